@@ -3,7 +3,8 @@
 ``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
 of the ROC curve of each trial's final scores, ``roc-counts.csv`` those of one split in numbers of
 rows, ``precision-k.csv`` prec@k at many k, ``experiment.json`` the description of the experiment.
-All are rebuilt from the records whenever a run ends; the curves only if the experiment plots them.
+All are rebuilt from the records when a run ends, unless these and the code that measures are
+unchanged; the curves only if the experiment plots them.
 """
 
 import itertools

@@ -22,7 +22,7 @@ from sklearn.metrics import average_precision_score
 import precbench
 from precbench import score, workers
 from precbench.cli.run import RunOptions
-from precbench.cli.screen import Progress
+from precbench.cli.screen import Screen, progress
 from precbench.cli.status import _DONE
 from precbench.data import Dataset, load_dataset
 from precbench.errors import PrecbenchError
@@ -1059,25 +1059,28 @@ def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
         np.testing.assert_array_equal(loaded["coef"], arrays["coef"])
 
 
-def test_the_time_left_follows_what_trials_took(monkeypatch, tmp_path, capsys):
-    """Two at a time, twice as slow as foreseen: those of a kind that is known, and others."""
-    clock = iter([0.0, 10.0, 13.0])
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, [1, 4, 5, 8, 10, 12, 15, 16, 20, 24, 28, 32, 36, 40]),
+        ({"quiet": True}, [1, 5]),
+        ({"verbose": True}, range(1, 41)),
+    ],
+)
+def test_progress_in_a_pipe_is_a_line_a_tenth_or_a_minute(monkeypatch, capsys, options, shown):
+    """Trial 1 fails and 5 is skipped; 10 and 15 end after more than a minute without a line."""
+    seconds = dict.fromkeys(range(1, 41), 1.0) | {10: 61.0, 15: 70.0}
+    clock = itertools.chain([0.0], itertools.accumulate(seconds.values()))
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    trials = {
-        f"{label}{split}": SimpleNamespace(
-            label=label, dataset=SimpleNamespace(name="a"), title=f"{label} {split}"
-        )
-        for label in ("fast", "slow")
-        for split in range(3)
-    }
-    progress = Progress(trials, [1.0, 1.0, 1.0, 30.0, 30.0, 30.0])
-
-    def finish(key, seconds):
-        record = SimpleNamespace(status="ok", seconds=seconds, tuning_seconds=None, reason="")
-        progress.finished(SimpleNamespace(key=key, trial=trials[key]), record)
-        return capsys.readouterr().err
-
-    # took 2.2 + 0.2 (see outlook) for 1.0 foreseen, in 10 s: 2 * 2.4 + 3 * 30 * 2.4 = 220.8 of 2.4
-    assert "[1/6, about 15 min left] fast 0: ok" in finish("fast0", 2.2)
-    # took 50 for 30: all of both kinds are known, 13 s for 52.4 of work
-    assert "[2/6, about 26 s left] slow 0: ok" in finish("slow0", 49.8)
+    monkeypatch.setattr(Screen, "is_terminal", False)
+    with progress(40, **options) as show:
+        for i in seconds:
+            status = {1: "failed", 5: "skipped"}.get(i, "ok")
+            record = SimpleNamespace(status=status, seconds=2.0, reason="no reason")
+            show(SimpleNamespace(trial=SimpleNamespace(title=f"trial {i}")), record)
+    lines = capsys.readouterr().err.splitlines()
+    assert [int(re.search(r"trial (\d+)", line)[1]) for line in lines] == [*shown]
+    if not options:  # 169 s, of which the first 20 trials took 149
+        assert "[1/40, 1 failed, about 39 s left] trial 1: failed: no reason" in lines
+        assert "[20/40, 1 failed, about 2 min left] trial 20: ok: 2 s" in lines
+        assert "[40/40, 1 failed] trial 40: ok: 2 s" in lines

@@ -17,7 +17,7 @@ import typer
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
-from precbench.cli.screen import Progress, Screen, measuring, screen
+from precbench.cli.screen import Screen, measuring, progress, screen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
@@ -455,21 +455,19 @@ def _train(
     cluster: "Cluster | None",
 ) -> None:
     from precbench.runner import run_plan
-    from precbench.runner.cost import expected_seconds
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
-    done, verbosity = 0, {"quiet": options.quiet, "verbose": options.verbose}
-    elsewhere = None if cluster is None else cluster.run
     n_workers = 1 if options.timing else n_workers
-    expected = expected_seconds(plan, store, trials.values())
-    ends = run_plan(plan, store, trials, n_workers=n_workers, elsewhere=elsewhere)
-    with Progress(trials, expected, **verbosity) as progress, closing(ends) as finished:
+    elsewhere = None if cluster is None else cluster.run
+    ends, done = run_plan(plan, store, trials, n_workers=n_workers, elsewhere=elsewhere), 0
+    shown = progress(len(trials), quiet=options.quiet, verbose=options.verbose)
+    with shown as show, closing(ends) as finished:
         try:
             for job, _ in finished:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
-                progress.finished(job, record)
+                show(job, record)
                 done += 1
         except KeyboardInterrupt:
             finished.close()

@@ -8,7 +8,7 @@ from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.store import Record, Store
 
-__all__ = ["expected_seconds", "took"]
+__all__ = ["expected_seconds"]
 
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
@@ -21,15 +21,14 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
-            known.setdefault((record.label, record.dataset), []).append(took(record))
+            known.setdefault((record.label, record.dataset), []).append(_took(record))
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
         for t in trials
     ]
 
 
-def took(record: Record) -> float:
-    """Return about how long a trial kept a worker."""
+def _took(record: Record) -> float:
     return _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
 
 
