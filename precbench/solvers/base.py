@@ -146,8 +146,8 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
 class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by a score, highest first.
 
-    A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines ``__init__``, as
-    scikit-learn asks, and `_fit`. It names the allowed values of its parameters in `allowed`, or as
+    A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`, and
+    ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the allowed values of its parameters in `allowed`, or as
     scikit-learn does in ``_parameter_constraints``; those of its base classes are inherited.
 
     Attributes

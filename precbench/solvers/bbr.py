@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Self
 
@@ -133,6 +134,7 @@ class SquaredPairRanker(LinearRanker):
         return True
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BBR(SquaredPairRanker):
     """BBR: batch bipartite ranking, the minimiser of the pairwise squared loss over all pairs.
 
@@ -184,11 +186,10 @@ class BBR(SquaredPairRanker):
     [0.6]
     """
 
-    allowed = Allowed(accumulate=one_of("moments", "pairs"))
+    radius: float | None = field(default=None, kw_only=False)
+    accumulate: str = "moments"
 
-    def __init__(self, radius: float | None = None, *, accumulate: str = "moments"):
-        self.radius = radius
-        self.accumulate = accumulate
+    allowed = Allowed(accumulate=one_of("moments", "pairs"))
 
     def _takes_pieces(self) -> bool:
         if self.accumulate == "pairs":
@@ -315,6 +316,7 @@ class BBR(SquaredPairRanker):
             self._minimise(mean, second, noise)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LCBR(SquaredPairRanker):
     """LCBR: low-cost bipartite ranking, `BBR` on a random sample of the pairs.
 
@@ -351,14 +353,11 @@ class LCBR(SquaredPairRanker):
     ([0.6], 5000)
     """
 
-    allowed = Allowed(n_pairs=MULTIPLE_OR_COUNT, random_state=SEED)
+    n_pairs: int | float = field(default=5000, kw_only=False)
+    radius: float | None = None
+    random_state: Any = None
 
-    def __init__(
-        self, n_pairs: int | float = 5000, *, radius: float | None = None, random_state: Any = None
-    ):
-        self.n_pairs = n_pairs
-        self.radius = radius
-        self.random_state = random_state
+    allowed = Allowed(n_pairs=MULTIPLE_OR_COUNT, random_state=SEED)
 
     def _reset(self, n_features: int) -> None:
         super()._reset(n_features)

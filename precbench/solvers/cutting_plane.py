@@ -1,6 +1,7 @@
 """The cutting-plane method on the risk of all training rows, the batch baseline of the papers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ _MOST_PROBES = 5
 _FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CuttingPlane(LinearRanker):
     """Minimise a regularised risk over the whole training set by cutting planes.
 
@@ -109,6 +111,15 @@ class CuttingPlane(LinearRanker):
     (0.125, True)
     """
 
+    objective: str = field(default="prec@k", kw_only=False)
+    k: TopK = 0.25
+    beta: float = 0.1
+    at_least_k: bool = False
+    C: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 5000
+    keep: str = "last"
+
     algorithm_version = 2
     row_cost = 4.0
     dtypes = STORED
@@ -123,27 +134,6 @@ class CuttingPlane(LinearRanker):
         max_iter=COUNT,
         keep=one_of("last", "best"),
     )
-
-    def __init__(
-        self,
-        objective: str = "prec@k",
-        *,
-        k: TopK = 0.25,
-        beta: float = 0.1,
-        at_least_k: bool = False,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 5000,
-        keep: str = "last",
-    ):
-        self.objective = objective
-        self.k = k
-        self.beta = beta
-        self.at_least_k = at_least_k
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.keep = keep
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         risk = TrainingRisk(

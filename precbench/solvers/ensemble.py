@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ class _Recipe(NamedTuple):
         return Member(self.name, trees=fitted.to_trees())
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ensemble(NonlinearRanker):
     """Methods of different kinds, stacked: the weighted sum of their log odds ranks the rows.
 
@@ -84,6 +85,12 @@ class Ensemble(NonlinearRanker):
     (1.0, 'logistic-regression, random features')
     """
 
+    k: TopK = 0.25
+    n_estimators: int = 100
+    n_components: int = 100
+    folds: int = 5
+    random_state: Any = None
+
     allowed = Allowed(
         k=K,
         n_estimators=COUNT,
@@ -92,23 +99,6 @@ class Ensemble(NonlinearRanker):
         random_state=["random_state"],
     )
     algorithm_version = f"1, scikit-learn {sklearn.__version__}"
-
-    members_: list[Member]
-
-    def __init__(
-        self,
-        *,
-        k: TopK = 0.25,
-        n_estimators: int = 100,
-        n_components: int = 100,
-        folds: int = 5,
-        random_state: Any = None,
-    ):
-        self.k = k
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.folds = folds
-        self.random_state = random_state
 
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
         n_trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
@@ -137,7 +127,7 @@ class Ensemble(NonlinearRanker):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
             weights, shares = self._weights(recipes, rows, labels, seed)
-        self.members_ = []
+        self.members_: list[Member] = []
         for recipe, weight, share in zip(recipes, weights, shares.tolist(), strict=True):
             if weight > 0:
                 member = recipe.fit(rows[recipe.is_mapped], labels)

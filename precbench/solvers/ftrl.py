@@ -1,5 +1,6 @@
 """Follow the regularised leader, for losses that are not sums over the rows."""
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ _PATIENCE = 10  # evaluations that bring the gap no closer to 0
 _BETWEEN_TRACES = 10  # evaluations
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FTRL(LinearRanker):
     """Follow the regularised leader: after each row, the best w for all rows so far.
 
@@ -137,6 +139,18 @@ class FTRL(LinearRanker):
     [1.0, 0.8, 0.6, 0.4, 0.2, 0.0]
     """
 
+    objective: str = field(default="prbep", kw_only=False)
+    top: float | int = 0.25
+    beta: float = 0.1
+    radius: float = 1.0
+    eta: float | None = None
+    batch_size: int = 1
+    average: bool = False
+    tol: float = 1e-4
+    max_iter: int = 1000
+    shuffle: Shuffle = True
+    random_state: Any = None
+
     algorithm_version = 2
 
     allowed = Allowed(
@@ -152,33 +166,6 @@ class FTRL(LinearRanker):
         shuffle=SHUFFLE,
         random_state=SEED,
     )
-
-    def __init__(
-        self,
-        objective: str = "prbep",
-        *,
-        top: float | int = 0.25,
-        beta: float = 0.1,
-        radius: float = 1.0,
-        eta: float | None = None,
-        batch_size: int = 1,
-        average: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.objective = objective
-        self.top = top
-        self.beta = beta
-        self.radius = radius
-        self.eta = eta
-        self.batch_size = batch_size
-        self.average = average
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         if self.shuffle is not False:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -82,6 +82,7 @@ class Rule:
         return self.eta0 / np.sqrt(np.arange(t + 1, t + n + 1))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MiniBatchRanker(PassRanker):
     """Base of the methods that step along a subgradient of a measure of a whole batch.
 
@@ -92,7 +93,12 @@ class MiniBatchRanker(PassRanker):
         they change nothing and are counted.
     """
 
-    k: TopK
+    k: TopK = 0.25
+    batch_size: int = 500
+    epochs: int = 25
+    average: bool = True
+    shuffle: Shuffle = True
+    random_state: Any = None
 
     allowed = Allowed(k=K, batch_size=COUNT)
 
@@ -175,10 +181,11 @@ class MiniBatchRanker(PassRanker):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrecisionRanker(MiniBatchRanker):
     """Base of the methods for precision at k, which may choose among their iterates by it."""
 
-    keep: Keep
+    keep: Keep = None
 
     allowed = Allowed(keep=[None, *one_of("last", "mean", "best")])
 
@@ -209,6 +216,7 @@ class PrecisionRanker(MiniBatchRanker):
         return super()._model() if self._best is None else self._best[1]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PerceptronAtK(PrecisionRanker):
     """Perceptron@k: learn from the negatives in the top k of each batch.
 
@@ -264,28 +272,10 @@ class PerceptronAtK(PrecisionRanker):
     [-2.0] 1
     """
 
-    allowed = Allowed(variant=one_of("avg", "max"))
+    variant: str = field(default="avg", kw_only=False)
+    average: bool = False
 
-    def __init__(
-        self,
-        variant: str = "avg",
-        *,
-        k: TopK = 0.25,
-        batch_size: int = 500,
-        epochs: int = 25,
-        average: bool = False,
-        keep: Keep = None,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.variant = variant
-        self.k = k
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.average = average
-        self.keep = keep
-        self.shuffle = shuffle
-        self.random_state = random_state
+    allowed = Allowed(variant=one_of("avg", "max"))
 
     def _rule(self) -> Rule:
         codes = {"avg": minibatch.PERCEPTRON_AVG, "max": minibatch.PERCEPTRON_MAX}
@@ -297,6 +287,7 @@ class PerceptronAtK(PrecisionRanker):
         return int(self._counts[1])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SGDAtK(PrecisionRanker):
     """SGD@k: learn weights that put positives among the top k rows, batch by batch.
 
@@ -344,34 +335,13 @@ class SGDAtK(PrecisionRanker):
     10
     """
 
+    surrogate: str = field(default="avg", kw_only=False)
+    eta0: float = 0.1
+    radius: float | None = None
+
     allowed = Allowed(
         surrogate=one_of("avg", "max", "ramp", "struct"), eta0=POSITIVE, radius=RADIUS
     )
-
-    def __init__(
-        self,
-        surrogate: str = "avg",
-        *,
-        k: TopK = 0.25,
-        batch_size: int = 500,
-        epochs: int = 25,
-        eta0: float = 0.1,
-        radius: float | None = None,
-        average: bool = True,
-        keep: Keep = None,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.surrogate = surrogate
-        self.k = k
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.eta0 = eta0
-        self.radius = radius
-        self.average = average
-        self.keep = keep
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _rule(self) -> Rule:
         codes = {
@@ -383,6 +353,7 @@ class SGDAtK(PrecisionRanker):
         return Rule(codes[self.surrogate], self.k, eta0=self.eta0, radius=self.radius)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveRanker(MiniBatchRanker):
     """Base of the mini-batch methods that take any of `precbench.losses`.
 
@@ -393,10 +364,10 @@ class ObjectiveRanker(MiniBatchRanker):
         projected. `decision_function` adds it.
     """
 
-    objective: str
-    beta: float
-    eta0: float
-    radius: float | None
+    objective: str = field(default="prec@k", kw_only=False)
+    beta: float = 0.1
+    eta0: float = 0.1
+    radius: float | None = None
 
     allowed = Allowed(
         objective=one_of("prec@k", "pauc", "auc", "f1"),
@@ -415,6 +386,7 @@ class ObjectiveRanker(MiniBatchRanker):
         return Rule(code, top, self.objective == "f1", self.eta0, self.radius)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnePMB(ObjectiveRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
@@ -458,32 +430,8 @@ class OnePMB(ObjectiveRanker):
     (0.2, [0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        objective: str = "prec@k",
-        *,
-        k: TopK = 0.25,
-        beta: float = 0.1,
-        batch_size: int = 500,
-        epochs: int = 25,
-        eta0: float = 0.1,
-        radius: float | None = None,
-        average: bool = True,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.objective = objective
-        self.k = k
-        self.beta = beta
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.eta0 = eta0
-        self.radius = radius
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class TwoPMB(ObjectiveRanker):
     """2PMB: mini-batches of streaming negatives, each against a stored sample of the positives.
 
@@ -539,38 +487,13 @@ class TwoPMB(ObjectiveRanker):
     840
     """
 
+    reservoir_size: int | None = None
+
     allowed = Allowed(reservoir_size=[None, *COUNT])
 
     @property
     def _takes_pieces(self) -> bool:
         return False
-
-    def __init__(
-        self,
-        objective: str = "prec@k",
-        *,
-        k: TopK = 0.25,
-        beta: float = 0.1,
-        batch_size: int = 500,
-        reservoir_size: int | None = None,
-        epochs: int = 25,
-        eta0: float = 0.1,
-        radius: float | None = None,
-        average: bool = True,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.objective = objective
-        self.k = k
-        self.beta = beta
-        self.batch_size = batch_size
-        self.reservoir_size = reservoir_size
-        self.epochs = epochs
-        self.eta0 = eta0
-        self.radius = radius
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))

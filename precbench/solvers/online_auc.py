@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from precbench.solvers.rows import VALUES_PER_SLICE, Rows
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones.
 
@@ -25,6 +27,11 @@ class OnlineAUCRanker(PassRanker):
     Each `_reset` allocates before it calls the base, which publishes new weights: where memory
     fails, the earlier weights and their state stay together.
     """
+
+    epochs: int = 1
+    average: bool = False
+    shuffle: Shuffle = True
+    random_state: Any = None
 
     batch_size = 1
 
@@ -58,6 +65,7 @@ class OnlineAUCRanker(PassRanker):
         return min(rows.per_slice(), max(1, VALUES_PER_SLICE // self._values_per_row()))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OAM(OnlineAUCRanker):
     """OAM: the hinge loss of pairs with the rows in two reservoirs, one for each class.
 
@@ -106,26 +114,11 @@ class OAM(OnlineAUCRanker):
     [1.0]
     """
 
-    allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
+    update: str = field(default="sequential", kw_only=False)
+    C: float = 1e-4
+    reservoir_size: int = 100
 
-    def __init__(
-        self,
-        update: str = "sequential",
-        *,
-        C: float = 1e-4,
-        reservoir_size: int = 100,
-        epochs: int = 1,
-        average: bool = False,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.update = update
-        self.C = C
-        self.reservoir_size = reservoir_size
-        self.epochs = epochs
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
+    allowed = Allowed(update=one_of("sequential", "gradient"), C=POSITIVE, reservoir_size=COUNT)
 
     def _held(self, n_features: int) -> tuple[int, str]:
         size = self.reservoir_size
@@ -175,6 +168,7 @@ class OAM(OnlineAUCRanker):
         return np.where(seen <= self._reservoirs.shape[1], seen - 1, places)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PGD(OnlineAUCRanker):
     """PGD: a gradient step on the squared loss of each row against all earlier ones.
 
@@ -216,24 +210,10 @@ class PGD(OnlineAUCRanker):
     [0.141]
     """
 
-    allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
+    eta0: float = 0.1
+    power_t: float = 0.5
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 0.1,
-        power_t: float = 0.5,
-        epochs: int = 1,
-        average: bool = False,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.epochs = epochs
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
+    allowed = Allowed(eta0=POSITIVE, power_t=real(0, 1, "both"))
 
     def _held(self, n_features: int) -> tuple[int, str]:
         return n_features**2, "the second moments"
@@ -271,6 +251,7 @@ class PGD(OnlineAUCRanker):
         return visit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdaOAM(OnlineAUCRanker):
     """AdaOAM: adaptive gradient steps on the squared loss against the other class.
 
@@ -314,26 +295,11 @@ class AdaOAM(OnlineAUCRanker):
     [0.1, 0.1]
     """
 
-    allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
+    eta0: float = 0.1
+    reg: float = 1e-4
+    delta: float = 1e-8
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 0.1,
-        reg: float = 1e-4,
-        delta: float = 1e-8,
-        epochs: int = 1,
-        average: bool = False,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.eta0 = eta0
-        self.reg = reg
-        self.delta = delta
-        self.epochs = epochs
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
+    allowed = Allowed(eta0=POSITIVE, reg=POSITIVE, delta=POSITIVE)
 
     def _held(self, n_features: int) -> tuple[int, str]:
         return 2 * n_features**2, "the second moments of both classes"
@@ -375,6 +341,7 @@ class AdaOAM(OnlineAUCRanker):
         return visit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SPAM(OnlineAUCRanker):
     """SPAM: stochastic proximal steps on the saddle point form of the squared loss of pairs.
 
@@ -428,26 +395,11 @@ class SPAM(OnlineAUCRanker):
     11
     """
 
-    allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
+    eta0: float = 0.1
+    reg: float = 1e-4
+    l1_reg: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        eta0: float = 0.1,
-        reg: float = 1e-4,
-        l1_reg: float = 0.0,
-        epochs: int = 1,
-        average: bool = False,
-        shuffle: Shuffle = True,
-        random_state: Any = None,
-    ):
-        self.eta0 = eta0
-        self.reg = reg
-        self.l1_reg = l1_reg
-        self.epochs = epochs
-        self.average = average
-        self.shuffle = shuffle
-        self.random_state = random_state
+    allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def _reset(self, n_features: int) -> None:
         sums = np.zeros((2, n_features))

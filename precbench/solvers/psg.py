@@ -1,5 +1,6 @@
 """Projected subgradient descent on the risk of all training rows."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from precbench.topk import TopK
 __all__ = ["ProjectedSubgradient"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ProjectedSubgradient(LinearRanker):
     """PSG: projected subgradient descent on the whole training set.
 
@@ -69,6 +71,14 @@ class ProjectedSubgradient(LinearRanker):
     ([0.25], 0.5)
     """
 
+    objective: str = field(default="pauc", kw_only=False)
+    k: TopK = 0.25
+    beta: float = 0.1
+    eta0: float = 0.1
+    radius: float | None = None
+    max_iter: int = 500
+    average: bool = False
+
     dtypes = STORED
 
     allowed = Allowed(
@@ -80,25 +90,6 @@ class ProjectedSubgradient(LinearRanker):
         max_iter=COUNT,
         average=BOOLEAN,
     )
-
-    def __init__(
-        self,
-        objective: str = "pauc",
-        *,
-        k: TopK = 0.25,
-        beta: float = 0.1,
-        eta0: float = 0.1,
-        radius: float | None = None,
-        max_iter: int = 500,
-        average: bool = False,
-    ):
-        self.objective = objective
-        self.k = k
-        self.beta = beta
-        self.eta0 = eta0
-        self.radius = radius
-        self.max_iter = max_iter
-        self.average = average
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         risk = TrainingRisk(X, labels, self.objective, k=self.k, beta=self.beta)

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -30,14 +31,14 @@ _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the g
 _FLAT = 1e-6  # along an axis with so small a fraction of the greatest curvature, w may diverge
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PushRanker(LinearRanker):
     """Base of the pushes: minimises a risk by Newton's method or by coordinates."""
 
-    method: str = "newton"
-    derivative: str = "absolute"
-    max_iter: int
-    tol: float
+    max_iter: int = 100
+    tol: float = 1e-8
 
+    method, derivative = "newton", "absolute"
     dtypes = STORED
 
     allowed = Allowed(max_iter=COUNT, tol=POSITIVE)
@@ -184,6 +185,7 @@ def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bo
     return low >= 0 and high > 0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IRPush(PushRanker):
     """Minimise the objective of the IR Push to the optimum, by Newton's method.
 
@@ -228,10 +230,6 @@ class IRPush(PushRanker):
     >>> print(f"{w:.2f} {risk:.3f}")  # minimum of ln(1 + exp(-2 w)) + ln(1 + exp(w)); 1.386 at 0
     0.42 1.284
     """
-
-    def __init__(self, *, max_iter: int = 100, tol: float = 1e-8):
-        self.max_iter = max_iter
-        self.tol = tol
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         return InformationRetrievalRisk(X, labels)
@@ -304,6 +302,7 @@ class PairPushRanker(PushRanker):
         return float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PNormPush(PairPushRanker):
     """Minimise the risk of the P-Norm Push, in which negatives at the top cost most.
 
@@ -373,6 +372,13 @@ class PNormPush(PairPushRanker):
     8 1.0
     """
 
+    p: float = field(default=4.0, kw_only=False)
+    loss: str = "exponential"
+    method: str = "coordinate"
+    derivative: str = "absolute"
+    push: str = "top"
+    bottom_weight: float = 1.0
+
     allowed = Allowed(
         p=real(1, None, "left"),
         derivative=one_of("absolute", "signed"),
@@ -380,28 +386,8 @@ class PNormPush(PairPushRanker):
         bottom_weight=POSITIVE,
     )
 
-    def __init__(
-        self,
-        p: float = 4.0,
-        *,
-        loss: str = "exponential",
-        method: str = "coordinate",
-        derivative: str = "absolute",
-        push: str = "top",
-        bottom_weight: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-    ):
-        self.p = p
-        self.loss = loss
-        self.method = method
-        self.derivative = derivative
-        self.push = push
-        self.bottom_weight = bottom_weight
-        self.max_iter = max_iter
-        self.tol = tol
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class RankBoost(PairPushRanker):
     """RankBoost: the P-Norm Push with p = 1, which weighs all misranked pairs equally.
 
@@ -436,20 +422,10 @@ class RankBoost(PairPushRanker):
     True
     """
 
-    p, push, bottom_weight = 1.0, "top", 1.0
+    loss: str = "exponential"
+    method: str = "coordinate"
 
-    def __init__(
-        self,
-        *,
-        loss: str = "exponential",
-        method: str = "coordinate",
-        max_iter: int = 100,
-        tol: float = 1e-8,
-    ):
-        self.loss = loss
-        self.method = method
-        self.max_iter = max_iter
-        self.tol = tol
+    p, push, bottom_weight = 1.0, "top", 1.0
 
 
 def _checked_relation(pairs: Any, n_samples: int) -> sparse.csc_array:

@@ -1,5 +1,6 @@
 """TopPush: the positives above the highest negatives, by accelerated descent in the dual."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ class _Point(NamedTuple):
         return _Point(*(b + factor * (b - a) for a, b in zip(before, self, strict=True)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TopPush(LinearRanker):
     """Push the positives above the highest negative, or above the mean of the K highest.
 
@@ -97,23 +99,15 @@ class TopPush(LinearRanker):
     3 0.67
     """
 
+    top_negatives: int | float = 1
+    C: float = 1.0
+    tol: float = 1e-4
+    max_iter: int = 100
+
     dtypes = STORED
 
     allowed = Allowed(top_negatives=SHARE_OR_COUNT, C=POSITIVE, tol=POSITIVE, max_iter=COUNT)
     row_cost = 2.0
-
-    def __init__(
-        self,
-        *,
-        top_negatives: int | float = 1,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-    ):
-        self.top_negatives = top_negatives
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         rows = as_rows(X)
