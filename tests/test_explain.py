@@ -132,7 +132,7 @@ def test_the_values_of_lightgbm():
     pytest.importorskip("lightgbm")
     X, y = rows(n=500)
     fitted = SOLVERS["lightgbm"](random_state=0).fit(X, y)
-    *expected, base = fitted._booster.predict(X, pred_contrib=True).T
+    *expected, base = fitted.classifier_.predict(X, pred_contrib=True).T
     found = Model.fit(X, y, "lightgbm", random_state=0).explain(X)
     np.testing.assert_allclose(found.to_numpy().T, expected, atol=1e-10)
     assert found.attrs["base"] == pytest.approx(base[0], abs=1e-10)

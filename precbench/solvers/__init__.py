@@ -16,23 +16,28 @@ from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
 if TYPE_CHECKING:
     from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker
-    from precbench.solvers.baselines import LinearSVMRanker, LogisticRegressionRanker
     from precbench.solvers.bbr import BBR, LCBR
     from precbench.solvers.classifiers import (
+        MLP,
+        CatBoost,
         ExtraTrees,
         HistGradientBoosting,
+        LambdaRank,
+        LightGBM,
+        LinearSVMRanker,
+        LogisticRegressionRanker,
+        NoSkill,
         RandomForest,
         ScoringClassifier,
+        XGBoost,
     )
     from precbench.solvers.cutting_plane import CuttingPlane
     from precbench.solvers.ensemble import Ensemble
     from precbench.solvers.ftrl import FTRL
-    from precbench.solvers.lightgbm import LambdaRank, LightGBM
     from precbench.solvers.minibatch import OnePMB, PerceptronAtK, SGDAtK, TwoPMB
     from precbench.solvers.online_auc import OAM, PGD, SPAM, AdaOAM
     from precbench.solvers.psg import ProjectedSubgradient
     from precbench.solvers.push import IRPush, PNormPush, RankBoost
-    from precbench.solvers.rivals import MLP, CatBoost, NoSkill, XGBoost
     from precbench.solvers.toppush import TopPush
 
 __all__ = [
@@ -163,18 +168,18 @@ _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes 
     "pgd": "online_auc:PGD",
     "adaoam": "online_auc:AdaOAM",
     "spam": "online_auc:SPAM",
-    "logistic-regression": "baselines:LogisticRegressionRanker",
-    "linear-svm": "baselines:LinearSVMRanker",
+    "logistic-regression": "classifiers:LogisticRegressionRanker",
+    "linear-svm": "classifiers:LinearSVMRanker",
     "hist-gradient-boosting": "classifiers:HistGradientBoosting",
-    "lightgbm": "lightgbm:LightGBM",
-    "lightgbm-lambdarank": "lightgbm:LambdaRank",
+    "lightgbm": "classifiers:LightGBM",
+    "lightgbm-lambdarank": "classifiers:LambdaRank",
     "random-forest": "classifiers:RandomForest",
     "extra-trees": "classifiers:ExtraTrees",
     "ensemble": "ensemble:Ensemble",
-    "xgboost": "rivals:XGBoost",
-    "catboost": "rivals:CatBoost",
-    "mlp": "rivals:MLP",
-    "no-skill": "rivals:NoSkill",
+    "xgboost": "classifiers:XGBoost",
+    "catboost": "classifiers:CatBoost",
+    "mlp": "classifiers:MLP",
+    "no-skill": "classifiers:NoSkill",
 }
 
 _PRESETS: dict[str, dict[str, Any]] = {

@@ -147,8 +147,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     """Base of all solvers: rows are ranked by a score, highest first.
 
     A solver is a subclass of `LinearRanker` or `NonlinearRanker` that defines `_fit`, and
-    ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the allowed values of its parameters in `allowed`, or as
-    scikit-learn does in ``_parameter_constraints``; those of its base classes are inherited.
+    ``__init__`` as scikit-learn asks, or its parameters as the fields of a dataclass. It names the
+    allowed values of its parameters in `allowed`, or as scikit-learn does in
+    ``_parameter_constraints``; those of its base classes are inherited.
 
     Attributes
     ----------
@@ -255,6 +256,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             -1 or +1.
         trace : callable
         """
+
+    @abstractmethod
+    def _start(self, n_features: int) -> None:
+        """Set the counters to 0; a linear solver its weights, too."""
 
     @abstractmethod
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -523,8 +528,7 @@ class NonlinearRanker(Ranker):
     >>> from precbench.solvers import NonlinearRanker
     >>> class Nearness(NonlinearRanker):  # to the mean of the positives
     ...     def _fit(self, X, labels, trace):
-    ...         self.n_iter_ = self.n_rows_seen_ = 0
-    ...         self._width = X.shape[1]
+    ...         self._start(X.shape[1])
     ...         if not trace(self):
     ...             self.mean_ = X[labels > 0].mean(axis=0)
     ...             self.n_iter_, self.n_rows_seen_ = 1, len(labels)
@@ -535,6 +539,10 @@ class NonlinearRanker(Ranker):
     """
 
     _width: int
+
+    def _start(self, n_features: int) -> None:
+        self._width = n_features
+        self.n_iter_ = self.n_rows_seen_ = 0
 
     @abstractmethod
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:

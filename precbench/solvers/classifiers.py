@@ -1,25 +1,40 @@
-"""Classifiers of other libraries whose scores rank the rows: ensembles of trees, or any other."""
+"""Classifiers of other libraries whose scores rank the rows: linear ones, trees, or any other.
+
+`FOREIGN` is the table of those that have a name here: what is fitted, with which parameters. One
+wrapper fits all; its subclasses hold what a library does in its own way. LightGBM, XGBoost and
+CatBoost are optional packages.
+"""
 
 import inspect
 import sys
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module, metadata
 from math import ceil
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
-from precbench.solvers.base import NonlinearRanker, Trace, require_memory
+from precbench.errors import InputError, MissingPackageError
+from precbench.solvers.base import (
+    LinearRanker,
+    NonlinearRanker,
+    Ranker,
+    Trace,
+    require_memory,
+    top_of_training,
+)
 from precbench.solvers.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -27,19 +42,207 @@ from precbench.solvers.parameters import (
     POSITIVE,
     SHARE,
     Allowed,
-    ClassWeight,
+    K,
+    at_least,
     one_of,
     signed_weights,
 )
-from precbench.solvers.rows import STORED, with_short_indices
-from precbench.solvers.trees import Tree, Trees
+from precbench.solvers.rows import STORED, as_rows, linear_scores, with_short_indices
+from precbench.solvers.trees import Trees, forest_trees, histogram_trees, lightgbm_trees
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
-__all__ = ["ExtraTrees", "HistGradientBoosting", "RandomForest", "ScoringClassifier", "ranker_of"]
+__all__ = [
+    *("FOREIGN", "LinearSVMRanker", "LogisticRegressionRanker", "ScoringClassifier", "ranker_of"),
+    *("ExtraTrees", "HistGradientBoosting", "LambdaRank", "LightGBM", "RandomForest"),
+    *("MLP", "CatBoost", "NoSkill", "XGBoost"),
+]
 
 UNDERSAMPLED: Final = "undersampled"
 _MOST_BINS = 255  # of scikit-learn
+_LONGEST_LIST = 10_000  # LightGBM refuses longer ones
+_QUIETLY = {"num_threads": 1, "verbosity": -1}
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a solver takes from another library."""
+
+    factory: str  # module, and name of the estimator in it, imported by the first fit
+    parameters: dict[str, tuple[Any, Any]]  # default and constraints of those of the solver
+    own: frozenset[str] = frozenset()  # parameters that the library is not given
+    renamed: dict[str, str] = field(default_factory=dict)  # as the library calls others
+    fixed: dict[str, Any] = field(default_factory=dict)  # what it is always given
+    packages: tuple[str, ...] = ("scikit-learn",)  # one of them is installed: part of the version
+    extra: str = ""  # of precbench, which installs the library
+    n_positional: int = 0  # parameters that need no name
+    trees: Callable[[Any, int], Trees] | None = None  # of an estimator and a number of features
+
+    def imported(self) -> Any:
+        """Return the factory, or say with which extra it is installed."""
+        module, _, name = self.factory.partition(":")
+        try:
+            package = import_module(module)
+        except ImportError as error:
+            raise MissingPackageError(
+                f"{module} cannot be imported ({error}): install it with "
+                f"pip install 'precbench[{self.extra}]'"
+            ) from error
+        return getattr(package, name) if name else package
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Signature of the solver's ``__init__``."""
+        either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        parameters = [inspect.Parameter("self", either)]
+        for place, (name, (default, _)) in enumerate(self.parameters.items()):
+            kind = either if place < self.n_positional else by_name
+            parameters.append(inspect.Parameter(name, kind, default=default))
+        return inspect.Signature(parameters)
+
+
+_Task = tuple[Any, dict[str, Any], dict[str, Any]]
+_SEED = (None, ["random_state"])
+_WEIGHTS = (None, CLASS_WEIGHT)
+_LINEAR = {
+    "C": (1.0, POSITIVE),
+    "class_weight": _WEIGHTS,
+    "tol": (1e-4, POSITIVE),
+    "max_iter": (1000, COUNT),
+}
+_FOREST = {
+    "n_estimators": (300, COUNT),
+    "max_features": ("sqrt", [*one_of("sqrt"), *SHARE]),
+    "min_samples_leaf": (1, COUNT),
+    "class_weight": (None, [*CLASS_WEIGHT, *one_of(UNDERSAMPLED)]),
+    "random_state": _SEED,
+}
+_LEAFWISE = {
+    "n_estimators": (100, COUNT),
+    "learning_rate": (0.1, POSITIVE),
+    "num_leaves": (31, COUNT),
+    "min_child_samples": (20, COUNT),
+    "reg_lambda": (0.0, NOT_NEGATIVE),
+    "colsample_bytree": (1.0, SHARE),
+}
+_LISTS = {"k": (1.0, K), "beyond_k": (0, at_least(0)), "list_length": (_LONGEST_LIST, COUNT)}
+_OF_OTHERS = frozenset({*_LISTS, "objective", "n_estimators", "class_weight", "random_state"})
+_LIGHTGBM: dict[str, Any] = {
+    "own": _OF_OTHERS,
+    "fixed": {
+        "deterministic": True,
+        "force_row_wise": True,  # else it times both ways and takes the faster
+        **_QUIETLY,
+    },
+    "packages": ("lightgbm",),
+    "extra": "trees",
+    "trees": lightgbm_trees,
+}
+
+FOREIGN = {
+    "logistic-regression": Foreign("sklearn.linear_model:LogisticRegression", _LINEAR),
+    "linear-svm": Foreign("sklearn.svm:LinearSVC", {**_LINEAR, "random_state": _SEED}),
+    "hist-gradient-boosting": Foreign(
+        "sklearn.ensemble:HistGradientBoostingClassifier",
+        {
+            "learning_rate": (0.1, POSITIVE),
+            "max_iter": (100, COUNT),
+            "max_leaf_nodes": (31, COUNT),
+            "min_samples_leaf": (20, COUNT),
+            "l2_regularization": (0.0, NOT_NEGATIVE),
+            "max_features": (1.0, SHARE),
+            "class_weight": _WEIGHTS,
+            "random_state": _SEED,
+        },
+        fixed={"early_stopping": False},
+        trees=histogram_trees,
+    ),
+    "random-forest": Foreign(
+        "sklearn.ensemble:RandomForestClassifier", _FOREST, trees=forest_trees
+    ),
+    "extra-trees": Foreign("sklearn.ensemble:ExtraTreesClassifier", _FOREST, trees=forest_trees),
+    "lightgbm": Foreign(
+        "lightgbm", {**_LEAFWISE, "class_weight": _WEIGHTS, "random_state": _SEED}, **_LIGHTGBM
+    ),
+    "lightgbm-lambdarank": Foreign(
+        "lightgbm", {**_LISTS, **_LEAFWISE, "random_state": _SEED}, **_LIGHTGBM
+    ),
+    "xgboost": Foreign(
+        "xgboost",
+        {
+            "objective": ("logistic", one_of("logistic", "rank:ndcg", "rank:map")),
+            **_LISTS,
+            "beyond_k": (3, at_least(0)),
+            "n_estimators": (100, COUNT),
+            "learning_rate": (0.3, POSITIVE),
+            "max_depth": (6, at_least(0)),
+            "max_leaves": (0, at_least(0)),
+            "min_child_weight": (1.0, NOT_NEGATIVE),
+            "reg_lambda": (1.0, NOT_NEGATIVE),
+            "colsample_bytree": (1.0, SHARE),
+            "class_weight": _WEIGHTS,
+            "random_state": _SEED,
+        },
+        own=_OF_OTHERS,
+        fixed={"nthread": 1, "verbosity": 0},
+        packages=("xgboost", "xgboost-cpu"),
+        extra="rivals",
+        n_positional=1,
+    ),
+    "catboost": Foreign(
+        "catboost:CatBoostClassifier",
+        {
+            "n_estimators": (1000, COUNT),
+            "learning_rate": (None, [None, *POSITIVE]),
+            "depth": (6, at_least(1)),
+            "l2_leaf_reg": (None, [None, *NOT_NEGATIVE]),
+            "class_weight": _WEIGHTS,
+            "random_state": _SEED,
+        },
+        own=frozenset({"class_weight", "random_state"}),
+        fixed={"thread_count": 1, "allow_writing_files": False, "logging_level": "Silent"},
+        packages=("catboost",),
+        extra="rivals",
+    ),
+    "mlp": Foreign(
+        "sklearn.neural_network:MLPClassifier",
+        {
+            "hidden_layer_size": (100, COUNT),
+            "alpha": (1e-4, NOT_NEGATIVE),
+            "learning_rate_init": (0.001, POSITIVE),
+            "max_iter": (200, COUNT),
+            "random_state": _SEED,
+        },
+        renamed={"hidden_layer_size": "hidden_layer_sizes"},
+    ),
+    "no-skill": Foreign("sklearn.dummy:DummyClassifier", {}),
+}
+"""Classifiers of other libraries, by the names of their solvers."""
+
+
+@cache
+def _version(packages: tuple[str, ...]) -> int | str:
+    for name in packages:
+        try:
+            return f"1, {packages[0]} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return f"1, {packages[0]} is not installed" if packages else 1
+
+
+def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
+    """Return an ``__init__`` that stores its arguments."""
+
+    def set_parameters(self: Any, *args: Any, **params: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **params)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+        bound.apply_defaults()
+        vars(self).update({name: bound.arguments[name] for name in [*signature.parameters][1:]})
+
+    set_parameters.__signature__ = signature  # type: ignore[attr-defined]
+    return set_parameters
 
 
 @cache
@@ -52,7 +255,135 @@ def _one_thread() -> Any:
     return _thread_pools().limit(limits=1)
 
 
-class ScoringClassifier(NonlinearRanker):
+class Wrapper(Ranker):
+    """Base of the solvers that another library fits, with the parameters of a row of `FOREIGN`."""
+
+    foreign = Foreign("", {}, packages=())
+
+    _weights: Any = None
+    class_weight: Any
+    random_state: Any
+
+    def __init_subclass__(cls, **options: Any):
+        if "foreign" in vars(cls):
+            cls.__init__ = _initialiser(cls.foreign.signature)  # type: ignore[method-assign]
+            cls.allowed = Allowed({name: row[1] for name, row in cls.foreign.parameters.items()})
+        super().__init_subclass__(**options)
+
+    @property
+    def algorithm_version(self) -> int | str:  # type: ignore[override]
+        """With the version of the library, or that there is none."""
+        return _version(self.foreign.packages)
+
+    @property
+    def _class_weight(self) -> Any:
+        return self.class_weight if "class_weight" in self.foreign.parameters else None
+
+    def _classifier(self) -> Any:
+        """Return the unfitted classifier."""
+        return self.foreign.imported()(**self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters for the library."""
+        given, row = self.get_params(deep=False), self.foreign
+        if self._weights is not None:
+            given["class_weight"] = None  # they hold those of the classes
+        elif isinstance(self._class_weight, dict):
+            signed: Any = signed_weights(self.class_weight, self.classes_)
+            given["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
+        passed = {row.renamed.get(n, n): v for n, v in given.items() if n not in row.own}
+        return passed | row.fixed
+
+    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+        """Return the weights of the rows as an argument for the library, if there are any."""
+        weights: Any = None
+        if isinstance(self, WeightedRanker):
+            weights = self._row_weights(labels, self._class_weight)
+        if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
+            signed = signed_weights(self.class_weight, self.classes_)
+            weights = compute_sample_weight(signed, labels)
+        return {} if weights is None else {"sample_weight": weights}
+
+    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        self._start(X.shape[1])
+        for n_iter in self._steps(X, labels, trace):
+            self.n_iter_, self.n_rows_seen_ = n_iter, n_iter * X.shape[0]
+            if trace(self):
+                break
+
+    @abstractmethod
+    def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        """Prepare, yield 0, train, and yield the number of iterations at each result."""
+
+
+class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
+    """Base of the linear classifiers of scikit-learn, of which the weights are kept."""
+
+    def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        X, classifier = with_short_indices(X), self._classifier()
+        yield 0
+        classifier.fit(X, labels, **self._given_weights(labels))
+        self.coef_ = classifier.coef_.ravel()
+        yield int(np.max(classifier.n_iter_))
+
+
+class LogisticRegressionRanker(LinearClassifier):
+    """Logistic regression with an L2 penalty (scikit-learn, L-BFGS).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty.
+    class_weight : {"balanced"}, dict or None, default=None
+        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
+        weights by label by these.
+    tol : float, default=1e-4
+    max_iter : int, default=1000
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from precbench import LogisticRegressionRanker
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> ranker = LogisticRegressionRanker().fit(X, y)
+    >>> ranker.coef_.round(2).tolist(), LogisticRegression().fit(X, y).coef_.round(2).tolist()
+    ([0.96], [[0.96]])
+    >>> ranker.predict(X).tolist()  # as many as there are positives, with no intercept
+    [0, 0, 1, 1]
+    """
+
+    foreign = FOREIGN["logistic-regression"]
+
+
+class LinearSVMRanker(LinearClassifier):
+    """Linear support vector machine with the squared hinge loss (scikit-learn, LIBLINEAR).
+
+    LIBLINEAR makes a copy of the rows, of 16 bytes a value.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses.
+    class_weight : {"balanced"}, dict or None, default=None
+        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
+        weights by label by these.
+    tol : float, default=1e-4
+    max_iter : int, default=1000
+    random_state : int or None, default=None
+        Used by the dual solver, that is when there are fewer rows than features.
+
+    Examples
+    --------
+    >>> from precbench import LinearSVMRanker
+    >>> ranker = LinearSVMRanker(C=0.25).fit([[1.0], [-1.0]], [1, 0])
+    >>> ranker.coef_.round(3).tolist()  # the minimiser of w**2 / 2 + 2 C (1 - w)**2
+    [0.5]
+    """
+
+    foreign = FOREIGN["linear-svm"]
+
+
+class ScoringClassifier(Wrapper, NonlinearRanker):
     """Base of contestants that are scikit-learn-compatible classifiers.
 
     Rows are ranked by `decision_function` of the classifier, else by its probability of the
@@ -79,66 +410,73 @@ class ScoringClassifier(NonlinearRanker):
 
     classifier_: Any
 
+    ranks_lists: Any = False
+    """Whether it learns from pairs of rows at the top k of lists."""
+
+    k: TopK
+    beyond_k: int
+    list_length: int
+
     @property
     def _cuts_at_0(self) -> bool:
-        return True
+        return not self.ranks_lists
 
     @property
-    def _judged_at(self) -> TopK:
-        return 1.0  # a k of the classifier would be one of its own, as that of nearest neighbours
+    def _judged_at(self) -> TopK:  # a k of the classifier would be one of its own, as of neighbours
+        return self.k if self.ranks_lists else 1.0
 
-    @abstractmethod
-    def _classifier(self) -> Any:
-        """Return the unfitted classifier."""
-
-    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        """Return the weights of the rows as an argument for the classifier, if there are any."""
-        return {}
-
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        self.n_iter_ = self.n_rows_seen_ = 0
-        self._width = X.shape[1]
+    def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         classifier, X = self._classifier(), self._rows(X)
-        if trace(self):
-            return
+        yield 0
         with _one_thread():
             self.classifier_ = self._trained(classifier, X, labels)
-        self.n_iter_, self.n_rows_seen_ = 1, X.shape[0]
-        trace(self)
+        yield 1
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         """Return the classifier, fitted."""
         return classifier.fit(X, labels, **self._given_weights(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows after the training, or before it.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-        n_iter : int
-            0 gives scores of 0.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Score rows by the state after some iterations; of an ensemble, by its first trees."""
         if n_iter == 0:
             return np.zeros(X.shape[0])
+        X = self._rows(X)
         with _one_thread():
-            return self._final_scores(self._rows(X))
+            if n_iter == self.n_iter_:
+                return self._final_scores(X)
+        return self.to_trees().first(n_iter).scores(X)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self.classifier_, "decision_function"):
             return np.asarray(self.classifier_.decision_function(X), dtype=np.float64)
         return np.asarray(self.classifier_.predict_proba(X)[:, 1], dtype=np.float64) - 0.5
 
+    @available_if(lambda self: self.foreign.trees)
+    def to_trees(self) -> Trees:
+        """Return the trees as plain arrays, whose scores are bitwise identical."""
+        if not self.n_iter_:
+            return Trees.of([], self._width)
+        assert self.foreign.trees is not None
+        return self.foreign.trees(self.classifier_, self._width)
+
+    def _lists(
+        self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
+    ) -> tuple[Any, NDArray[np.intp], int]:
+        """Return rows in random order, lengths of the fewest equal lists, and the top of each."""
+        n_rows = len(labels)
+        n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
+        lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
+        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k
+        return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths, top
+
     def _rows(self, X: Any) -> Any:
         X = with_short_indices(X)
         if X.dtype not in self.dtypes:
             X = X.astype(self.dtypes[0])
-        if not self.needs_dense_rows or not sparse.issparse(X):
+        if not sparse.issparse(X):
             return X
+        if not self.needs_dense_rows:
+            return sparse.csr_matrix(X)  # LightGBM knows no sparse arrays
         require_memory(X.shape[0] * X.shape[1], X.shape[1], "the rows as a dense array")
         return X.toarray()
 
@@ -152,69 +490,26 @@ class GrowingEnsemble(ScoringClassifier):
     size: str
     """Name of the parameter for the number of trees."""
 
-    algorithm_version = f"1, scikit-learn {sklearn.__version__}"
-
-    def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        self.n_iter_ = self.n_rows_seen_ = 0
-        self._width = X.shape[1]
+    def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
-        n_rows, size = X.shape[0], getattr(self, self.size)
-        weights = self._given_weights(labels)
-        while not trace(self) and self.n_iter_ < size:
-            due = ceil(getattr(trace, "next_rows", sys.maxsize) / n_rows)
-            self.n_iter_ = min(size, max(due, self.n_iter_ + 1))
+        n_trees, size = 0, getattr(self, self.size)
+        yield 0
+        while n_trees < size:
+            due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
+            n_trees = min(size, max(due, n_trees + 1))
             with _one_thread():
-                self._grow(ensemble, X, labels, weights)
+                self._grow(ensemble, X, labels, n_trees)
             self.classifier_ = ensemble
-            self.n_rows_seen_ = self.n_iter_ * n_rows
+            yield n_trees
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
         """Return parameters of the ensemble that save time with these rows and change no score."""
         return {}
 
-    def _grow(
-        self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
-    ) -> None:
-        """Continue with trees until there are `n_iter_`."""
-        ensemble.set_params(**{self.size: self.n_iter_}).fit(X, labels, **weights)
-
-    def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by the first trees.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-        n_iter : int
-            Number of trees; 0 gives scores of 0.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        if n_iter in (0, self.n_iter_):
-            return super().scores_after(X, n_iter)
-        with _one_thread():
-            return self._scores_of_first(self._rows(X), n_iter)
-
-    def to_trees(self) -> Trees:
-        """Return the trees as plain arrays, whose scores are bitwise identical.
-
-        Returns
-        -------
-        Trees
-        """
-        if not self.n_iter_:
-            return Trees.of([], self._width)
-        return self._to_trees()
-
-    @abstractmethod
-    def _to_trees(self) -> Trees:
-        """Return the trees of the fitted ensemble."""
-
-    @abstractmethod
-    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by some of the trees."""
+    def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+        """Continue with trees until there are as many."""
+        ensemble.set_params(**{self.size: n_trees}).fit(X, labels, **self._given_weights(labels))
 
 
 class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
@@ -257,48 +552,9 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     1.0
     """
 
-    allowed = Allowed(
-        learning_rate=POSITIVE,
-        max_iter=COUNT,
-        max_leaf_nodes=COUNT,
-        min_samples_leaf=COUNT,
-        l2_regularization=NOT_NEGATIVE,
-        max_features=SHARE,
-        class_weight=CLASS_WEIGHT,
-        random_state=["random_state"],
-    )
+    foreign = FOREIGN["hist-gradient-boosting"]
     size = "max_iter"
     needs_dense_rows = True
-
-    def __init__(
-        self,
-        *,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int = 31,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_features: float = 1.0,
-        class_weight: ClassWeight = None,
-        random_state: Any = None,
-    ):
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-    def _classifier(self) -> HistGradientBoostingClassifier:
-        chosen = signed_weights(self.class_weight, self.classes_)
-        if self._weights is not None:
-            chosen = None  # they hold those of the classes
-        elif isinstance(chosen, dict):
-            chosen |= {0: chosen[-1]}  # scikit-learn looks them up by 0 and 1
-        given = self.get_params(deep=False) | {"class_weight": chosen}
-        return HistGradientBoostingClassifier(**given, early_stopping=False)
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
         n_bins = 2
@@ -308,92 +564,30 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
                 break
         return {"max_bins": min(n_bins, _MOST_BINS)}
 
-    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        weights = self._row_weights(labels, self.class_weight)
-        return {} if weights is None else {"sample_weight": weights}
-
-    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        stages = self.classifier_.staged_decision_function(X)
-        return next(scores for stage, scores in enumerate(stages, start=1) if stage == n_iter)
-
-    def _to_trees(self) -> Trees:
-        trees = []
-        for [predictor] in self.classifier_._predictors:
-            node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
-            feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
-            value = np.where(is_leaf, node["value"], node["num_threshold"])
-            left, right = (node[side].astype(np.intp) for side in ("left", "right"))
-            trees.append(Tree.of(feature, value, left, right, node["count"]))
-        return Trees.of(trees, self._width, base=self.classifier_._baseline_prediction.item())
-
 
 class Forest(GrowingEnsemble):
     """Base of the forests of scikit-learn: the mean of the trees' probabilities ranks the rows."""
 
     dtypes = STORED
-
-    allowed = Allowed(
-        n_estimators=COUNT,
-        max_features=[*one_of("sqrt"), *SHARE],
-        min_samples_leaf=COUNT,
-        class_weight=[*CLASS_WEIGHT, *one_of(UNDERSAMPLED)],
-        random_state=["random_state"],
-    )
     size = "n_estimators"
-    kind: type
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 300,
-        max_features: str | float = "sqrt",
-        min_samples_leaf: int = 1,
-        class_weight: ClassWeight | Literal["undersampled"] = None,
-        random_state: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.min_samples_leaf = min_samples_leaf
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-    def _classifier(self) -> Any:
-        if self.class_weight == UNDERSAMPLED:
-            self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
-            given = self.get_params(deep=False) | {"class_weight": None, "bootstrap": False}
-        else:
-            chosen = signed_weights(self.class_weight, self.classes_)
-            given = self.get_params(deep=False) | {"class_weight": chosen}
-        return self.kind(**given)
-
-    def _grow(
-        self, ensemble: Any, X: Any, labels: NDArray[np.int8], weights: dict[str, Any]
-    ) -> None:
+    def _settings(self) -> dict[str, Any]:
         if self.class_weight != UNDERSAMPLED:
-            return super()._grow(ensemble, X, labels, weights)
+            return super()._settings()
+        self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
+        return super()._settings() | {"class_weight": None, "bootstrap": False}
+
+    def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+        if self.class_weight != UNDERSAMPLED:
+            return super()._grow(ensemble, X, labels, n_trees)
         classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
         size, first = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(first, self.n_iter_):
+        for number in range(first, n_trees):
             rng = np.random.default_rng([number, self._drawing])
             drawn = np.concatenate([rng.choice(of_class, size) for of_class in classes])
             times = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
             ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=times)
         return None
-
-    def _scores_of_first(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        trees = self.classifier_.estimators_[:n_iter]
-        X = X.astype(np.float32)
-        return np.mean([tree.predict_proba(X)[:, 1] for tree in trees], axis=0) - 0.5
-
-    def _to_trees(self) -> Trees:
-        trees = []
-        for node in (estimator.tree_ for estimator in self.classifier_.estimators_):
-            left, is_leaf = node.children_left, node.children_left < 0
-            feature = np.where(is_leaf, -1, node.feature)
-            value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
-            cover = node.weighted_n_node_samples
-            trees.append(Tree.of(feature, value, left, node.children_right, cover))
-        return Trees.of(trees, self._width, is_forest=True)
 
 
 class RandomForest(Forest):
@@ -427,7 +621,7 @@ class RandomForest(Forest):
     [0.5, -0.5, 0.5]
     """
 
-    kind = RandomForestClassifier
+    foreign = FOREIGN["random-forest"]
 
 
 class ExtraTrees(Forest):
@@ -459,7 +653,357 @@ class ExtraTrees(Forest):
     True
     """
 
-    kind = ExtraTreesClassifier
+    foreign = FOREIGN["extra-trees"]
+
+
+class BoostedTrees(ScoringClassifier):
+    """Base of the objectives of LightGBM, which runs in one thread."""
+
+    n_estimators: int
+
+    @abstractmethod
+    def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
+        """Return an order of the rows, and what the data and the parameters have beside."""
+
+    def _classifier(self) -> Any:
+        return self.foreign.imported()
+
+    def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        lightgbm, X = self._classifier(), self._rows(X)
+        rng = np.random.default_rng(self.random_state)
+        params = self._settings() | {"seed": int(rng.integers(2**31))}
+        yield 0
+        order, beside, objective = self._task(labels, rng)
+        params |= objective
+        relevances = (labels[order] > 0).astype(np.float32)
+        data = lightgbm.Dataset(X[order], relevances, params=params, **beside)
+        self.classifier_ = lightgbm.Booster(params, data)
+        is_done = False
+        try:
+            while not is_done and self.n_iter_ < self.n_estimators:
+                is_done = self.classifier_.update()  # no leaf can be split
+                yield self.classifier_.current_iteration()
+        finally:
+            self.classifier_.free_dataset()
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        scores = self.classifier_.predict(X, raw_score=True, num_iteration=self.n_iter_, **_QUIETLY)
+        return np.asarray(scores, dtype=np.float64)
+
+
+class LightGBM(WeightedRanker, BoostedTrees):
+    """Gradient-boosted trees on binned features (LightGBM), with the logistic loss.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    learning_rate : float, default=0.1
+    num_leaves : int, default=31
+    min_child_samples : int, default=20
+    reg_lambda : float, default=0.0
+        Weight of the L2 penalty. With few positives among many rows a leaf without a penalty may
+        take a step of any length: take 0.1 or more there.
+    colsample_bytree : float, default=1.0
+        Fraction of the features that each tree is made of.
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import LightGBM
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> ranker = LightGBM(n_estimators=1, num_leaves=3, random_state=0).fit(X, y)
+    >>> len(set(ranker.decision_function(X)))  # one for each leaf of the tree
+    3
+    """
+
+    foreign = FOREIGN["lightgbm"]
+
+    def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
+        weights = self._given_weights(labels)["sample_weight"]
+        return slice(None), {"weight": weights}, {"objective": "binary"}
+
+
+class LambdaRank(BoostedTrees):
+    """Gradient-boosted trees with the LambdaRank objective (LightGBM), truncated near the top.
+
+    The pairs of rows that it learns from have at least one row in the top k of a list, and
+    weigh as much as swapping them changes the discounted cumulative gain. More rows than a list may
+    hold are divided at random into lists of equal length. An iteration takes time in proportion to
+    k times the length of the lists.
+
+    Parameters
+    ----------
+    k : float, int or str, default=1.0
+        Fraction of the positives in (0, 1], count of rows, or fraction of the rows ("1 %") that is
+        the top, at most as many rows as there are positives; of each list its share.
+    beyond_k : int, default=0
+        Rows by which the top of each list is longer; LightGBM advises a few, such as 3.
+    list_length : int, default=10000
+        Most rows of a list; LightGBM takes no more than 10,000.
+    n_estimators : int, default=100
+        Number of trees.
+    learning_rate : float, default=0.1
+    num_leaves : int, default=31
+    min_child_samples : int, default=20
+    reg_lambda : float, default=0.0
+        Weight of the L2 penalty.
+    colsample_bytree : float, default=1.0
+        Fraction of the features that each tree is made of.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010; Ke et
+    al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import LambdaRank
+    >>> from precbench.metrics import auc, precision_at_k
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> ranker = LambdaRank(k=10, n_estimators=20, random_state=0).fit(X, y)
+    >>> scores = ranker.decision_function(X)
+    >>> precision_at_k(y, scores, k=10), bool(auc(y, scores) < 0.9)  # it learns the top alone
+    (1.0, True)
+    """
+
+    foreign = FOREIGN["lightgbm-lambdarank"]
+    ranks_lists = True
+
+    def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
+        order, lengths, top = self._lists(labels, rng, _LONGEST_LIST)
+        objective = {"objective": "lambdarank", "lambdarank_truncation_level": top}
+        return order, {"group": lengths}, objective
+
+
+class SingleBoosting(ScoringClassifier):
+    """Base of boosting by XGBoost and CatBoost, which make float32 of dense rows."""
+
+    needs_dense_rows = True  # XGBoost takes what is not stored in sparse rows as missing, not as 0
+    dtypes = STORED
+
+    def _rows(self, X: Any) -> Any:
+        with np.errstate(over="ignore"):
+            rows = super()._rows(X).astype(np.float32, copy=False)
+        if not np.isfinite(rows).all():
+            raise InputError(
+                f"X has values up to {np.abs(X).max():.3g}, which overflow the float32 of "
+                f"{type(self).__name__}: scale the features"
+            )
+        return rows
+
+    def _settings(self) -> dict[str, Any]:
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        return super()._settings() | {"random_state": seed}
+
+
+class XGBoost(SingleBoosting):
+    """Gradient-boosted trees of XGBoost, with the logistic loss or the lists of LambdaMART.
+
+    To rank lists, all training rows are one, or are divided at random into lists of equal length.
+    The pairs that are learnt from have a row in the top k of a list. Sparse rows are made dense.
+
+    Parameters
+    ----------
+    objective : {"logistic", "rank:ndcg", "rank:map"}, default="logistic"
+    k : float, int or str, default=1.0
+        To rank lists: fraction of the positives in (0, 1], count of rows, or fraction of the rows
+        ("1 %") that is the top, at most as many rows as there are positives; of each list its
+        share.
+    beyond_k : int, default=3
+        To rank lists: rows by which the top of each list is longer, as XGBoost advises.
+    list_length : int, default=10000
+        Most rows of a list.
+    n_estimators : int, default=100
+        Number of trees.
+    learning_rate : float, default=0.3
+    max_depth : int, default=6
+        0 for no limit.
+    max_leaves : int, default=0
+        Most leaves of a tree, which then grows where it gains most; 0 for no limit.
+    min_child_weight : float, default=1.0
+        Least sum of second derivatives in a leaf; those of lists are small: take 0 where positives
+        are few.
+    reg_lambda : float, default=1.0
+        Weight of the L2 penalty.
+    colsample_bytree : float, default=1.0
+        Fraction of the features that each tree is made of.
+    class_weight : {"balanced"}, dict or None, default=None
+        For the logistic loss, as of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Chen & Guestrin, "XGBoost: a scalable tree boosting system", KDD 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import XGBoost
+    >>> from precbench.metrics import precision_at_k
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> for objective in ("logistic", "rank:map"):
+    ...     ranker = XGBoost(objective, k=10, n_estimators=20, random_state=0).fit(X, y)
+    ...     print(precision_at_k(y, ranker.decision_function(X), k=10))
+    1.0
+    1.0
+    """
+
+    foreign = FOREIGN["xgboost"]
+
+    objective: str
+    n_estimators: int
+    max_leaves: int
+
+    @property
+    def ranks_lists(self) -> bool:
+        """Whether the objective is one of lists."""
+        return self.objective != "logistic"
+
+    def _classifier(self) -> Any:
+        return self.foreign.imported()
+
+    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        params = self._settings() | {"objective": self.objective}
+        params["grow_policy"] = "lossguide" if self.max_leaves else "depthwise"
+        if self.ranks_lists:
+            order, lengths, top = self._lists(labels, np.random.default_rng(self.random_state))
+            rows = classifier.DMatrix(X[order], labels[order] > 0, group=lengths, nthread=1)
+            params["lambdarank_pair_method"] = "topk"
+            params["lambdarank_num_pair_per_sample"] = top
+        else:
+            weights = self._given_weights(labels)["sample_weight"]
+            rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
+            params["objective"] = "binary:logistic"
+        return classifier.train(params, rows, self.n_estimators)
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(
+            self.classifier_.inplace_predict(X, predict_type="margin"), dtype=np.float64
+        )
+
+
+class CatBoost(SingleBoosting):
+    """Boosted symmetric trees of CatBoost, with the logistic loss. Sparse rows are made dense.
+
+    Parameters
+    ----------
+    n_estimators : int, default=1000
+        Number of trees.
+    learning_rate : float or None, default=None
+        None for what CatBoost derives from the numbers of rows and trees, or 0.03 where there is an
+        `l2_leaf_reg`.
+    depth : int, default=6
+        Of each tree, at most 16.
+    l2_leaf_reg : float or None, default=None
+        Weight of the L2 penalty; None for 3.
+    class_weight : {"balanced"}, dict or None, default=None
+        As of `LogisticRegressionRanker`.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features", NeurIPS 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import CatBoost
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends
+    >>> for depth in (1, 2):  # a symmetric tree divides at one place more, on both sides
+    ...     ranker = CatBoost(n_estimators=1, depth=depth, random_state=0).fit(X, y)
+    ...     print(len(set(ranker.decision_function(X))))
+    2
+    3
+    """
+
+    foreign = FOREIGN["catboost"]
+
+    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        if not np.ptp(X, axis=0).any():  # which CatBoost refuses
+            classifier = DummyClassifier()
+        return super()._trained(classifier, X, labels)
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        if isinstance(self.classifier_, DummyClassifier):
+            return super()._final_scores(X)
+        return self.classifier_.predict(X, prediction_type="RawFormulaVal", thread_count=1)
+
+
+class MLP(ScoringClassifier):
+    """A neural network with one hidden layer (scikit-learn, Adam), for scaled features.
+
+    Parameters
+    ----------
+    hidden_layer_size : int, default=100
+        Number of rectified units.
+    alpha : float, default=1e-4
+        Weight of the L2 penalty.
+    learning_rate_init : float, default=0.001
+    max_iter : int, default=200
+        Most passes; the training ends before where the loss does not get smaller. All training
+        rows are used.
+    random_state : int or None, default=None
+
+    References
+    ----------
+    Kingma & Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from precbench import MLP
+    >>> from precbench.metrics import precision_at_k
+    >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
+    >>> y = abs(X[:, 0]) > 1  # both ends, which hidden units can rank first
+    >>> ranker = MLP(hidden_layer_size=20, learning_rate_init=0.01, random_state=0).fit(X, y)
+    >>> precision_at_k(y, ranker.decision_function(X), k=20)
+    1.0
+    """
+
+    foreign = FOREIGN["mlp"]
+
+    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are a parameter
+            return super()._trained(classifier, X, labels)
+
+    def _final_scores(self, X: Any) -> NDArray[np.float64]:
+        (hidden, outer), (shifts, shift) = self.classifier_.coefs_, self.classifier_.intercepts_
+        rows, scores = as_rows(X), np.full(X.shape[0], shift)
+        for w, constant, weight in zip(np.ascontiguousarray(hidden.T), shifts, outer, strict=True):
+            scores += weight * np.maximum(linear_scores(rows, w) + constant, 0)
+        return scores
+
+
+class NoSkill(ScoringClassifier):
+    """The same score for all rows (scikit-learn): what any method should exceed.
+
+    Metrics count ties by their expected value: precision is the share of positives, AUC is 1/2.
+
+    Examples
+    --------
+    >>> from precbench import NoSkill
+    >>> from precbench.metrics import precision_at_k
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [1, 0, 0, 0]
+    >>> precision_at_k(y, NoSkill().fit(X, y).decision_function(X), k=2)  # the share of positives
+    0.25
+    """
+
+    foreign = FOREIGN["no-skill"]
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
@@ -477,25 +1021,19 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         A subclass of `ScoringClassifier`.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    _, *parameters = init.parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
+    known = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
     own = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]
-
-    def set_parameters(self: Any, **params: Any) -> None:
-        init.bind(self, **params)  # refuses unknown names
-        vars(self).update(defaults | params)
 
     def make(self: Any) -> Any:
         return classifier(**self.get_params(deep=False))
 
-    set_parameters.__signature__ = init  # type: ignore[attr-defined]
     members = {
-        "__init__": set_parameters,
+        "__init__": _initialiser(init.replace(parameters=known)),
         "__doc__": classifier.__doc__,
         "__module__": classifier.__module__,  # whose code is noted in records
         "_classifier": make,
-        "allowed": Allowed({name: own.get(name, "no_validation") for name in defaults}),
+        "allowed": Allowed({p.name: own.get(p.name, "no_validation") for p in known[1:]}),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }
     weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()

@@ -13,8 +13,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from precbench.metrics import average_precision
 from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker, Trace, untraced
-from precbench.solvers.baselines import LogisticRegressionRanker
-from precbench.solvers.classifiers import ExtraTrees, HistGradientBoosting
+from precbench.solvers.classifiers import (
+    ExtraTrees,
+    HistGradientBoosting,
+    LogisticRegressionRanker,
+)
 from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.minibatch import SGDAtK
 from precbench.solvers.parameters import COUNT, Allowed, K, at_least
@@ -116,8 +119,7 @@ class Ensemble(NonlinearRanker):
         yield _Recipe("extra-trees", ExtraTrees(min_samples_leaf=3, **n_trees))
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        self.n_iter_ = self.n_rows_seen_ = 0
-        self._width = X.shape[1]
+        self._start(X.shape[1])
         if trace(self):
             return
         rng = np.random.default_rng(self.random_state)

@@ -7,7 +7,7 @@ library.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from precbench.errors import InputError
 from precbench.kernels import trees as kernel
 from precbench.solvers.rows import as_rows
 
-__all__ = ["Tree", "Trees"]
+__all__ = ["Tree", "Trees", "forest_trees", "histogram_trees", "lightgbm_trees"]
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
@@ -87,6 +87,12 @@ class Trees:
                 0, stop - start, scratch, scores[start:stop],
             )  # fmt: skip
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
+
+    def first(self, n_trees: int) -> Self:
+        """Return the first trees."""
+        ends = [*self.root.tolist(), len(self.feature)]
+        parts = {n: getattr(self, n)[: ends[n_trees]] for n in ("feature", "value", "right")}
+        return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
         """Return rows with the values that the trees compare.
@@ -250,6 +256,57 @@ class Tree(NamedTuple):
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
         cover = np.where(cover > 0, cover, 1)[order].astype(np.float32)
         return cls(feature, value[order].astype(np.float64), right, cover)
+
+
+def forest_trees(forest: Any, n_features: int) -> Trees:
+    """Return the trees of a fitted forest of scikit-learn."""
+    trees = []
+    for node in (estimator.tree_ for estimator in forest.estimators_):
+        left, is_leaf = node.children_left, node.children_left < 0
+        feature = np.where(is_leaf, -1, node.feature)
+        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
+        cover = node.weighted_n_node_samples
+        trees.append(Tree.of(feature, value, left, node.children_right, cover))
+    return Trees.of(trees, n_features, is_forest=True)
+
+
+def histogram_trees(boosting: Any, n_features: int) -> Trees:
+    """Return the trees of a fitted `HistGradientBoostingClassifier`."""
+    trees = []
+    for [predictor] in boosting._predictors:
+        node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
+        feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
+        value = np.where(is_leaf, node["value"], node["num_threshold"])
+        left, right = (node[side].astype(np.intp) for side in ("left", "right"))
+        trees.append(Tree.of(feature, value, left, right, node["count"]))
+    return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
+
+
+def lightgbm_trees(booster: Any, n_features: int) -> Trees:
+    """Return the trees of a fitted `Booster` of LightGBM, of which none takes a category."""
+    text = booster.model_to_string(num_iteration=booster.current_iteration())
+    blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
+    return Trees.of([_lightgbm_tree(block) for block in blocks], n_features)
+
+
+def _lightgbm_tree(block: str) -> Tree:
+    """Read a tree of a model's text: leaves are -1, -2, ... among the children of inner nodes."""
+    lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+
+    def array(name: str, kind: type) -> NDArray[Any]:
+        return np.array(lines.get(name, "").split(), dtype=kind)
+
+    if not np.isin(array("decision_type", int), (0, 2)).all():  # numbers, of which none is missing
+        raise TypeError("LightGBM has made a tree with decisions that are unknown here")
+    feature, leaf = array("split_feature", int), array("leaf_value", float)
+    none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
+    cover = np.append(array("internal_count", int), array("leaf_count", int))
+    children = (array(name, int) for name in ("left_child", "right_child"))
+    # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
+    left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
+    if len(cover) < len(value):  # not written of a tree without splits
+        cover = np.ones(len(value))
+    return Tree.of(np.append(feature, none), value, left, right, cover)
 
 
 def _in_single(X: Any) -> Any:

@@ -110,10 +110,6 @@ class WeightedRanker(Ranker):
             of_class = compute_class_weight(chosen, classes=np.array([-1, 1]), y=labels).tolist()
         return self._weights * np.where(labels > 0, of_class[1], of_class[0])
 
-    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        """Return the weights of `fit` as an argument for a classifier, if there are any."""
-        return {} if self._weights is None else {"sample_weight": self._weights}
-
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         if self._weights is None:
             return super()._set_threshold(X, labels)
