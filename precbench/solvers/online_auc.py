@@ -43,19 +43,17 @@ class OnlineAUCRanker(PassRanker):
         order: NDArray[np.int32],
         b: int,
     ) -> Callable[[int, int], None]:
-        visitors = [solver._visitor(rows, labels, order, b) for solver in solvers]
-
         def visit(start: int, stop: int) -> None:
-            for visit_alone in visitors:
-                visit_alone(start, stop)
+            for solver in solvers:
+                solver._visit(rows, labels, order, start, stop)
 
         return visit
 
     @abstractmethod
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
-        """Return what `_visitor_of` returns for one solver."""
+    def _visit(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
+    ) -> None:
+        """Do what the function of `_visitor_of` does, for this solver."""
 
     @abstractmethod
     def _values_per_row(self) -> int:
@@ -134,30 +132,26 @@ class OAM(OnlineAUCRanker):
     def _values_per_row(self) -> int:
         return self._reservoirs[0].size
 
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
+    def _visit(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
+    ) -> None:
         size, n_features = self._reservoirs.shape[1:]
         scratch = np.empty(2 * n_features + size)
-
-        def visit(start: int, stop: int) -> None:
-            online_auc.oam_pass(
-                *rows[:3],
-                labels,
-                order,
-                start,
-                stop,
-                self._places(labels[order[start:stop]] > 0),
-                self.update == "sequential",
-                self.C,
-                self._w,
-                self._w_sum,
-                self._reservoirs,
-                self._counts,
-                scratch,
-            )
-
-        return visit
+        online_auc.oam_pass(
+            *rows[:3],
+            labels,
+            order,
+            start,
+            stop,
+            self._places(labels[order[start:stop]] > 0),
+            self.update == "sequential",
+            self.C,
+            self._w,
+            self._w_sum,
+            self._reservoirs,
+            self._counts,
+            scratch,
+        )
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw the places of the next rows in the reservoir of their class, or beyond it."""
@@ -226,29 +220,25 @@ class PGD(OnlineAUCRanker):
     def _values_per_row(self) -> int:
         return self._moments.size
 
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
+    def _visit(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
+    ) -> None:
         scratch = np.empty(len(self._w))
-
-        def visit(start: int, stop: int) -> None:
-            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start, dtype=np.float64)
-            online_auc.pgd_pass(
-                *rows[:3],
-                labels,
-                order,
-                start,
-                stop,
-                self.eta0 / t**self.power_t,
-                self._w,
-                self._w_sum,
-                self._counts,
-                self._sums,
-                self._moments,
-                scratch,
-            )
-
-        return visit
+        t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start, dtype=np.float64)
+        online_auc.pgd_pass(
+            *rows[:3],
+            labels,
+            order,
+            start,
+            stop,
+            self.eta0 / t**self.power_t,
+            self._w,
+            self._w_sum,
+            self._counts,
+            self._sums,
+            self._moments,
+            scratch,
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -314,31 +304,27 @@ class AdaOAM(OnlineAUCRanker):
     def _values_per_row(self) -> int:
         return self._moments.size
 
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
+    def _visit(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
+    ) -> None:
         scratch = np.empty(2 * len(self._w))
-
-        def visit(start: int, stop: int) -> None:
-            online_auc.adaoam_pass(
-                *rows[:3],
-                labels,
-                order,
-                start,
-                stop,
-                self.eta0,
-                self.reg,
-                self.delta,
-                self._w,
-                self._w_sum,
-                self._counts,
-                self._sums,
-                self._moments,
-                self._squares,
-                scratch,
-            )
-
-        return visit
+        online_auc.adaoam_pass(
+            *rows[:3],
+            labels,
+            order,
+            start,
+            stop,
+            self.eta0,
+            self.reg,
+            self.delta,
+            self._w,
+            self._w_sum,
+            self._counts,
+            self._sums,
+            self._moments,
+            self._squares,
+            scratch,
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -417,25 +403,22 @@ class SPAM(OnlineAUCRanker):
     def _values_per_row(self) -> int:
         return 4 * len(self._w)
 
-    def _visitor(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
-    ) -> Callable[[int, int], None]:
-        def visit(start: int, stop: int) -> None:
-            t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
-            online_auc.spam_pass(
-                *rows[:3],
-                labels,
-                order,
-                start,
-                stop,
-                self.eta0 / np.sqrt(t),
-                self.reg,
-                self.l1_reg,
-                not self._means_known,
-                self._w,
-                self._w_sum,
-                self._counts,
-                self._sums,
-            )
-
-        return visit
+    def _visit(
+        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
+    ) -> None:
+        t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
+        online_auc.spam_pass(
+            *rows[:3],
+            labels,
+            order,
+            start,
+            stop,
+            self.eta0 / np.sqrt(t),
+            self.reg,
+            self.l1_reg,
+            not self._means_known,
+            self._w,
+            self._w_sum,
+            self._counts,
+            self._sums,
+        )
