@@ -22,7 +22,6 @@ import precbench
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.compare import _name_of, prepare
 from precbench.advice.model import Model
-from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
@@ -368,24 +367,24 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("gaps", "says"),
-    [
-        ([[0, 1]], "gaps"),
-        ([[0, 1, 30]], "gaps"),
-        ([[1, 1, 0]], "gaps"),
-        ([[0, 3, 0]], "gaps"),
-        ([[0.0, 1.0, 2.0]], "gaps"),
-        (None, "gaps"),
-    ],
-)
-def test_values_that_an_npz_file_says_were_filled_in(gaps, says, tmp_path):
-    arrays = {} if gaps is None else {"gaps": np.array(gaps)}
-    path = tmp_path / "mine.npz"
-    np.savez(path, X=np.arange(60.0).reshape(30, 2), y=np.arange(30) % 2, **arrays)
-    with raises(InputError, says):
-        read_own_file(path, missing="mean")
-    assert read_own_file(path)[0].imputed is None
+def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
+    """And the importance of columns is measured on the splits of the comparison."""
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    beside = {"groups": [f"p{i // 2}" for i in range(300)], "time": np.arange(300) // 3}
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(**beside, label=y)
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    few = ["logistic-regression", TREES]
+    found = precbench.compare(frame[[*"abcd"]], y, k=15, solvers=few, n_splits=2, **beside)
+    result = succeed(
+        *("compare", tmp_path / "mine.csv", "--label", "label", "--k", 15, "--splits", 2),
+        *("--groups", "groups", "--time", "time", "--solver", few[0], "--solver", few[1]),
+        *("--out", tmp_path / "out", "--json", "--save", tmp_path / "best.npz"),
+    )
+    assert found.text == json.loads(result.stdout)["text"]
+    importance = found.recipe.importance.model_dump()
+    assert Model.load(tmp_path / "best.npz").about["importance"] == json.loads(
+        json.dumps(importance)
+    )
 
 
 def test_a_bar_is_shown_if_asked_for(capsys):

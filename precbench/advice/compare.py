@@ -9,12 +9,13 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import joblib
 import numpy as np
 import pandas as pd
 import yaml
@@ -39,16 +40,22 @@ from precbench.advice.model import Model
 from precbench.advice.quality import Quality, held_out, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
-from precbench.data.own.encoding import Categorical, Encoding, Missing, is_table
+from precbench.data.own.encoding import (
+    Categorical,
+    Encoding,
+    Missing,
+    is_table,
+    number_groups,
+    order_in_time,
+)
 from precbench.data.own.problems import listed
 from precbench.data.own.read import read_own_file
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
-from precbench.experiment.config import from_document
 from precbench.experiment.division import divide_into_folds, divide_rows
-from precbench.experiment.plan import make_plan
-from precbench.experiment.sections import solver_defaults
+from precbench.experiment.plan import Plan, make_plan
+from precbench.experiment.sections import NamedData, solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
 from precbench.report.html.templates import render
@@ -58,12 +65,13 @@ from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do
 from precbench.score import final_scores, write_results
 from precbench.solvers import SOLVERS
+from precbench.solvers.rows import canonical, with_short_indices
 from precbench.statistics import resampled_interval
 from precbench.store import Store
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, several_k
-from precbench.yaml.document import load, parse
-from precbench.yaml.models import unknown
+from precbench.yaml.document import Document, load
+from precbench.yaml.models import unknown, validated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,24 +99,37 @@ class Contest:
 
     Attributes
     ----------
-    config : str
-        The text of its config file.
+    document : dict
+        The content of its config file.
     experiment : Experiment
-    rows, features, positives : int
+    dataset : Dataset
+        The list.
+    encoding : Encoding or None
+        How the columns of a file were encoded.
     """
 
-    config: str
+    document: dict[str, Any]
     experiment: Experiment
-    rows: int
-    features: int
-    positives: int
+    dataset: Dataset
+    encoding: Encoding | None = None
+
+    @property
+    def config(self) -> str:
+        """The text of its config file."""
+        style: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True}
+        return yaml.safe_dump(self.document, sort_keys=False, **style)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the experiment."""
+        return make_plan(self.experiment, datasets={_NAME: self.dataset})
 
 
 def prepare(
-    data: Mapping[str, Any],
+    data: Mapping[str, Any] | Dataset,
     k: TopK | Sequence[TopK],
     *,
-    folder: Path,
+    folder: Path = Path(),
     solvers: Sequence[Any] | None = None,
     n_splits: int | None = None,
     seed: int = 0,
@@ -116,17 +137,18 @@ def prepare(
     tuning: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
 ) -> Contest:
-    """Make the experiment that compares methods on a file.
+    """Make the experiment that compares methods on a list.
 
     Parameters
     ----------
-    data : mapping
-        ``file``, and how to read it: the parameters of `precbench.data.own.read.read_own_file`.
+    data : Dataset or mapping
+        A mapping has ``file``, and how to read it: the parameters of
+        `precbench.data.own.read.read_own_file`.
     k : int, float or str, or a sequence of these
         Length of the top of a held-out list, see `precbench.topk.check_k`. Of several the first
         decides; the others are measured, too, numbers of rows as a share of the list to score.
     folder : pathlib.Path
-        Of the config file, which names the data relative to it.
+        Of the config file, which names the data relative to it; by default the current one.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
         Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
         with their defaults, or classifiers as they are. By default all of the first.
@@ -152,9 +174,16 @@ def prepare(
         to score.
     """
     k, *others = several_k(k)
-    options = {name: value for name, value in data.items() if value and name != "file"}
-    path = Path(data["file"])
-    dataset, _ = read_own_file(path, **options, allow=allow)
+    entry: Any
+    if isinstance(data, Dataset):
+        dataset, encoding, path = data, None, Path(data.title)
+        entry = NamedData.model_construct(name=_NAME)
+    else:
+        options = {name: value for name, value in data.items() if value and name != "file"}
+        path = Path(data["file"])
+        dataset, encoding = read_own_file(path, **options, allow=allow)
+        entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
+    dataset = replace(dataset, name=_NAME, split_key=None)
     n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
     few = dataset.time is not None or n_rows > _LARGE
@@ -177,7 +206,7 @@ def prepare(
     document = {
         "name": _name_of(path, folder, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
-        "datasets": [{"file": os.path.relpath(path, folder), "name": _NAME, **options}],
+        "datasets": [entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**protocol, "seed": seed},
         **_with_common({**template["common"], "k": k}, entries),
@@ -192,11 +221,10 @@ def prepare(
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    config = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, allow_unicode=True)
-    experiment = from_document(parse(config, "the comparison"), folder)
-    assert isinstance(experiment, Experiment)
+    whole = Document("the comparison", document, {(): (1, 1)})
+    experiment = validated(whole, Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
-    return Contest(config, experiment, n_rows, dataset.X.shape[1], dataset.n_pos)
+    return Contest(document, experiment, dataset, encoding)
 
 
 def _name_of(path: Path, folder: Path, ks: Sequence[TopK]) -> str:
@@ -393,39 +421,29 @@ def compare(
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
-    rows, encoding = _rows(X, y, categorical, missing)
-    arrays, worth, amounts = _arrays(rows), None, None
+    dataset, encoding = _rows(X, y, categorical, missing, groups, time)
+    worth, amounts = None, None
     if gain is not None or cost:
         if np.ndim(gain):
-            amounts = _plain(gain, len(rows.y), "gain")
+            amounts = _plain(gain, len(dataset.y), "gain")
             if (
                 amounts.dtype.kind not in "fiub"
                 or not (np.isfinite(amounts) & (amounts >= 0)).all()
             ):
                 raise InputError("gain holds a value that is not a number of at least 0")
         worth = Worth(None if np.ndim(gain) else gain, "gain" if np.ndim(gain) else None, cost)
-    for name, column in (("groups", groups), ("time", time)):
-        if column is not None:
-            arrays[name] = _plain(column, len(rows.y), name)
+    contest = prepare(
+        dataset,
+        several_k(k),
+        solvers=solvers,
+        n_splits=None if n_splits is None else int(n_splits),
+        seed=int(random_state),
+        list_rows=list_rows and int(list_rows),
+    )
+    contest = replace(contest, encoding=encoding)
+    n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
     with tempfile.TemporaryDirectory() as temporary:
-        path = Path(temporary) / "X"
-        with path.open("wb") as file:
-            np.savez(file, **arrays)
-        data: dict[str, Any] = {"file": path, "format": "npz"}
-        data |= {name: name for name in ("groups", "time") if name in arrays}
-        data |= {"missing": missing} if "gaps" in arrays else {}
-        contest = prepare(
-            data,
-            several_k(k),
-            folder=path.parent,
-            solvers=solvers,
-            n_splits=None if n_splits is None else int(n_splits),
-            seed=int(random_state),
-            list_rows=list_rows and int(list_rows),
-        )
-        n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
-        store = Store(folder or Path(temporary) / "results")
-        plan = make_plan(contest.experiment)
+        store, plan = Store(folder or Path(temporary) / "results"), contest.plan
         with store.lock():
             trials = to_do(plan, store)
             ending = run_plan(plan, store, trials, n_workers=n_workers)
@@ -445,7 +463,7 @@ def compare(
             amounts=amounts,
         )
         choice = choice.with_length(measured[0])
-        recipe = as_compared(contest, run, choice, rows, encoding, measured)
+        recipe = as_compared(contest, run, choice, measured)
     return Comparison(**vars(choice), recipe=recipe)
 
 
@@ -554,7 +572,7 @@ class Comparison(Choice):
 
 
 def _rows(
-    X: Any, y: Any, categorical: Categorical, missing: Missing
+    X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
 ) -> tuple[Dataset, Encoding | None]:
     """Return rows and labels as they are trained on, and how a frame was encoded."""
     encoding, imputed = None, None
@@ -571,19 +589,17 @@ def _rows(
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
     signs = np.where(y == labels[1], 1.0, -1.0)
-    return Dataset("X", "X", X, signs, sha256="", imputed=imputed), encoding
-
-
-def _arrays(rows: Dataset) -> dict[str, Any]:
-    """Return rows as the arrays of an npz file."""
-    X = rows.X
-    arrays: dict[str, Any] = {"y": rows.y}
-    if rows.imputed:
-        arrays["gaps"] = rows.imputed.to_array()
-    if isinstance(X, np.ndarray):
-        return {"X": X, **arrays}
-    parts: dict[str, Any] = {name: getattr(X, name) for name in ("data", "indices", "indptr")}
-    return {**parts, "shape": np.array(X.shape), **arrays}
+    numbered = order = None
+    if groups is not None:
+        numbered = number_groups(Path("groups"), _plain(groups, len(y), "groups").tolist())
+    if time is not None:
+        order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
+    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
+    filled = () if imputed is None else (imputed.how, *imputed.columns)
+    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
+    digest = joblib.hash((*parts, signs, numbered, order, *filled))
+    beside: dict[str, Any] = {"groups": numbered, "time": order, "imputed": imputed}
+    return Dataset("X", "X", X, signs, digest, **beside), encoding
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
@@ -625,13 +641,11 @@ def length_of(
     list of HeldOut
         Of each split.
     """
-    plan = make_plan(contest.experiment)
-    lists = []
-    for trial, scores in final_scores(plan, Store(run.folder), method):
-        dataset = plan.datasets[_NAME]
+    dataset, lists = contest.dataset, []
+    for trial, scores in final_scores(contest.plan, Store(run.folder), method):
         rows = divide_rows(trial, dataset)[0].test
         lists.append(held_out(dataset, rows, scores, amounts))
-    sizes = (contest.positives, contest.rows)
+    sizes = (dataset.n_pos, len(dataset.y))
     options: dict[str, Any] = {"method": method, "list_rows": list_rows, "worth": worth}
     return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists
 
@@ -650,8 +664,6 @@ def as_compared(
     contest: Contest,
     run: Run,
     choice: Choice,
-    data: Dataset,
-    encoding: Encoding | None,
     measured: tuple[Length, Sequence[HeldOut]] | None = None,
 ) -> Recipe:
     """Return how the recommended method is fitted to all rows.
@@ -662,10 +674,6 @@ def as_compared(
     run : Run
         Its results.
     choice : Choice
-    data : Dataset
-        The rows that were compared on.
-    encoding : Encoding or None
-        How they were encoded.
     measured : (Length, sequence of HeldOut), optional
         From `length_of`; with them the model is calibrated, and knows its training rows.
 
@@ -676,8 +684,10 @@ def as_compared(
     """
     experiment = contest.experiment
     entry = experiment.solvers[choice.recommended]
-    store, plan = Store(run.folder), make_plan(experiment)
-    trials = [(trial, key) for trial, key in plan.trials if trial.label == choice.recommended]
+    store, data = Store(run.folder), contest.dataset
+    trials = [
+        (trial, key) for trial, key in contest.plan.trials if trial.label == choice.recommended
+    ]
     read = [(trial, store.read(key)) for trial, key in trials]
     ended = [(trial, record) for trial, record in read if record and record.status == "ok"]
     chosen = [tuple(record.chosen.items()) for _, record in ended]
@@ -712,7 +722,7 @@ def as_compared(
     lists = measured[1] if measured else ()
     splits = [divide_rows(trial, data)[0] for trial, _ in ended[:_EXPLAINED]]
     share = run.test_shares[_NAME]
-    return Recipe({**how, **params}, quality, lists, share, splits, data, encoding)
+    return Recipe({**how, **params}, quality, lists, share, splits, data, contest.encoding)
 
 
 def cores() -> int:

@@ -15,7 +15,7 @@ from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table, show_length
-from precbench.data.own.read import is_table, read_own_file
+from precbench.data.own.read import is_table
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.folder import PAGE
@@ -119,14 +119,15 @@ def compare(options: CompareOptions) -> int:
             write_whole({options.config: contest.config})
     experiment = contest.experiment
     n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
+    (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
     console.print(
-        f"{one_line(file.name)}: {contest.rows:,} rows, {contest.features:,} "
-        f"features, {contest.positives:,} positive ({contest.positives / contest.rows:.2%}); "
-        f"{count(n_methods, 'method')} on {count(n_splits, 'split')}"
+        f"{one_line(file.name)}: {n_rows:,} rows, {n_features:,} features, {n_pos:,} positive "
+        f"({n_pos / n_rows:.2%}); {count(n_methods, 'method')} on {count(n_splits, 'split')}"
     )
     # The report is written once, with the length.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    summary = prepared(experiment, run, name=str(options.config or ""))()
+    name, datasets = str(options.config or ""), contest.plan.datasets
+    summary = prepared(experiment, run, name, datasets)()
     found = read_run(summary["folder"])
     choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
     print_table(choice_table(choice, experiment.title), console)
@@ -142,8 +143,7 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(columns, f"The columns of {file.name}")]
     recipe = None
     if options.save:
-        dataset, encoding = read_own_file(file, **options.reading)
-        recipe = as_compared(contest, found, choice, dataset, encoding, measured)
+        recipe = as_compared(contest, found, choice, measured)
         if recipe.importance:
             title = f"What {choice.recommended} ranks by"
             tables.insert(0, importance_table(recipe.importance, title))

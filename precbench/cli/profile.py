@@ -94,17 +94,15 @@ def columns_table(columns: "Sequence[ColumnProfile]", title: str) -> Table:
 def _outlook(options: ProfileOptions) -> str:
     """Say what compare would do, and about how long."""
     from precbench.advice.compare import cores, prepare
-    from precbench.experiment.plan import make_plan
     from precbench.runner.cost import expected_seconds
     from precbench.store import Store
 
     data = {"file": options.file, **options.reading}
-    contest = prepare(data, options.lengths, folder=Path(), allow=options.allow or ())
-    plan = make_plan(contest.experiment)
-    store = Store(Path("results") / contest.experiment.name)
-    seconds = sum(expected_seconds(plan, store, [trial for trial, _ in plan.trials]))
+    contest = prepare(data, options.lengths, allow=options.allow or ())
+    store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
+    seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
     return (
         f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "
-        f"{contest.features:,} features, about {duration(seconds / cores())}"
+        f"{contest.dataset.X.shape[1]:,} features, about {duration(seconds / cores())}"
     )

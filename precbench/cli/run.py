@@ -4,7 +4,7 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,6 +25,7 @@ from precbench.store import RETRIED, Store
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
+    from precbench.data import Dataset
     from precbench.experiment.plan import Plan
     from precbench.experiment.shard import Shard
     from precbench.report.folder import Figures, Report
@@ -251,15 +252,19 @@ def has_failed(summary: dict[str, Any]) -> bool:
 
 
 def prepared(
-    config: Experiment | Study, options: RunOptions, name: str = ""
+    config: Experiment | Study,
+    options: RunOptions,
+    name: str = "",
+    datasets: "Mapping[str, Dataset] | None" = None,
 ) -> Callable[..., dict[str, Any]]:
     """Check the options against a config and return a function that runs it, maybe on a cluster.
 
-    `name` is what the config was loaded by, empty for one that is in no file.
+    `name` is what the config was loaded by, empty for one that is in no file; `datasets` are those
+    that are not to be loaded.
     """
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), options.split_indices)
-        return partial(_run, config, part, options, name)
+        return partial(_run, config, part, options, name, datasets=datasets)
     ended_so = options.ended_so - {_CHANGED_CODE}  # a study is computed anew each time
     some = (options.solvers, options.datasets, options.skip, ended_so, options.shard)
     if any(some) or options.splits is not None:
@@ -301,6 +306,7 @@ def _run(
     options: RunOptions,
     name: str,
     cluster: "Cluster | None" = None,
+    datasets: "Mapping[str, Dataset] | None" = None,
 ) -> dict[str, Any]:
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
@@ -316,6 +322,7 @@ def _run(
         mirror=options.mirror,
         stand_ins=options.stand_ins,
         smoke=options.smoke,
+        datasets=datasets,
     )
     wanted = plan.keys_of(part)
     _announce(plan, console)

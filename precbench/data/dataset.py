@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,19 +71,6 @@ class Imputed:
 
     how: str
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
-
-    def to_array(self) -> NDArray[np.int64]:
-        """Return a row for each value: its first feature, the one after its last, its row."""
-        parts = [np.insert(m[:, np.newaxis], [0], [a, b], axis=1) for a, b, m in self.columns]
-        return np.concatenate(parts).astype(np.int64)
-
-    @classmethod
-    def from_array(cls, how: str, gaps: NDArray[np.int64]) -> Self:
-        """Undo `to_array`."""
-        gaps = gaps[np.lexsort(gaps.T[::-1])]
-        new = np.flatnonzero((np.diff(gaps[:, :2], axis=0) != 0).any(axis=1)) + 1
-        parts = np.split(gaps, new)
-        return cls(how, tuple((int(p[0, 0]), int(p[0, 1]), np.unique(p[:, 2])) for p in parts))
 
     def of(self, rows: NDArray[np.intp]) -> Imputed:
         """Return those of some rows, which are given in ascending order."""

@@ -116,6 +116,7 @@ def make_plan(
     mirror: str | None = None,
     stand_ins: bool = True,
     smoke: bool = False,
+    datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
     """Load the data of an experiment and compute the keys of its trials.
 
@@ -130,6 +131,8 @@ def make_plan(
         False turns ``on_missing: stand-in`` and ``skip`` into an error.
     smoke : bool, default=False
         Use the smoke size.
+    datasets : mapping of str to Dataset, optional
+        Data sets that are not to be loaded, by name.
 
     Raises
     ------
@@ -141,10 +144,10 @@ def make_plan(
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
-    datasets: dict[str, Dataset] = {}
+    datasets = dict(datasets or {})
     absent: dict[str, str] = {}
     for entry in experiment.datasets:
-        if only is not None and entry.name not in only:
+        if entry.name in datasets or (only is not None and entry.name not in only):
             continue
         try:
             datasets[entry.name] = read_data(

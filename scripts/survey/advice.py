@@ -45,9 +45,8 @@ from sklearn.model_selection import train_test_split
 from precbench.advice.choice import Expected, choose_method
 from precbench.advice.compare import as_compared, compare, cores, prepare
 from precbench.advice.model import Model
-from precbench.data.own.read import read_new_rows, read_own_file
+from precbench.data.own.read import read_new_rows
 from precbench.errors import DataUnavailableError, InputError, MissingPackageError
-from precbench.experiment.plan import make_plan
 from precbench.locations import shipped
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
@@ -90,7 +89,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     data = {"file": file, **_READING}
     top = f"{100 * k / len(held_out):.6g} %"
     contest = prepare(data, top, folder=folder, seed=seed, **options)
-    store, plan = Store(folder / contest.experiment.name), make_plan(contest.experiment)
+    store, plan = Store(folder / contest.experiment.name), contest.plan
     with store.lock():
         for _ in run_plan(plan, store, to_do(plan, store), n_workers=cores()):
             store.require_lock()
@@ -100,12 +99,12 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
     seconds = time.perf_counter() - start
 
     warnings.simplefilter("ignore")  # of training: compare has shown them
-    dataset, encoding = read_own_file(file, **_READING)
+    dataset, encoding = contest.dataset, contest.encoding
     tops: dict[str, Any] = {}
     new_lists = np.nan
     for name in choice.methods:
         chosen = replace(choice, recommended=name)
-        recipe = as_compared(contest, run, chosen, dataset, encoding)
+        recipe = as_compared(contest, run, chosen)
         model = replace(recipe, splits=()).fit()
         scores = model.decision_function(read_new_rows(later, encoding))
         tops[name] = _top(scores, k)

@@ -181,7 +181,7 @@ def read_own_file(
             "id": bool(id),
             "categorical": categorical != "error",
             "numeric": bool(numeric),
-            "missing": missing != "error" and kind != "npz",
+            "missing": missing != "error",
             "groups": groups is not None and kind == "svmlight",
             "time": time is not None and kind == "svmlight",
         }
@@ -194,7 +194,6 @@ def read_own_file(
         numbered = None if groups is None else number_groups(path, column(groups).tolist())
         order = None if time is None else order_in_time(column(time), where)
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
-        imputed = _gaps(path, arrays, X, missing)
 
     how = categorical if isinstance(categorical, str) else list(categorical)
     options: list[Any] = [VERSION, kind, label, positive, groups, list(drop), how, missing]
@@ -722,25 +721,6 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         row, column = wrong[0] if isinstance(X, np.ndarray) else _entry(X, int(wrong[0][0]))
         raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
     return X, arrays
-
-
-def _gaps(path: Path, arrays: dict[str, NDArray], X: Matrix, missing: Missing) -> Imputed | None:
-    """Return which values of X were filled in, which `precbench.compare` writes of a frame."""
-    if missing == "error":
-        return None
-    gaps, (n_rows, n_features) = arrays.get("gaps", np.empty((0, 3), dtype=int)), X.shape
-    is_whole = gaps.ndim == 2 and gaps.shape[1:] == (3,) and gaps.dtype.kind == "i" and len(gaps)
-    if is_whole:
-        start, stop, row = gaps.T
-        is_whole = (
-            (start >= 0) & (start < stop) & (stop <= n_features) & (row >= 0) & (row < n_rows)
-        )
-    if not np.all(is_whole) or not isinstance(X, np.ndarray):
-        raise InputError(
-            f"{path}: missing needs dense rows and an integer array gaps, with the first feature, "
-            "the one after its last and the row of each value that was filled in"
-        )
-    return Imputed.from_array(missing, gaps)
 
 
 def _entry(X: csr_matrix, entry: int) -> tuple[int, int]:
