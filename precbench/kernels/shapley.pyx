@@ -19,6 +19,8 @@ are added to the column of the split above it, where its factor changed. (Lundbe
 
 include "source.pxi"
 
+from precbench.kernels.split cimport goes_left
+
 cdef enum:
     MOST_SPLITS = 1024
 
@@ -79,6 +81,8 @@ def add_contributions(
     const double[:, ::1] X,
     const int[::1] feature,
     const double[::1] value,
+    const unsigned char[::1] split,
+    const unsigned int[::1] categories,
     const double[::1] share,
     const int[::1] column,
     const int[::1] parent,
@@ -90,10 +94,10 @@ def add_contributions(
 ):
     """Add the Shapley value of column c for row i to ``phi[i, c]``.
 
-    Given: the tree and its outline; ``factors[v]``, at the points of the quadrature: what the
-    product is multiplied by where row and column pass the condition of node v, where they fail
-    first, and the weights of the sums of these two. ``product`` (nodes x points) and ``state`` are
-    scratch space.
+    Given: the tree, with its splits as in split.pxd or none, and its outline; ``factors[v]``, at
+    the points of the quadrature: what the product is multiplied by where row and column pass the
+    condition of node v, where they fail first, and the weights of the sums of these two.
+    ``product`` (nodes x points) and ``state`` are scratch space.
     """
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i
@@ -111,7 +115,11 @@ def add_contributions(
                     state[v] = 0
                     for q in range(n_points):
                         product[v, q] = product[p, q] * share[v]
-                elif (X[i, feature[p]] <= value[p]) == is_left:
+                elif is_left == (
+                    goes_left(X[i, feature[p]], value[p], split[p], categories)
+                    if split.shape[0]
+                    else X[i, feature[p]] <= value[p]
+                ):
                     state[v] = 2
                     for q in range(n_points):
                         product[v, q] = product[p, q] * factors[v, 0, q]

@@ -7,6 +7,7 @@ inner node is the next one. One thread, and the trees are added in their order.
 include "source.pxi"
 
 from precbench.kernels.rows cimport DOUBLES, Rows, precbench_from, precbench_value, rows_of
+from precbench.kernels.split cimport goes_left
 
 
 cdef inline double leaf(
@@ -15,10 +16,17 @@ cdef inline double leaf(
     const int[::1] feature,
     const double[::1] value,
     const int[::1] right,
+    const unsigned char[::1] split,
+    const unsigned int[::1] categories,
     int node,
 ) noexcept nogil:
+    cdef double compared
+    cdef bint is_plain = split.shape[0] == 0
     while feature[node] >= 0:
-        if precbench_value(x, feature[node], kind) <= value[node]:
+        compared = precbench_value(x, feature[node], kind)
+        if is_plain and compared <= value[node] or not is_plain and goes_left(
+            compared, value[node], split[node], categories
+        ):
             node += 1
         else:
             node = right[node]
@@ -33,6 +41,8 @@ def add_trees(
     const double[::1] value,
     const int[::1] right,
     const int[::1] root,
+    const unsigned char[::1] split,
+    const unsigned int[::1] categories,
     Py_ssize_t start,
     Py_ssize_t stop,
     double[::1] row,
@@ -41,8 +51,9 @@ def add_trees(
     """Add the leaf of each tree that row i reaches to ``scores[i]``, for start <= i < stop.
 
     At inner node j a row goes on to the next node if its ``feature[j]`` is at most ``value[j]``,
-    else to ``right[j]``. At a leaf ``feature[j]`` is -1 and ``value[j]`` is added. ``row`` is
-    scratch space for one row, filled with zeros, for rows of a CSR matrix.
+    else to ``right[j]``. At a leaf ``feature[j]`` is -1 and ``value[j]`` is added. Unless ``split``
+    is empty, it and ``categories`` say where the row goes, see split.pxd. ``row`` is scratch space
+    for one row, filled with zeros, for rows of a CSR matrix.
     """
     cdef Rows X = rows_of(data, indices, indptr, row.shape[0])
     cdef Py_ssize_t i, j, tree
@@ -52,12 +63,16 @@ def add_trees(
             for tree in range(root.shape[0]):  # tree by tree, which keeps its nodes in the cache
                 for i in range(start, stop):
                     x = precbench_from(X.data, i * X.n_cols, X.kind)
-                    scores[i] += leaf(x, X.kind, feature, value, right, root[tree])
+                    scores[i] += leaf(
+                        x, X.kind, feature, value, right, split, categories, root[tree]
+                    )
         else:
             for i in range(start, stop):
                 for j in range(X.indptr[i], X.indptr[i + 1]):
                     row[X.indices[j]] += precbench_value(X.data, j, X.kind)
                 for tree in range(root.shape[0]):
-                    scores[i] += leaf(&row[0], DOUBLES, feature, value, right, root[tree])
+                    scores[i] += leaf(
+                        &row[0], DOUBLES, feature, value, right, split, categories, root[tree]
+                    )
                 for j in range(X.indptr[i], X.indptr[i + 1]):
                     row[X.indices[j]] = 0

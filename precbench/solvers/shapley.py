@@ -171,8 +171,9 @@ def _of_trees(
         length = max(1, _UPDATES_PER_SLICE // product.size)
         for start in range(0, len(rows), length):
             kernel.add_contributions(
-                rows[start : start + length], feature, value, share, column, parent, above, factors,
-                product, state, values[start : start + length],
+                rows[start : start + length], feature, value, trees.split[first:stop],
+                trees.categories, share, column, parent, above, factors, product, state,
+                values[start : start + length],
             )  # fmt: skip
     if trees.is_forest and len(trees.root):
         return base / len(trees.root) - 0.5, values / len(trees.root)

@@ -6,8 +6,10 @@ where their arrays have. Arrays of our own are checked before a row is scored, a
 library.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import IntFlag
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,6 +23,20 @@ __all__ = ["Tree", "Trees", "forest_trees", "histogram_trees", "lightgbm_trees"]
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
+_LARGEST = float(np.finfo(np.float64).max)
+_BITS = 32  # of a word
+_MOST_CATEGORIES = 2**16
+_NO_SPLIT, _NO_CATEGORY = np.empty(0, np.uint8), np.empty(0, np.uint32)
+
+
+class Split(IntFlag):
+    """Where rows go that no number says; as in split.pxd."""
+
+    LEFT = 1
+    CATEGORY = 2
+    ZERO = 4
+    NAN = 8
+    WHOLE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +64,12 @@ class Trees:
         less 1/2.
     cover : ndarray of shape (n_nodes,), float32, or None
         Number or weight of the training rows at each node; None in models of former versions.
+    split : ndarray of shape (n_nodes,), uint8
+        For trees that take missing values or categories, a `Split` for each node, else empty. Of a
+        category `value` is a place in `categories`.
+    categories : ndarray of uint32
+        At each place the number of words that follow, whose bits are the categories that do not go
+        where the unknown ones do.
     """
 
     n_features: int
@@ -58,6 +80,8 @@ class Trees:
     base: float = 0.0
     is_forest: bool = False
     cover: NDArray[np.float32] | None = None
+    split: NDArray[np.uint8] = field(default_factory=_NO_SPLIT.copy)
+    categories: NDArray[np.uint32] = field(default_factory=_NO_CATEGORY.copy)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Score rows.
@@ -83,15 +107,16 @@ class Trees:
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
             kernel.add_trees(
-                *rows[:3], self.feature, self.value, self.right, self.root,
-                0, stop - start, scratch, scores[start:stop],
+                *rows[:3], self.feature, self.value, self.right, self.root, self.split,
+                self.categories, 0, stop - start, scratch, scores[start:stop],
             )  # fmt: skip
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
     def first(self, n_trees: int) -> Self:
         """Return the first trees."""
         ends = [*self.root.tolist(), len(self.feature)]
-        parts = {n: getattr(self, n)[: ends[n_trees]] for n in ("feature", "value", "right")}
+        names = ("feature", "value", "right", "split", *(() if self.cover is None else ("cover",)))
+        parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
@@ -122,14 +147,21 @@ class Trees:
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
-        feature, value, right, cover = (
+        feature, value, right, cover, split, categories = (
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
-            for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
+            for part, kind in enumerate(
+                (np.int32, np.float64, np.int32, np.float32, np.uint8, np.uint32)
+            )
         )
+        places = np.cumsum([0, *(len(tree.categories) for tree in trees)])[:-1]
+        if len(split):
+            is_place = (feature >= 0) & (split & Split.CATEGORY > 0)
+            value[is_place] += np.repeat(places, np.diff(ends))[is_place]
         first = np.repeat(ends[:-1], np.diff(ends))
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         root = ends[:-1].astype(np.int32)
-        return cls(n_features, feature, value, right, root, cover=cover, **options)
+        beside: dict[str, Any] = {"cover": cover, "split": split, "categories": categories}
+        return cls(n_features, feature, value, right, root, **beside, **options)
 
     @property
     def described(self) -> dict[str, Any]:
@@ -144,7 +176,8 @@ class Trees:
         dict of str to ndarray
             With the number of splits of each feature, so that no file is shorter than its rows.
         """
-        names = ("feature", "value", "right", "root", *(() if self.cover is None else ("cover",)))
+        names = ["feature", "value", "right", "root", *(() if self.cover is None else ("cover",))]
+        names += ["split", "categories"] if len(self.split) else []
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
         return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
 
@@ -176,11 +209,13 @@ class Trees:
             arrays[name] for name in ("splits", "feature", "value", "right", "root")
         )
         n_features, cover = len(splits), arrays.get("cover")
+        split = arrays.get("split", _NO_SPLIT)
+        categories = arrays.get("categories", _NO_CATEGORY)
         if type(base) is not float or not np.isfinite(base) or type(is_forest) is not bool:
             raise TypeError("the trees are not described as they should be")
         n_nodes = len(feature)
         is_whole = (
-            len(arrays) == 5 + (cover is not None)
+            len(arrays) == 5 + (cover is not None) + 2 * (len(split) > 0)
             and all(array.ndim == 1 for array in arrays.values())
             and all(array.dtype == np.int32 for array in (feature, right, root))
             and value.dtype == np.float64
@@ -196,6 +231,13 @@ class Trees:
             and bool(((cover > 0) & (cover < np.inf)).all())
         ):
             raise ValueError("the covers are not those of the nodes")
+        if len(split) and not (
+            (split.dtype, categories.dtype) == (np.uint8, np.uint32)
+            and len(split) == n_nodes
+            and len(categories) < 2**26  # whose bits an int32 counts
+            and _are_places(value[(feature >= 0) & (split & Split.CATEGORY > 0)], categories)
+        ):
+            raise ValueError("the splits are not those of the nodes")
         ends = np.append(root, n_nodes)
         if len(root) and (root[0] != 0 or (np.diff(ends) < 1).any()):
             raise ValueError("the trees overlap")
@@ -206,7 +248,8 @@ class Trees:
         children = np.concatenate([node[inner] + 1, right[: len(node)][inner], root])
         if (np.bincount(children, minlength=len(node)) != 1).any():
             raise ValueError("a node has no parent, or several")
-        return cls(n_features, feature, value, right, root, base, is_forest, cover)
+        beside = base, is_forest, cover, split, categories
+        return cls(n_features, feature, value, right, root, *beside)
 
 
 class Tree(NamedTuple):
@@ -216,6 +259,8 @@ class Tree(NamedTuple):
     value: NDArray[np.float64]
     right: NDArray[np.int32]
     cover: NDArray[np.float32]
+    split: NDArray[np.uint8] = _NO_SPLIT
+    categories: NDArray[np.uint32] = _NO_CATEGORY
 
     @classmethod
     def of(
@@ -225,6 +270,8 @@ class Tree(NamedTuple):
         left: NDArray[Any],
         right: NDArray[Any],
         cover: NDArray[Any],
+        split: NDArray[Any] = _NO_SPLIT,
+        categories: Any = (),
     ) -> Self:
         """Put nodes in preorder.
 
@@ -235,6 +282,9 @@ class Tree(NamedTuple):
         value : ndarray of shape (n_nodes,)
         cover : ndarray of shape (n_nodes,)
             Of training rows; where a library says none, 1.
+        split : ndarray of shape (n_nodes,) or (0,)
+        categories : sequence of int
+            See `Trees`.
 
         Returns
         -------
@@ -255,7 +305,9 @@ class Tree(NamedTuple):
         feature = feature[order].astype(np.int32)
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
         cover = np.where(cover > 0, cover, 1)[order].astype(np.float32)
-        return cls(feature, value[order].astype(np.float64), right, cover)
+        split = split[order].astype(np.uint8) if len(split) else _NO_SPLIT
+        words = np.array(categories, dtype=np.uint32)
+        return cls(feature, value[order].astype(np.float64), right, cover, split, words)
 
 
 def forest_trees(forest: Any, n_features: int) -> Trees:
@@ -270,43 +322,106 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
     return Trees.of(trees, n_features, is_forest=True)
 
 
-def histogram_trees(boosting: Any, n_features: int) -> Trees:
-    """Return the trees of a fitted `HistGradientBoostingClassifier`."""
-    trees = []
+def histogram_trees(boosting: Any, n_features: int, *, takes_missing: bool = False) -> Trees:
+    """Return the trees of a fitted `HistGradientBoostingClassifier`.
+
+    Parameters
+    ----------
+    boosting : HistGradientBoostingClassifier
+    n_features : int
+    takes_missing : bool, default=False
+        Whether the trees take missing values, and categories, which are whole numbers.
+    """
+    trees, place = [], np.arange(n_features)
+    known: list[NDArray[np.intp]] = []
+    if boosting.is_categorical_ is not None:
+        takes_missing, is_category = True, boosting.is_categorical_
+        place = np.append(np.flatnonzero(is_category), np.flatnonzero(~is_category))
+        known = [
+            _whole(c) for c in boosting._preprocessor.named_transformers_["encoder"].categories_
+        ]
     for [predictor] in boosting._predictors:
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
-        feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
-        value = np.where(is_leaf, node["value"], node["num_threshold"])
+        feature = np.where(is_leaf, -1, place[node["feature_idx"].astype(np.intp)])
+        value = np.where(is_leaf, node["value"], np.minimum(node["num_threshold"], _LARGEST))
         left, right = (node[side].astype(np.intp) for side in ("left", "right"))
-        trees.append(Tree.of(feature, value, left, right, node["count"]))
+        split, categories = _NO_SPLIT, list[int]()
+        if takes_missing:
+            split = Split.NAN | node["missing_go_to_left"]
+            for i in np.flatnonzero(~is_leaf & (node["is_categorical"] == 1)):
+                of_column, bits = known[node["feature_idx"][i]], predictor.raw_left_cat_bitsets
+                is_left = _bits(bits[node["bitset_idx"][i]])[: len(of_column)]
+                goes_apart = is_left != node["missing_go_to_left"][i]
+                value[i], split[i] = len(categories), split[i] | Split.CATEGORY | Split.WHOLE
+                categories += _words(of_column[goes_apart])
+        trees.append(Tree.of(feature, value, left, right, node["count"], split, categories))
     return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
 
 
+def _whole(categories: NDArray[Any]) -> NDArray[np.intp]:
+    """Return categories as whole numbers, without NaN, which is the last."""
+    known = categories[~np.isnan(categories)]
+    if not ((known >= 0) & (known < _MOST_CATEGORIES) & (known == known.round())).all():
+        raise TypeError(f"categories are whole numbers from 0 to {_MOST_CATEGORIES - 1}")
+    return known.astype(np.intp)
+
+
+def _bits(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    return (words[:, np.newaxis] >> np.arange(_BITS, dtype=np.uint32) & 1).ravel() == 1
+
+
+def _words(members: NDArray[np.intp]) -> list[int]:
+    """Return the set of these numbers: how many words it takes, and these."""
+    n_words = int(members.max(initial=-1)) // _BITS + 1
+    words = np.zeros(n_words, dtype=np.uint32)
+    np.bitwise_or.at(words, members // _BITS, np.uint32(1) << (members % _BITS).astype(np.uint32))
+    return [n_words, *words.tolist()]
+
+
 def lightgbm_trees(booster: Any, n_features: int) -> Trees:
-    """Return the trees of a fitted `Booster` of LightGBM, of which none takes a category."""
+    """Return the trees of a fitted `Booster` of LightGBM."""
     text = booster.model_to_string(num_iteration=booster.current_iteration())
     blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
-    return Trees.of([_lightgbm_tree(block) for block in blocks], n_features)
+    takes_missing = re.search(r"^decision_type=.*[^02 \n]", text, re.MULTILINE) is not None
+    return Trees.of([_lightgbm_tree(block, takes_missing) for block in blocks], n_features)
 
 
-def _lightgbm_tree(block: str) -> Tree:
+def _lightgbm_tree(block: str, takes_missing: bool) -> Tree:
     """Read a tree of a model's text: leaves are -1, -2, ... among the children of inner nodes."""
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
         return np.array(lines.get(name, "").split(), dtype=kind)
 
-    if not np.isin(array("decision_type", int), (0, 2)).all():  # numbers, of which none is missing
-        raise TypeError("LightGBM has made a tree with decisions that are unknown here")
     feature, leaf = array("split_feature", int), array("leaf_value", float)
-    none, value = np.full(len(leaf), -1), np.append(array("threshold", float), leaf)
+    threshold = np.clip(array("threshold", float), -_LARGEST, _LARGEST)  # of gaps alone: infinite
+    none, value = np.full(len(leaf), -1), np.append(threshold, leaf)
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
     # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
     left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
     if len(cover) < len(value):  # not written of a tree without splits
         cover = np.ones(len(value))
-    return Tree.of(np.append(feature, none), value, left, right, cover)
+    split, categories = _NO_SPLIT, list[int]()
+    if takes_missing:
+        kind, ends = array("decision_type", int), array("cat_boundaries", int)
+        is_category = kind & 1 > 0  # bit 1: missing values go left; bits 2 and 3: what is missing
+        number = (kind >> 1 & 1) | Split.ZERO * (kind >> 2 == 1) | Split.NAN * (kind >> 2 == 2)
+        split = np.append(np.where(is_category, Split.CATEGORY, number), none * 0)
+        words = [int(word) for word in lines.get("cat_threshold", "").split()]
+        for i in np.flatnonzero(is_category):
+            members = words[ends[int(value[i])] : ends[int(value[i]) + 1]]
+            value[i] = len(categories)
+            categories += [len(members), *members]
+    return Tree.of(np.append(feature, none), value, left, right, cover, split, categories)
+
+
+def _are_places(value: NDArray[np.float64], categories: NDArray[np.uint32]) -> bool:
+    """Return whether sets stand at these places of the list of categories."""
+    if not ((value >= 0) & (value < len(categories)) & (value == np.floor(value))).all():
+        return False
+    place = value.astype(np.intp)
+    return bool((place + categories[place].astype(np.intp) < len(categories)).all())
 
 
 def _in_single(X: Any) -> Any:
