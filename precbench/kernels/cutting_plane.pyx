@@ -20,12 +20,7 @@ def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
 
     Those of the a highest positives ``pos`` and the b highest negatives ``neg``, both given in
     descending order. For m ones in all, one more positive in place of a negative loses 1 / m: it
-    pays until some a, which never falls as m grows.
-
-    Returns
-    -------
-    tuple of int
-        Of several best tables that with the least m.
+    pays until some a, which never falls as m grows. Of several best tables that with the least m.
     """
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
@@ -61,25 +56,10 @@ def solve_master(
     double tol,
     Py_ssize_t max_steps,
 ):
-    """Improve a feasible ``alpha`` until the largest violation of a pair is at most ``tol``.
+    """Improve a feasible ``alpha`` (m,) until no pair is violated by more than ``tol``.
 
-    Parameters
-    ----------
-    K : (m_max, m_max)
-        Gram matrix of the planes; the leading m x m block is used, m = len(b).
-    b : (m,)
-    alpha : (m,)
-        Feasible on entry; updated.
-    gradient : (m,)
-        Written: K alpha - b.
-    tol : float
-    max_steps : int
-        The most steps of this call: call again while it returns as many.
-
-    Returns
-    -------
-    int
-        The number of steps.
+    ``K`` is the Gram matrix of the planes, of which the leading m x m block is used; ``gradient``,
+    K alpha - b, is written. Returns the number of steps: call again if they are ``max_steps``.
     """
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
@@ -136,19 +116,10 @@ def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
 
 
 def solve_positive(double[:, ::1] A, double[:, ::1] B):
-    """Solve ``A x = b`` for each row b of B, by Cholesky's method.
+    """Replace each row b of B by the solution of ``A x = b``, by Cholesky's method.
 
-    Parameters
-    ----------
-    A : (m, m)
-        Symmetric; its lower triangle is read, and replaced by the factor.
-    B : (n, m)
-        Replaced by the solutions.
-
-    Returns
-    -------
-    bool
-        Whether A is positive definite to the last digits; if not, B is as it was.
+    Of ``A`` the lower triangle is read, and replaced by the factor. Returns whether it is positive
+    definite to the last digits; if not, B is as it was.
     """
     cdef Py_ssize_t m = A.shape[0], i, j, r
     cdef double rest

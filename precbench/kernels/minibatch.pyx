@@ -422,44 +422,19 @@ def minibatch_pass(
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
-    """Visit the rows ``order[start:stop]`` in batches of ``batch_size``; the last may be shorter.
+    """Visit the rows ``order[start:stop]`` in batches; return how many. The last may be shorter.
 
     Each candidate learns as if it were alone: of what it does, only the reading of the rows is
-    shared.
+    shared. The matrix is given as its values, indices and row ends: of a dense one, in C order, the
+    latter two are empty; of a sparse one of ones, the values may be. ``y`` is positive where > 0.
 
-    Parameters
-    ----------
-    data, indices, indptr
-        The matrix; for a dense one, its values in C order and two empty arrays; for a sparse one
-        of ones, ``data`` may be empty.
-    n_features : int
-    y : (n_samples,) int8
-        Positive where > 0.
-    order : (n,) int32
-    candidates : tuple of tuple
-        At most `MOST_CANDIDATES`, each as
+    A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
+    positives, for PAUC of n negatives; ``eta`` has the step length of each batch of this call.
+    Updated are w, of one more entry for F1, w_sum, to which each w_t is added unless it is empty,
+    and counts of two: batches that can change nothing, and false positives of the perceptrons.
+    There are at most `MOST_CANDIDATES`.
 
-        rule : int
-            One of the constants of this module.
-        k_of : (batch_size + 1,) int32
-            k for each possible number of positives in a batch, for PAUC of negatives (entry 0 is
-            not used); F1 does not read it.
-        eta : (n_batches,)
-            Step length of each batch of this call.
-        radius : float
-            Of the ball W; infinity for the whole space.
-        w : (n_features,), for F1 (n_features + 1,)
-            Updated.
-        w_sum : as w, or (0,)
-            The sum of w_t over the batches is added to it, unless it is empty.
-        counts : (2,) int64
-            Batches that can change nothing and false positives of the perceptrons are added to it.
-    real_scratch, int_scratch : ((len(candidates) + 3) * batch_size,), (5 * batch_size,)
-
-    Returns
-    -------
-    int
-        The number of batches.
+    ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     """
     cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0
     cdef Rows X = rows_of(data, indices, indptr, n_features)

@@ -168,13 +168,8 @@ def fill_blocks(
 ):
     """Sort dense rows i >= start, less ``shift``, by class until a block is full.
 
-    Writes the rows to ``blocks`` (2, m, n) behind the ``filled`` (2,) that are there, and adds
-    them to ``sums`` (2, n).
-
-    Returns
-    -------
-    int
-        The first row that has not been visited.
+    Writes the rows to ``blocks`` (2, m, n) behind the ``filled`` (2,) that are there, and adds them
+    to ``sums`` (2, n). Returns the first row that has not been visited.
     """
     cdef Py_ssize_t n = sums.shape[1], i = start, j
     cdef Rows X = dense_rows_of(data, n)

@@ -22,6 +22,10 @@ With the mean m and the second moment M / n of the earlier rows, a = <w, x_t> an
 
 so that a row costs O(D^2) and not O(t D). The kernels draw no random numbers, allocate nothing and
 hold no lock.
+
+All take a matrix as its values, indices and row ends (of a dense one, in C order, the latter two
+are empty); ``y`` is positive where > 0. They update ``w`` and add w after each row to ``w_sum``,
+unless that is empty. ``counts`` (2,) holds n_c and ``sums`` (2, n_features) s_c.
 """
 
 include "source.pxi"
@@ -138,26 +142,9 @@ def oam_pass(
 ):
     """Visit the rows ``order[start:stop]`` with OAM.
 
-    Parameters
-    ----------
-    data, indices, indptr
-        The matrix; for a dense one, its values in C order and two empty arrays.
-    y : (n_samples,) int8
-        Positive where > 0.
-    order : (n,) int32
-    places : (stop - start,) int64
-        Where each row goes in the reservoir of its class; beyond its end: nowhere.
-    sequential : bool
-    C : float
-    w : (n_features,)
-        Updated.
-    w_sum : (n_features,) or (0,)
-        The sum of w over the rows is added to it, unless it is empty.
-    reservoirs : (2, size, n_features)
-        Of the negatives and the positives; updated.
-    counts : (2,) int64
-        Rows of each class so far; updated.
-    scratch : (2 * n_features + size,)
+    Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
+    ``reservoirs`` (2, size, n_features) of the negatives and the positives, and ``counts`` (2,),
+    the rows of each class so far, are updated; ``scratch`` (2 * n_features + size,).
     """
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
     cdef Py_ssize_t position, j, label, n_kept
@@ -233,19 +220,8 @@ def pgd_pass(
 ):
     """Visit the rows ``order[start:stop]`` with PGD.
 
-    Parameters
-    ----------
-    data, indices, indptr, y, order, w, w_sum
-        As in `oam_pass`.
-    eta : (stop - start,)
-        Step length of each row.
-    counts : (2,)
-        n_c of the rows before; updated.
-    sums : (2, n_features)
-        s_c of the rows before; updated.
-    moments : (n_features, n_features)
-        M_0 + M_1 of the rows before; updated.
-    scratch : (n_features,)
+    ``eta`` has the step length of each row. n_c, s_c and ``moments``, M_0 + M_1, are updated;
+    ``scratch`` (n_features,).
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, score, error, mean_score
@@ -301,19 +277,8 @@ def adaoam_pass(
 ):
     """Visit the rows ``order[start:stop]`` with AdaOAM.
 
-    Parameters
-    ----------
-    data, indices, indptr, y, order, w, w_sum
-        As in `oam_pass`.
-    eta, reg, delta : float
-        Step length, weight of the square norm and smallest scaling.
-    counts, sums
-        As in `pgd_pass`.
-    moments : (2, n_features, n_features)
-        M_c of the rows before; updated.
-    squares : (n_features,)
-        Sum of the squared gradients; updated.
-    scratch : (2 * n_features,)
+    n_c, s_c, ``moments``, M_0 and M_1, and ``squares``, the sum of the squared gradients, are
+    updated; ``scratch`` (2 * n_features,).
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, sign, score, mean_score, norm
@@ -378,20 +343,8 @@ def spam_pass(
 ):
     """Visit the rows ``order[start:stop]`` with SPAM.
 
-    Parameters
-    ----------
-    data, indices, indptr, y, order, w, w_sum
-        As in `oam_pass`.
-    eta : (stop - start,)
-        Step length of each row.
-    reg, l1_reg : float
-        Weights of half the square norm and of the l1 norm.
-    running : bool
-        Whether each row enters ``counts`` and ``sums`` before its step, or they are known.
-    counts : (2,)
-        n_c.
-    sums : (2, n_features)
-        s_c.
+    ``eta`` has the step length of each row. If ``running``, each row enters n_c and s_c before its
+    step; else they are known.
     """
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step
@@ -428,14 +381,7 @@ def class_sums(
     double[::1] counts,
     double[:, ::1] sums,
 ):
-    """Add the rows start <= i < stop to n_c and s_c.
-
-    Parameters
-    ----------
-    data, indices, indptr, y
-        As in `oam_pass`.
-    counts, sums : (2,), (2, n_features)
-    """
+    """Add the rows start <= i < stop to n_c and s_c."""
     cdef Py_ssize_t i, label
     cdef Rows X = rows_of(data, indices, indptr, sums.shape[1])
     with nogil:

@@ -43,18 +43,9 @@ def count_pairs(
 ):
     """Count the pairs with ``few[i] < many[j]`` of each i and of each j.
 
-    Equal steps divide the range of the few, so that a search is one within a step.
-
-    Parameters
-    ----------
-    few, many : (m,), (n,)
-        Finite, m at least 1.
-    ascending : (m,)
-        The few, sorted.
-    starts, heads : (m + 1,) each
-        Scratch.
-    of_few, of_many : (m,), (n,)
-        Written.
+    Equal steps divide the range of the few (m of them, ``ascending`` when sorted), so that a search
+    is one within a step. All are finite, m at least 1; ``starts`` and ``heads`` (m + 1,) are
+    scratch.
     """
     cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
     cdef Steps steps

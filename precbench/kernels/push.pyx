@@ -166,30 +166,13 @@ def line_search(
     double[::1] state,
     Py_ssize_t max_evaluations,
 ):
-    """Find the root of the derivative along a direction by Newton's method within a bracket.
+    """Go on to the root of the derivative along a direction; return whether it is found.
 
-    Given ``F(step) = 1/power log sum_m exp(power (G_m + c_m))`` at ``scores + step *
-    direction``, which is convex; a root is known to exist.
-
-    Parameters
-    ----------
-    scores, labels, direction : (n,)
-    terms : (1 or 2, 3)
-        Rates a and b and constant c of each term.
-    power : float
-    reach : float
-        The length of a step within which the derivative changes little.
-    noise : float
-        A derivative that may be taken for 0.
-    state : (3,)
-        Bracket and step, at first (-inf, inf, 0); updated.
-    max_evaluations : int
-        The most evaluations of this call.
-
-    Returns
-    -------
-    bool
-        Whether the root is found; if not, call again.
+    By Newton's method within a bracket, for the convex ``F(step) = 1/power log sum_m exp(power (G_m
+    + c_m))`` at ``scores + step * direction``; a root is known to exist. ``terms`` has the rates a
+    and b and the constant c of each term. The derivative changes little within ``reach``, and may
+    be taken for 0 up to ``noise``. ``state``, bracket and step, is (-inf, inf, 0) at first and
+    updated.
     """
     cdef Py_ssize_t n = scores.shape[0], n_terms = terms.shape[0], m, n_evaluations = 0
     cdef double low = state[0], high = state[1], step = state[2]
