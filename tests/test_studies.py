@@ -14,7 +14,7 @@ import pytest
 
 import precbench
 from precbench.claims import Evidence, load_claims, make_ledger
-from precbench.claims.kinds.bound import BoundClaim
+from precbench.claims.kinds.stated import BoundClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config

@@ -7,7 +7,7 @@ import pytest
 
 from precbench.claims import read_evidence
 from precbench.claims.evidence import WALL_SECONDS
-from precbench.claims.kinds.fact import FactClaim
+from precbench.claims.kinds.measured import FactClaim
 from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from tests.claims.helpers import (

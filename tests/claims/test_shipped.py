@@ -8,13 +8,9 @@ import pytest
 
 from precbench.claims import load_deviations, make_ledger
 from precbench.claims.evidence import WALL_SECONDS, Evidence
-from precbench.claims.kinds.exact import ExactClaim
-from precbench.claims.kinds.fact import FactClaim
 from precbench.claims.kinds.mean import MeanClaim
-from precbench.claims.kinds.order import OrderClaim
-from precbench.claims.kinds.ratio import RatioClaim
-from precbench.claims.kinds.statement import StatementClaim
-from precbench.claims.kinds.variation import VariationClaim
+from precbench.claims.kinds.measured import FactClaim, OrderClaim, RatioClaim, VariationClaim
+from precbench.claims.kinds.stated import ExactClaim, StatementClaim
 from precbench.claims.verdicts import (
     MIN_REPETITIONS,
     MIN_SPLITS,

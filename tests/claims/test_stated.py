@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from precbench.claims import read_evidence
-from precbench.claims.kinds.exact import Reading
+from precbench.claims.kinds.stated import Reading
 from precbench.claims.verdicts import Verdict, fitted_slope
 from precbench.errors import InputError
 from tests.claims.helpers import claim, judged

@@ -1,7 +1,7 @@
-"""The kinds of claims: a file each, which says how it is written, what it reads, how it judges."""
+"""The kinds of claims: how each is written, what it reads and how it judges."""
 
-from importlib import import_module
 from inspect import isabstract
+from pkgutil import resolve_name
 
 from precbench.claims.kinds.base import Claim
 from precbench.errors import InputError
@@ -10,21 +10,21 @@ from precbench.extensions import Registry
 __all__ = ["KINDS", "Claim"]
 
 _BUILT_IN = {
-    "exact": "ExactClaim",
-    "bound": "BoundClaim",
-    "rate": "RateClaim",
-    "mean": "MeanClaim",
-    "spread": "SpreadClaim",
-    "order": "OrderClaim",
-    "variation": "VariationClaim",
-    "ratio": "RatioClaim",
-    "fact": "FactClaim",
-    "statement": "StatementClaim",
+    "exact": "stated:ExactClaim",
+    "bound": "stated:BoundClaim",
+    "rate": "stated:RateClaim",
+    "statement": "stated:StatementClaim",
+    "mean": "mean:MeanClaim",
+    "spread": "measured:SpreadClaim",
+    "order": "measured:OrderClaim",
+    "variation": "measured:VariationClaim",
+    "ratio": "measured:RatioClaim",
+    "fact": "measured:FactClaim",
 }
 
 
 def _built_in(name: str) -> type[Claim]:
-    kind: type[Claim] = getattr(import_module(f"{__name__}.{name}"), _BUILT_IN[name])
+    kind: type[Claim] = resolve_name(f"{__name__}.{_BUILT_IN[name]}")
     return kind
 
 

@@ -1,21 +1,34 @@
-"""One side is better than the other, by a sign test over the splits."""
+"""Claims about results of trials on several splits: orders, ratios, spreads, sweeps and counts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from itertools import permutations
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
-from precbench.claims.kinds.base import MeasuredClaim, Texts
+from precbench.claims.kinds.base import Claim, MeasuredClaim, Texts
 from precbench.claims.ledger import LedgerRow
-from precbench.claims.verdicts import LEVEL, MIN_REPETITIONS, MIN_SPLITS, Verdict, sign_test
+from precbench.claims.verdicts import (
+    LEVEL,
+    MIN_REPETITIONS,
+    MIN_SPLITS,
+    MIN_TIMED_SPLITS,
+    Verdict,
+    agrees,
+    mean_test,
+    parse_printed,
+    sign_test,
+)
 from precbench.text import count
 from precbench.yaml.models import Items
 
-__all__ = ["OrderClaim"]
+__all__ = ["FactClaim", "OrderClaim", "RatioClaim", "SpreadClaim", "VariationClaim"]
+
 
 _HOLDS = (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
 
@@ -191,3 +204,204 @@ class _Side(NamedTuple):
             for split, curve in self.outcomes.curves(*self._cell(solver)).items()
         }
         return pd.Series(measured)
+
+
+class RatioClaim(Claim):
+    """One side takes a number of times as long as the other.
+
+    Attributes
+    ----------
+    dataset, slower, faster : str
+    read_as : float or None
+        The ratio, where the paper says it in words.
+    at_least : bool
+        Whether a larger ratio agrees too.
+    within, metric : float and str, or None and empty
+        Compares the times to the first checkpoint at which a side is no worse than the worse of
+        the two final values of this metric, less this; else those to the final weights.
+    """
+
+    kind: Literal["ratio"]
+    dataset: str
+    slower: str
+    faster: str
+    within: PositiveFloat | None = None
+    metric: str = ""
+    read_as: PositiveFloat | None = None
+    at_least: bool = False
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the ratio was printed in words."""
+        return self.read_as is not None
+
+    @property
+    def is_timed(self) -> bool:
+        """It is one of times."""
+        return True
+
+    @property
+    def compares_values(self) -> bool:
+        """Times to an accuracy depend on what was reached in the end."""
+        return self.within is not None
+
+    @property
+    def is_positive(self) -> bool:
+        """A ratio of times is."""
+        return True
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge a ratio of times, by the median over the splits."""
+        outcomes = self.results_in(evidence.outcomes)
+        slower, faster = (outcomes.times(self.dataset, s) for s in (self.slower, self.faster))
+        outcomes.refuse_different_runs(self.dataset, self.labels)
+        if self.within is not None:
+            slower, faster = self._times_to_accuracy(self.within, outcomes)
+        ratios = (slower / faster).dropna()
+        ratio = float(ratios.median())
+        printed = self.read_as or parse_printed(self.printed).value
+        if len(ratios) < MIN_TIMED_SPLITS:
+            reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
+            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, runs=len(ratios))
+        fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
+        if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
+            return self.ledger_row(*self.judged(True), **fields)
+        same = ratio > 1
+        reason = f"the {'same' if same else 'other'} side is the faster"
+        verdict = Verdict.TREND_ONLY if same else Verdict.NOT_REPRODUCED
+        return self.ledger_row(verdict, reason=reason, **fields)
+
+    def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
+        """Return the seconds of both sides to about the worse of the final values, by split."""
+        slower, faster = (
+            outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
+        )
+        seconds = {}
+        for split in slower.keys() & faster.keys():
+            curves = slower[split], faster[split]
+            target = min(curve["value"].iloc[-1] for curve in curves) - within
+            seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
+        times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
+        return times["slower"], times["faster"]
+
+
+class SpreadClaim(MeasuredClaim):
+    """A mean over the splits that is sure to within so much.
+
+    Attributes
+    ----------
+    solver : str
+        Label in the results.
+    at_most : float
+        The largest standard error of the mean that agrees.
+    """
+
+    kind: Literal["spread"]
+    solver: str
+    at_most: PositiveFloat
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge how sure a mean is."""
+        outcomes = self.results_in(evidence.outcomes)
+        values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
+        error = float(values.std() / np.sqrt(len(values)))
+        fields: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
+        if len(values) < MIN_SPLITS or not np.isfinite(error):
+            return self.ledger_row(
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
+            )
+        return self.ledger_row(*self.judged(error <= self.at_most), **fields)
+
+
+class VariationClaim(Claim):
+    """The mean over the splits hardly varies over the points of a sweep.
+
+    Attributes
+    ----------
+    dataset, solver, metric : str
+    at_most : float
+        The largest relative variation that agrees.
+    points : tuple of str
+        Points of the sweep, as ``batch_size=500``; none means all.
+    """
+
+    kind: Literal["variation"]
+    dataset: str
+    solver: str
+    metric: str
+    at_most: Annotated[float, Field(gt=0, lt=1)]
+    points: Texts = ()
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Show by t tests that no point lies too far below another, or that one does."""
+        outcomes = self.results_in(evidence.outcomes)
+        values = outcomes.sweep(self.dataset, self.solver, self.metric, points=self.points)
+        means = values.mean()
+        variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
+        fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
+        if len(values) < MIN_SPLITS:
+            return self.ledger_row(
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
+            )
+        share = 1 - self.at_most
+        above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
+        below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
+        if max(above) <= LEVEL:
+            reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
+            return self.ledger_row(*self.judged(True), reason=reason, **fields)
+        if min(below) * len(below) <= LEVEL:
+            reason = (
+                f"t test of the farthest of {len(below)} pairs: p = {min(below) * len(below):.2g}"
+            )
+            return self.ledger_row(*self.judged(False), reason=reason, **fields)
+        reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
+        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+
+
+class FactClaim(Claim):
+    """A count that describes a data set.
+
+    Attributes
+    ----------
+    dataset : str
+    of : str
+        "columns" are the features and the label, "share" is the percentage of positives,
+        "training_rows" are those of the provided split.
+    """
+
+    kind: Literal["fact"]
+    dataset: str
+    of: Literal[
+        "rows",
+        "training_rows",
+        "features",
+        "columns",
+        "positives",
+        "negatives",
+        "share",
+        "positives_per_fold",
+    ]
+
+    @property
+    def in_words(self) -> bool:
+        """A number is printed."""
+        return False
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge a count of a data set."""
+        outcomes = self.results_in(evidence.outcomes)
+        shape = outcomes.shape(self.dataset)
+        if self.of == "training_rows" and not shape.get("training_rows"):
+            raise MissingError(f"{self.dataset} was not used with the split that it provides")
+        values = {
+            **shape,
+            "columns": shape["features"] + 1,
+            "negatives": shape["rows"] - shape["positives"],
+            "share": 100 * shape["positives"] / shape["rows"],
+            "positives_per_fold": shape["positives"] / outcomes.run.folds,
+        }
+        value = float(values[self.of])
+        fields: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
+        if agrees(parse_printed(self.printed), value):
+            return self.ledger_row(*self.judged(True), **fields)
+        return self.ledger_row(Verdict.NOT_REPRODUCED, **fields)

@@ -1,0 +1,294 @@
+"""Claims about values of a study, and statements that no run decides."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import AliasChoices, Field, model_validator
+
+from precbench.claims.evidence import Evidence
+from precbench.claims.kinds.base import Claim, Selection, Texts
+from precbench.claims.ledger import LedgerRow
+from precbench.claims.verdicts import (
+    LEVEL,
+    MIN_INFORMATIVE,
+    Slope,
+    Verdict,
+    agrees,
+    fitted_slope,
+    parse_printed,
+)
+from precbench.errors import InputError
+from precbench.yaml.models import Items, Section, at, refuse
+
+__all__ = ["BoundClaim", "ExactClaim", "RateClaim", "Reading", "StatementClaim"]
+
+
+class Reading(Section):
+    """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
+
+    cell: Selection = Field(default_factory=dict)
+    deviation: str | None = None
+
+
+class ExactClaim(Claim):
+    """A number that follows from the paper's own definitions, without chance.
+
+    Attributes
+    ----------
+    cell : dict
+        Selects one value of the study.
+    argmin : str or None
+        Instead of a value, the entry of this column that has the smallest value was printed.
+    among : tuple of str
+        The entries that compete.
+    readings : tuple of Reading
+        Are tried in turn; the first that agrees decides.
+    truncated : bool
+        The digits after the last were cut off instead of rounded: a documented deviation.
+    expected, at_least : float or None
+        The number, or its lower limit, where the paper says it in words.
+    """
+
+    reads_study: ClassVar[bool] = True
+
+    kind: Literal["exact"]
+    cell: Selection = Field(default_factory=dict)
+    argmin: str | None = None
+    among: Texts = ()
+    readings: Items[Reading] = (Reading(),)
+    truncated: bool = False
+    expected: float | None = None
+    at_least: float | None = None
+
+    @property
+    def in_words(self) -> bool:
+        """Whether an entry or a number in words was printed."""
+        return self.argmin is not None or (self.expected, self.at_least) != (None, None)
+
+    def all_deviations(self) -> Iterator[str]:
+        """Yield also those of the readings."""
+        yield from self.deviations
+        yield from (r.deviation for r in self.readings if r.deviation is not None)
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge a number by the first reading of the paper that agrees with it."""
+        table = self.results_in(evidence.values)
+        values = [self._read(reading, table) for reading in self.readings]
+        for reading, (measured, agreed) in zip(self.readings, values, strict=True):
+            if agreed:
+                ours = [reading.deviation] if reading.deviation else []
+                return self.ledger_row(*self.judged(True, more=ours), measured=measured, runs=1)
+        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
+
+    def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
+        """Return the value under one reading of the paper, and whether it agrees with the print."""
+        rows = self.selected(table, {**self.cell, **reading.cell})
+        if self.argmin is not None:
+            rows = rows[rows[self.argmin].isin(self.among)]
+        if len(rows) != (len(self.among) or 1):
+            raise InputError(f"{self.id}: its cell selects {len(rows)} values instead of one")
+        if self.argmin is not None:
+            smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
+            return smallest, smallest == self.printed.replace("_", "")
+        value = float(rows["value"].iloc[0])
+        if self.expected is not None or self.at_least is not None:
+            reached = self.at_least is not None and value >= self.at_least
+            exact = self.expected is not None and math.isclose(value, self.expected, rel_tol=1e-12)
+            return f"{value:.8g}", reached or exact
+        return f"{value:.8g}", agrees(parse_printed(self.printed), value, self.truncated)
+
+
+class BoundClaim(Claim):
+    """Some values of a study lie below others: a theorem, or an order of curves.
+
+    Attributes
+    ----------
+    cell, by : dict
+        Select the values on the left and those on the right. A value on the left is compared with
+        the one that equals it in all other columns, or with the only one on the right.
+    trivial : dict or None
+        Selects in the same way the values of what does not obey the claim: the trivial model w = 0,
+        which learns nothing, or a control. A bound above them can hardly fail; unless half of the
+        bounds or more lie below, they decide nothing. Without it, 0 against 0 decides nothing.
+    factor, margin : float
+        The claim is ``left <= factor * right + margin``.
+    open_constant : bool
+        The paper leaves a constant open, so that a bound with our choice can be too small, and one
+        that holds is a trend only.
+    """
+
+    reads_study: ClassVar[bool] = True
+
+    kind: Literal["bound"]
+    cell: Selection
+    by: Selection
+    trivial: Selection | None = Field(None, validation_alias=AliasChoices("trivial", "idle"))
+    factor: float = 1.0
+    margin: float = 0.0
+    open_constant: bool = False
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge that values lie below others."""
+        table = self.results_in(evidence.values)
+        values = self.selected(table, self.cell)["value"].to_numpy()
+        right = self.counterparts(table, self.cell, self.by)
+        bounds = self.factor * right + self.margin
+        holds = values <= bounds
+        measured = f"{values[0]:.4g} against {right[0]:.4g}"
+        if len(holds) > 1:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares = values / right
+            measured = f"holds in {holds.sum()} of {len(holds)}, "
+            if np.isfinite(shares).all():
+                measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
+            else:
+                measured += f"excess {(values - right).min():.3g} to {(values - right).max():.3g}"
+        fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
+        if not holds.all():
+            if self.open_constant:
+                reason = "the constant is open, and ours does not suffice, which refutes nothing"
+                return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+            return self.ledger_row(*self.judged(False), **fields)
+        if self.trivial is None:
+            informative = (values != 0) | (right != 0)
+            said = "compare more than 0 with 0"
+        else:
+            informative = bounds < self.counterparts(table, self.cell, self.trivial)
+            said = "lie below what does not obey the claim"
+            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {said}"
+        if informative.mean() < MIN_INFORMATIVE:
+            reason = f"{informative.sum()} of {len(holds)} bounds {said}, fewer than half"
+            return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
+        if self.open_constant:
+            reason = "it holds with the constant 1, but the constant is open"
+            return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
+        return self.ledger_row(*self.judged(True), **fields)
+
+
+class RateClaim(Claim):
+    """Values of a study are O(n^exponent), with a constant that the paper leaves open.
+
+    The slope of the logarithm of the values against that of their sizes has an interval that
+    holds for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong
+    side on any curve (the values fall more slowly, or grow faster), the rate is not reproduced.
+    Otherwise it is a trend only, as no size decides an O with an open constant. A curve whose
+    interval reaches the slope of what does not obey the rate at all says nothing, nor does one
+    with a value of 0 or less; unless at least half of the curves say something, there is no power.
+
+    Attributes
+    ----------
+    cell : dict
+        Selects the values, one for each size of each curve.
+    against : str
+        The column of the sizes.
+    by : dict or None
+        Selects the values of the stated rate at the same places, against whose reciprocals the
+        slope is taken, in place of the sizes; the stated exponent is then -1.
+    times_log : bool
+        The exponent is one of ``n log n``.
+    exponent : float
+    trivial : float or None
+        The slope of what does not obey it; by default 0 for a rate that falls, and one power more
+        than stated for one that grows.
+    """
+
+    reads_study: ClassVar[bool] = True
+
+    kind: Literal["rate"]
+    cell: Selection
+    against: str
+    by: Selection | None = None
+    times_log: bool = False
+    exponent: float = -1.0
+    trivial: float | None = None
+
+    @model_validator(mode="after")
+    def _has_one_scale(self) -> Self:
+        several = self.by is not None and (self.times_log or "exponent" in self.model_fields_set)
+        refuse(at(("by",), ["has the exponent -1: leave exponent and times_log out"] * several))
+        lacking = self.by is None and "exponent" not in self.model_fields_set
+        refuse(at((), ["needs exponent, or by"] if lacking else []))
+        return self
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge the exponent by the slopes of all curves and their joint interval."""
+        table = self.results_in(evidence.values)
+        curves = list(self._curves(table))
+        positive = [curve for curve in curves if (curve.values > 0).all()]
+        slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
+        runs = sum(len(curve.values) for curve in curves)
+        if not slopes:
+            reason = "0 against 0 decides nothing"
+            return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
+        idle = self.trivial
+        if idle is None:
+            idle = 0.0 if self.exponent < 0 else self.exponent + 1
+        telling = sum(slope.high < idle for slope in slopes)
+        slower = sum(slope.low > self.exponent for slope in slopes)
+        measured, of = _shown(slopes), f"of {len(curves)} curves"
+        if slower:
+            reason = f"{slower} {of}: the interval excludes {self.exponent:g}"
+            verdict = Verdict.NOT_REPRODUCED
+        elif telling < MIN_INFORMATIVE * len(curves):
+            reason = f"only {telling} {of} can be told from the slope {idle:g}"
+            verdict = Verdict.NO_POWER
+        else:
+            reason = f"no interval excludes {self.exponent:g}; the constant is open"
+            verdict = Verdict.TREND_ONLY
+        return self.ledger_row(verdict, measured=measured, runs=runs, reason=reason)
+
+    def _curves(self, table: pd.DataFrame) -> Iterator["_Curve"]:
+        rows = self.selected(table, self.cell)
+        sizes = rows[self.against].to_numpy(dtype=float)
+        x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
+        if self.by is not None:
+            x = -np.log(self.counterparts(table, self.cell, self.by))
+        others = [c for c in table if c not in ("value", self.against)]
+        for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
+            yield _Curve(curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float))
+
+
+class _Curve(NamedTuple):
+    x: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def _shown(slopes: list[Slope]) -> str:
+    if len(slopes) == 1:
+        [slope] = slopes
+        return f"slope {slope.value:.3g} ({slope.low:.3g} to {slope.high:.3g})"
+    values = [slope.value for slope in slopes]
+    low, high = min(s.low for s in slopes), max(s.high for s in slopes)
+    return f"slopes {min(values):.3g} to {max(values):.3g} (limits {low:.3g} to {high:.3g})"
+
+
+class StatementClaim(Claim):
+    """A sentence, definition or formula that no other kind of claim holds.
+
+    Attributes
+    ----------
+    reason : str
+        Why no run can decide it. If a run could, but none does yet, `untested` says so instead.
+    """
+
+    kind: Literal["statement"]
+    reason: str = ""
+
+    @property
+    def is_testable(self) -> bool:
+        """No run decides it."""
+        return False
+
+    @model_validator(mode="after")
+    def _says_why(self) -> Self:
+        if bool(self.reason) == bool(self.untested):
+            refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
+        return self
+
+    def judge(self, evidence: Evidence) -> LedgerRow:
+        """Say why no run can decide it."""
+        return self.ledger_row(Verdict.NOT_TESTABLE, reason=self.reason)
