@@ -350,6 +350,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     If compiled code does not return by then, the process ends a little later, and the parent finds
     a mark without a record.
     """
+    started = time.monotonic()
     # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
     timer = threading.Timer(
         seconds,
@@ -362,6 +363,8 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
+        if time.monotonic() > started + seconds:  # before the timer
+            raise TrialTimeoutError
     finally:
         try:
             timer.cancel()
