@@ -387,6 +387,48 @@ def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     )
 
 
+def test_a_table_is_parsed_once(tmp_path, monkeypatch):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(label=y, amount=np.arange(300) % 7)
+    table.to_parquet(tmp_path / "mine.parquet")
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    given = ["--label", "label", "--gain-column", "amount", "--save", tmp_path / "best.npz"]
+    few = ["--k", 15, "--splits", 2, "--solver", LOG, "--out", tmp_path / "out"]
+    parsed = []
+
+    def counting(parse):
+        def count(source, *args, **options):
+            if Path(getattr(source, "name", source)).stem == "mine":
+                parsed.append(options.get("usecols"))
+            return parse(source, *args, **options)
+
+        return count
+
+    for name in ("read_csv", "read_parquet"):
+        monkeypatch.setattr(pd, name, counting(getattr(pd, name)))
+    for suffix, expected in (("parquet", [None]), ("csv", [None, ["amount"]])):
+        for command in (("compare", *few), ("fit", "--k", 15), ("profile",)):
+            own = given if command[0] != "profile" else given[:4]
+            parsed.clear()
+            succeed(command[0], tmp_path / f"mine.{suffix}", *own, *command[1:])
+            assert parsed == expected  # of text again what may be codes with zeros before them
+
+
+def test_an_interrupted_comparison_in_python_resumes(tmp_path):
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    options = {"k": 15, "n_splits": 2, "folder": tmp_path / "kept"}
+    one = precbench.compare(X, y, solvers=[LOG], **options)
+    records = sorted((tmp_path / "kept" / "trials").glob("*.json"))
+    written = [path.stat().st_mtime_ns for path in records]
+    both = precbench.compare(X, y, solvers=[LOG, TREES], **options)
+    assert len(records) == 2 and [path.stat().st_mtime_ns for path in records] == written
+    assert both.methods[LOG]["mean"] == one.methods[LOG]["mean"]
+    X[0, 0] += 1  # other rows have other trials
+    precbench.compare(X, y, solvers=[LOG], **options)
+    assert len([*(tmp_path / "kept" / "trials").glob("*.json")]) == 6
+    succeed("report", tmp_path / "kept")
+
+
 def test_a_bar_is_shown_if_asked_for(capsys):
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
     options = {"k": 15, "solvers": ["logistic-regression"], "n_splits": 2, "n_jobs": 1}

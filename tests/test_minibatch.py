@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from precbench.kernels.minibatch import MOST_CANDIDATES
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.advice.model import Model, _can_be_kept
 from precbench.errors import InputError
+from precbench.kernels.minibatch import MOST_CANDIDATES
 from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.runner.recorder import Recorder

@@ -49,7 +49,7 @@ from precbench.data.own.encoding import (
     order_in_time,
 )
 from precbench.data.own.problems import listed
-from precbench.data.own.read import read_own_file
+from precbench.data.own.read import open_table, read_own_file
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
@@ -142,8 +142,8 @@ def prepare(
     Parameters
     ----------
     data : Dataset or mapping
-        A mapping has ``file``, and how to read it: the parameters of
-        `precbench.data.own.read.read_own_file`.
+        A mapping has ``file``, a path or what `precbench.data.own.read.open_table` made of it, and
+        how to read it: the parameters of `precbench.data.own.read.read_own_file`.
     k : int, float or str, or a sequence of these
         Length of the top of a held-out list, see `precbench.topk.check_k`. Of several the first
         decides; the others are measured, too, numbers of rows as a share of the list to score.
@@ -180,8 +180,9 @@ def prepare(
         entry = NamedData.model_construct(name=_NAME)
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
-        path = Path(data["file"])
-        dataset, encoding = read_own_file(path, **options, allow=allow)
+        own = open_table(data["file"], options.get("format"), options.get("categorical", "error"))
+        path = own.path
+        dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
     dataset = replace(dataset, name=_NAME, split_key=None)
     n_rows = len(dataset.y)

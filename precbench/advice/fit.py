@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from precbench.advice.length import Worth, measure_length
 from precbench.advice.model import Model, make_solver
 from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
-from precbench.data.own.read import read_numbers, read_own_file
+from precbench.data.own.read import open_table, read_numbers, read_own_file
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.topk import TopK, resolve_k, several_k
@@ -102,12 +102,13 @@ def fit(
     column = gain if isinstance(gain, str) else None
     has_worth = gain is not None or cost is not None
     worth = Worth(None if column else gain, column, cost or 0.0) if has_worth else None  # type: ignore[arg-type]
-    form = reading.get("format")
-    amounts = read_numbers(table, column, "gain", form) if column else None
-    weights = read_numbers(table, weight, "weight", form) if weight else None
+    own = open_table(table, reading.get("format"), reading.get("categorical", "error"))
+    amounts = read_numbers(own, column, "gain") if column else None
+    weights = read_numbers(own, weight, "weight") if weight else None
     if weight:
         reading["drop"] = [*reading.get("drop", ()), weight]
-    dataset, encoding = read_own_file(table, label=label, allow=allow, **reading)
+    dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
+    del own  # it is not needed beside X
     X, n_rows = dataset.X, len(dataset.y)
     for each in ks:
         resolve_k(each, dataset.n_pos, list_rows or n_rows)

@@ -15,7 +15,7 @@ from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table, show_length
-from precbench.data.own.read import is_table
+from precbench.data.own.read import read_numbers
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.folder import PAGE
@@ -100,10 +100,11 @@ def compare(options: CompareOptions) -> int:
         raise InputError(f"--config {options.config}: there is no folder {folder}")
     if options.save:
         check_target(options.save, file)
-    data, amounts = {"file": file, **options.reading}, options.amounts()
+    own, column, tables = options.table(), options.gain_column, []
+    amounts = None if column is None else read_numbers(own, column, "--gain-column")
     with options.corrected("compare"):
         contest = prepare(
-            data,
+            {"file": own, **options.reading},
             ks,
             folder=folder,
             solvers=options.solver,
@@ -117,6 +118,10 @@ def compare(options: CompareOptions) -> int:
             raise InputError(f"--config {options.config} is the file of the rows: name another")
         with writing(options.config, "choose another place", refused=InputError):
             write_whole({options.config: contest.config})
+    if own.frame is not None:
+        _, columns = profile_columns(own, options.reading)
+        tables = [columns_table(columns, f"The columns of {file.name}")]
+    del own  # it is not needed beside the rows
     experiment = contest.experiment
     n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
     (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
@@ -137,10 +142,6 @@ def compare(options: CompareOptions) -> int:
     )
     choice = choice.with_length(measured[0])
     console.print(choice.text)
-    tables = []
-    if is_table(file, options.reading.get("format")):
-        columns = profile_columns(file, options.reading)
-        tables = [columns_table(columns, f"The columns of {file.name}")]
     recipe = None
     if options.save:
         recipe = as_compared(contest, found, choice, measured)

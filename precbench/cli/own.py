@@ -8,19 +8,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from precbench.data.own.problems import TableError
-from precbench.data.own.read import read_numbers
+from precbench.data.own.read import OwnTable, open_table
 from precbench.errors import InputError
 from precbench.topk import TopK, several_k
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from precbench.advice.length import Worth
     from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
@@ -161,10 +158,10 @@ class OwnRows:
             return None
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
-    def amounts(self) -> "NDArray[np.float64] | None":
-        """Read the column of gains."""
-        column, form = self.gain_column, cast("Any", self.form)
-        return None if column is None else read_numbers(self.file, column, "--gain-column", form)
+    def table(self) -> OwnTable:
+        """Parse the file."""
+        reading = self.reading
+        return open_table(self.file, reading.get("format"), reading.get("categorical", "error"))
 
     @property
     def reading(self) -> dict[str, Any]:

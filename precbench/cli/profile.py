@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from precbench.data.own.profile import ColumnProfile
+    from precbench.data.own.read import OwnTable
 
 _MOST_SHOWN = 40  # columns
 
@@ -44,7 +45,8 @@ def profile(options: ProfileOptions) -> int:
     from precbench.data.own.profile import profile_table
 
     console = screen(quiet=options.as_json)
-    found = profile_table(options.file, options.reading, options.allow or ())
+    own = options.table()
+    found = profile_table(own, options.reading, options.allow or ())
     n_pos = found.positives
     rows = f"{one_line(options.file.name)}: {found.rows:,} rows"
     if n_pos is not None:
@@ -62,7 +64,7 @@ def profile(options: ProfileOptions) -> int:
             refusal = str(error)
         console.print(f"compare refuses it: {refusal}")
     elif n_pos is not None:
-        outlook = _outlook(options)
+        outlook = _outlook(options, own)
         console.print(outlook)
     if options.as_json:
         about = {"rows": found.rows, "positives": n_pos, "duplicates": found.duplicates}
@@ -91,14 +93,14 @@ def columns_table(columns: "Sequence[ColumnProfile]", title: str) -> Table:
     return text_table(title, header, cells, *notes)
 
 
-def _outlook(options: ProfileOptions) -> str:
+def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     """Say what compare would do, and about how long."""
     from precbench.advice.compare import cores, prepare
     from precbench.runner.cost import expected_seconds
     from precbench.store import Store
 
-    data = {"file": options.file, **options.reading}
-    contest = prepare(data, options.lengths, allow=options.allow or ())
+    data = {"file": own, **options.reading}
+    contest = prepare(data, options.lengths)
     store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
     seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from precbench.data.own.encoding import as_numbers, is_date, mostly_dates, signs
 from precbench.data.own.problems import TableError
-from precbench.data.own.read import read_own_file, read_table
+from precbench.data.own.read import OwnTable, Source, open_table, read_own_file
 from precbench.data.own.suspects import FEW_VALUES, auc_alone
 from precbench.errors import InputError
 
@@ -64,12 +63,12 @@ class Profile(NamedTuple):
     refusal: TableError | None
 
 
-def profile_table(path: Path, reading: Mapping[str, Any], allow: Sequence[str] = ()) -> Profile:
+def profile_table(source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()) -> Profile:
     """Describe a table.
 
     Parameters
     ----------
-    path : pathlib.Path
+    source : path, DataFrame or OwnTable
     reading : mapping
         The options of `precbench.data.own.read.read_own_file` with which it is to be read.
     allow : sequence of str
@@ -79,25 +78,25 @@ def profile_table(path: Path, reading: Mapping[str, Any], allow: Sequence[str] =
     InputError
         If it is no table, or cannot be read whatever the options.
     """
-    table, refusal = read_table(path, reading.get("format")), None
+    own = open_table(source, reading.get("format"), reading.get("categorical", "error"))
+    positives, columns = profile_columns(own, reading)
+    refusal, table = None, own.frame
+    assert table is not None
     try:
-        read_own_file(path, **reading, allow=allow)
+        read_own_file(own, **reading, allow=allow)
     except TableError as error:
         refusal = error
-    positives, columns = _columns(path, table, reading)
     duplicates = int(table.duplicated().sum())
     return Profile(len(table), duplicates, positives, columns, refusal)
 
 
-def profile_columns(path: Path, reading: Mapping[str, Any]) -> list[ColumnProfile]:
-    """Describe the columns of a table that these options are known to read, see `profile_table`."""
-    return _columns(path, read_table(path, reading.get("format")), reading)[1]
-
-
-def _columns(
-    path: Path, table: pd.DataFrame, reading: Mapping[str, Any]
+def profile_columns(
+    own: OwnTable, reading: Mapping[str, Any]
 ) -> tuple[int | None, list[ColumnProfile]]:
     """Return the number of positives, if the labels are known, and the other columns."""
+    path, kind, table, _ = own
+    if table is None:
+        raise InputError(f"{path}: {kind} has no columns with names: a table is profiled")
     label, y = reading.get("label"), None
     with suppress(InputError):  # the refusal says so
         if label in table:

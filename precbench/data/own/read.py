@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ _TABLES = (*_SEPARATORS, "parquet", "xlsx")
 
 
 def read_own_file(
-    path: str | os.PathLike[str] | pd.DataFrame,
+    path: Source,
     *,
     format: Format | None = None,  # noqa: A002
     label: str | None = None,
@@ -84,7 +84,8 @@ def read_own_file(
 
     Parameters
     ----------
-    path : path or DataFrame
+    path : path, DataFrame or OwnTable
+        The last from `open_table`, with the same `format` and `categorical`.
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.csv``;
         ``.tsv``; ``.parquet``; ``.xlsx``, of one sheet; ``.npz``. Text may be packed (``.gz``,
@@ -136,19 +137,14 @@ def read_own_file(
         or infinity, or a time that is neither a number nor a date, with column and row; texts of
         which there are too many.
     """
-    path, frame, kind = _source(path, format)
+    path, kind, table, is_file = open_table(path, format, categorical)
     where = str(path)
     if missing not in get_args(Missing):
         raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
     X: Matrix
     imputed: Imputed | None = None
-    if kind in _TABLES:
-        named = _several([categorical] if isinstance(categorical, str) else categorical)
-        if frame is None:
-            [(table, _)] = _tables(path, kind, named)
-        else:
-            table = frame
-        problems = Problems(where)
+    if table is not None:
+        named, problems = _categories(categorical), Problems(where)
         y, numbered, order, features = _roles(
             problems, table, label, positive, groups, time, drop, id
         )
@@ -201,7 +197,7 @@ def read_own_file(
     options += [] if imputed is None else ["filled in by split"]
     options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
     digest = hashlib.sha256(json.dumps(options).encode())
-    if frame is None:
+    if is_file:
         with path.open("rb") as file:
             hashlib.file_digest(file, lambda: digest)
     name = path.name.split(".")[0]
@@ -210,7 +206,7 @@ def read_own_file(
         title=name,
         X=stored(X, dtype, where),
         y=y,
-        sha256=digest.hexdigest() if frame is None else "",
+        sha256=digest.hexdigest() if is_file else "",
         groups=numbered,
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
@@ -220,31 +216,59 @@ def read_own_file(
     return dataset, encoding
 
 
-def _source(
-    table: str | os.PathLike[str] | pd.DataFrame,
-    format: Format | None,  # noqa: A002
-) -> tuple[Path, pd.DataFrame | None, Format]:
-    """Return the path for messages, the frame if it is one, and the format."""
-    if isinstance(table, str | os.PathLike):
-        return Path(table), None, _format(Path(table), format)
-    if not is_frame(table):
-        raise InputError(f"expected a path or a data frame, found {type(table).__name__}")
-    return Path("table"), table, "parquet"  # the format that keeps what a frame knows
+class OwnTable(NamedTuple):
+    """What `read_own_file` and others read, parsed once.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        Of the file, or the name of a frame in messages.
+    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
+    frame : pandas.DataFrame or None
+        None for a file without named columns.
+    is_file : bool
+    """
+
+    path: Path
+    format: Format
+    frame: pd.DataFrame | None
+    is_file: bool
 
 
-def read_numbers(
-    table: str | os.PathLike[str] | pd.DataFrame,
-    column: str,
-    option: str,
+Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
+
+
+def open_table(
+    source: Source,
     format: Format | None = None,  # noqa: A002
-) -> NDArray[np.float64]:
-    """Read a column of numbers of at least 0, which an option names."""
-    path, frame, kind = _source(table, format)
-    if kind not in _TABLES:
+    categorical: Categorical = "error",
+) -> OwnTable:
+    """Parse a file, if it has named columns; those named as categories stay text.
+
+    Raises
+    ------
+    InputError
+        An unknown format, a malformed or empty table.
+    """
+    if isinstance(source, OwnTable):
+        return source
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        kind = _format(path, format)
+        frame = next(_tables(path, kind, _categories(categorical)))[0] if kind in _TABLES else None
+        return OwnTable(path, kind, frame, is_file=True)
+    if not is_frame(source):
+        raise InputError(f"expected a path or a data frame, found {type(source).__name__}")
+    return OwnTable(Path("table"), "parquet", source, is_file=False)  # keeps what a frame knows
+
+
+def read_numbers(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
+    """Return a column of numbers of at least 0, which an option names."""
+    path, kind, frame, _ = table
+    if frame is None:
         raise InputError(f"{path}: {option} names a column of a table, and this file has none")
     alone = Encoding(kind, 1, dense=True, columns=(Column(column),))
-    rows = read_new_rows(path, alone, kind) if frame is None else alone.encode(frame, str(path))
-    numbers = np.asarray(rows)[:, 0]
+    numbers = alone.encode(frame, str(path))[:, 0]
     if (numbers < 0).any():
         row = int(np.argmax(numbers < 0))
         raise InputError(
@@ -307,6 +331,10 @@ def _several(given: Sequence[str]) -> list[str]:
     return [*given, *(part.strip() for text in given for part in text.split(","))]
 
 
+def _categories(categorical: Categorical) -> list[str]:
+    return _several([categorical] if isinstance(categorical, str) else categorical)
+
+
 def _has_zeros(texts: pd.Series) -> bool:
     """Whether there are zeros before some number."""
     return bool(texts.dropna().astype(str).str.match(r"[+-]?0\d").any())
@@ -353,15 +381,6 @@ def _likely_label(table: pd.DataFrame, given: str | None) -> str | None:
 def is_table(path: str | os.PathLike[str], format: Format | None = None) -> bool:  # noqa: A002
     """Return whether a file, as `read_own_file` knows its format, has named columns."""
     return _format(Path(path), format) in _TABLES
-
-
-def read_table(path: Path, format: Format | None = None) -> pd.DataFrame:  # noqa: A002
-    """Read a table as it is; an `InputError` says that a file is none, or what is wrong."""
-    kind = _format(path, format)
-    if kind not in _TABLES:
-        raise InputError(f"{path}: {kind} has no columns with names: a table is profiled")
-    [(table, _)] = _tables(path, kind)
-    return table
 
 
 def read_new_rows(
