@@ -7,24 +7,11 @@ JOBS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES = $(wildcard precbench/kernels/*.pyx precbench/kernels/*.px[di] precbench/kernels/*.h)
 
-# What can be measured in a few minutes, for the regression of published numbers: studies, which are
-# computed in one process, and experiments.
-CHECKED_STUDIES = gultekin/bound kar2014/uniform-convergence kar2015/laws rudin2009/definitions \
-    rudin2009/tables-1-2 rudin2009/fig-1-and-4 rudin2009/fig-3 rudin2009/fig-8 rudin2009/section-10-1
-CHECKED = rudin2009/table-3-magic rudin2009/table-4-ionosphere rudin2009/table-5-housing letter \
-    kar2015/counterexample
-# Takes as long as the rest, and is run beside it: neither needs both processors all the time.
-HALF = rudin2009/table-3-magic rudin2009/table-4-ionosphere
-REPRODUCED = $(CHECKED_STUDIES) $(CHECKED) rudin2009/pushes rudin2009/theorems rudin2009/objectives \
-    rudin2009/ionosphere-labels rudin2009/housing-features rudin2009/derivative rudin2009/wrong-p rudin2009/wrong-scaling \
-    adult ijcnn1 w8a cod_rna kdd08 ppi covtype \
-    kar2015/kappa-extension kar2015/batch-extension kar2015/bounds kar2015/rates \
-    kar2015/unit-norm kar2015/minima kar2015/optima all-solvers \
-    kar2014/fig3-buffer kar2014/reservoir kar2014/zigzag kar2014/stream kar2014/regret kar2014/error \
-    kar2014/other-measures kar2014/cost gultekin/cost gultekin/fig1 gultekin/fig2 gultekin/fourier \
-    kumar2021/table-5 zhang2018/official zhang2018/w8a zhang2018/ijcnn1
-
-REGRESSION = $(addprefix regression/,top options push pairs streamed mixtures trees)
+# The configs with a tag: regression is of small data; check what can be measured in a few minutes, and of
+# that beside takes as long as the rest, and is run beside it: neither needs both processors all the time;
+# reproduce is all that needs no option of its own.
+tagged = $(patsubst configs/%.yaml,%,$(sort $(shell grep -lrE '^tags:.*[[ ]$(1)[],]' configs)))
+REGRESSION = $(call tagged,regression)
 # Results of other code are no evidence of this one, whatever its versions say.
 AFRESH = --rerun changed-code --no-plots --jobs $(JOBS)
 
@@ -116,10 +103,10 @@ regression: $(VENV)/.dev  ## Compare every solver and metric on small data with 
 	$(BIN)/python -m scripts.reference results
 
 check: $(VENV)/.dev  ## Do so beside what takes minutes, and compare that with the published numbers.
-	$(BIN)/precbench run $(HALF) $(AFRESH) > /dev/null & half=$$!; \
-	$(BIN)/precbench run $(CHECKED_STUDIES) $(REGRESSION) $(filter-out $(HALF),$(CHECKED)) \
+	$(BIN)/precbench run $(call tagged,beside) $(AFRESH) > /dev/null & beside=$$!; \
+	$(BIN)/precbench run $(REGRESSION) $(filter-out $(call tagged,beside),$(call tagged,check)) \
 	    $(AFRESH) > /dev/null; \
-	status=$$?; wait $$half && exit $$status
+	status=$$?; wait $$beside && exit $$status
 	$(COMPARE)
 
 define COMPARE
@@ -142,7 +129,7 @@ peers: build  ## Measure peers on the same files, from text to prec@k (FULL=1: a
 	$(BIN)/python -m scripts.peers $(if $(FULL),--full)
 
 reproduce: build  ## Run every experiment whose data are available (of the survey a part).
-	for config in $(REPRODUCED); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
+	for config in $(call tagged,reproduce); do $(BIN)/precbench run $$config --jobs $(JOBS) || exit; done
 	$(BIN)/precbench run top/survey --jobs $(JOBS)
 	$(BIN)/precbench run top/synthetic --splits 0-1 --jobs $(JOBS)
 	$(BIN)/precbench run kar2015/section-6 --timing

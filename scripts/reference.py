@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from precbench.claims.ledger import changes, read_ledger
 from precbench.data import Dataset
 from precbench.data.splits import split_rows
-from precbench.experiment import Experiment, Study, Trial, load_config
+from precbench.experiment import Experiment, Study, Trial, list_configs, load_config
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Rows, Sample
@@ -39,8 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
 VALUES, DIVISIONS = REFERENCE / "regression.csv", REFERENCE / "divisions.csv"
 LEDGER = REFERENCE / "ledger.csv"
-_PARTS = ("top", "options", "push", "pairs", "streamed", "mixtures", "trees")
-CONFIGS = [f"regression/{name}" for name in _PARTS]
+CONFIGS = [name for name in list_configs() if name.startswith("regression/")]
 PUBLISHED = [
     *("rudin2009/table-3-magic", "rudin2009/table-4-ionosphere", "rudin2009/table-5-housing"),
     *("letter", "kar2015/counterexample", "adult", "ijcnn1", "cod_rna", "w8a"),
@@ -135,7 +134,7 @@ def divisions() -> pd.DataFrame:
             seen.add(about)
             trial = trial.with_features({name: of[0] for name, of in trial.candidates.items()})
             rows += [[*about, *described] for described in _parts(trial, dataset)]
-        if name == CONFIGS[0]:
+        if name == "regression/top":
             rows += [[config.name, *rule] for rule in _rules(plan.datasets["german"])]
     return pd.DataFrame(rows, columns=[*PARTS, "rows", "positives", "sum", "numbers"])
 

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import pickle
+import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from precbench.seeds import trial_seed
 from precbench.solvers import SOLVERS, PerceptronAtK
 from precbench.store import SCHEMA, key_of
 from tests import laws
+from tests.helpers import ROOT
 from tests.sentences import mistakes, names, raises
 
 CONFIGS = [
@@ -127,6 +130,22 @@ def test_every_config_is_listed_and_loads():
         assert 0 < len(smoke.trials()) <= 14
         assert all(trial.rows <= 4000 for trial in smoke.trials())
     assert len({load_config(name).name for name in CONFIGS}) == len(CONFIGS)
+
+
+def test_the_makefile_finds_the_configs_by_their_tags():
+    """It searches their lines: a tag must stand where it looks, and be one that it knows."""
+    makefile = (ROOT / "Makefile").read_text()
+    tagged = {name: tags for name in list_configs() if (tags := load_config(name).tags)}
+    for name, tags in tagged.items():
+        text = (ROOT / "configs" / f"{name}.yaml").read_text()
+        assert f"\ntags: [{', '.join(tags)}]\n" in text, name
+    known = set(re.findall(r"call tagged,(\w+)", makefile))
+    assert known == {tag for tags in tagged.values() for tag in tags}
+    commands = subprocess.run(
+        ["make", "-n", "regression"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    [found] = re.findall(r"precbench run (.*?) --", commands)
+    assert found.split() == [name for name, tags in tagged.items() if "regression" in tags]
 
 
 def test_one_config_holds_every_linear_solver():

@@ -87,7 +87,7 @@ def _configs() -> list[dict[str, Any]]:
     for name in list_configs():
         config = load_config(name)
         source = f" ({config.source})" if config.source else ""
-        members.append({"name": name, "about": f"{config.title}{source}"})
+        members.append({"name": name, "about": f"{config.title}{source}", "tags": config.tags})
     return members
 
 

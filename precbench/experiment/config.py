@@ -57,6 +57,7 @@ from precbench.yaml.models import (
     Items,
     Line,
     Name,
+    Names,
     Problem,
     Section,
     at,
@@ -74,6 +75,8 @@ class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
     name: Name
+    tags: Names = ()
+    """Groups of configs that are run together; the Makefile knows them."""
     title: Line
     source: Line | None = None
     datasets: Items[DataEntry]
@@ -391,6 +394,7 @@ class Study(Section):
     Attributes
     ----------
     name, title : str
+    tags : tuple of str
     source : str or None
         The figure, table or section of a paper.
     kind : str
@@ -402,6 +406,7 @@ class Study(Section):
     """
 
     name: Name
+    tags: Names = ()
     title: Line
     source: Line | None = None
     kind: str = Field(validation_alias=AliasChoices(*STUDY_KEYS))

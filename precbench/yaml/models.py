@@ -28,6 +28,7 @@ Problem = tuple[Keys, str]
 """The place, relative to the section that is checked, and the message."""
 
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+Names = Annotated[tuple[Name, ...], Strict(False)]
 Line = Annotated[str, AfterValidator(one_line)]
 _Item = TypeVar("_Item")
 
