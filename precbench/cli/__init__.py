@@ -18,7 +18,7 @@ is none to compare; 5 the rows have drifted (score --strict); 130 interrupted.
 class _Precbench(MainGroup):
     listed: ClassVar = {
         "run": ("run:run", "Run experiments."),
-        "plot": ("plot:plot_results", "Redraw the tables and figures of finished runs."),
+        "plot": ("report:plot_results", "Redraw the tables and figures of finished runs."),
         "report": ("report:write_pages", "Write finished runs as HTML pages, to read or to mail."),
         "check": ("check:check_results", "Compare results with the published numbers."),
         "reproduce": (
@@ -29,7 +29,7 @@ class _Precbench(MainGroup):
         "merge": ("merge:merge_results", "Merge results of shards, or of several machines."),
         "diff": ("diff:compare_results", "Compare two folders of results, cell by cell."),
         "validate": ("validate:validate_configs", "Check configs without running anything."),
-        "schema": ("schema:print_schema", "Print a JSON Schema of configs, for editors."),
+        "schema": ("validate:print_schema", "Print a JSON Schema of configs, for editors."),
         "doctor": ("doctor:examine", "Check the installation."),
         "list": (
             "listing:list_",

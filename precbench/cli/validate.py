@@ -1,4 +1,4 @@
-"""``precbench validate``."""
+"""``precbench validate`` and ``precbench schema``."""
 
 import json
 import sys
@@ -12,6 +12,7 @@ from precbench.cli import completion
 from precbench.cli.options import Json
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
+from precbench.experiment.schema import config_schema
 from precbench.text import count, one_line
 
 
@@ -74,3 +75,14 @@ def _claims_in(path: Path) -> str:
     is_claims = path.name != DEVIATIONS
     n = len(read_claims(path) if is_claims else load_deviations(path))
     return count(n, "claim" if is_claims else "deviation")
+
+
+def print_schema() -> None:
+    """Print a JSON Schema of configs, for completion and validation in editors.
+
+    \b
+    Example, with the first line of a config as many editors read it:
+      precbench schema > precbench.schema.json
+      # yaml-language-server: $schema=precbench.schema.json
+    """
+    print(json.dumps(config_schema(), indent=1))

@@ -32,6 +32,15 @@ Names = Annotated[tuple[Name, ...], Strict(False)]
 Line = Annotated[str, AfterValidator(one_line)]
 _Item = TypeVar("_Item")
 
+_PROBLEMS = {
+    "model_type": "should be a mapping (key: value)",
+    "dict_type": "should be a mapping (key: value)",
+    "tuple_type": "should be a list",
+    "string_pattern_mismatch": "may hold letters, digits, - and _ only",
+    "path_type": "should be the name of a file",
+}
+"""By the type of the error of pydantic."""
+
 
 def refuse(problems: Iterable[Problem]) -> None:
     """Raise the error of a pydantic validator if there are problems.
@@ -70,23 +79,16 @@ def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
     kind, shown = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]
-    if kind == "extra_forbidden":
-        return f"unknown key{did_you_mean(error['loc'][-1], known)}"
     if kind == "missing":
         return "is missing"
-    if kind in ("model_type", "dict_type"):
-        return f"should be a mapping (key: value), found {shown}"
-    if kind == "tuple_type":
-        return f"should be a list, found {shown}"
-    if kind == "string_pattern_mismatch":
-        return f"may hold letters, digits, - and _ only, found {shown}"
-    if kind == "path_type":
-        return f"should be the name of a file, found {shown}"
+    if kind == "extra_forbidden":
+        return f"unknown key{did_you_mean(error['loc'][-1], known)}"
     if kind == "literal_error":
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
         return f"{shown} is none of {', '.join(options)}{near}"
-    return f"{error['msg'].replace('Input should', 'should')}, found {shown}"
+    problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
+    return f"{problem}, found {shown}"
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
