@@ -40,7 +40,7 @@ from precbench.solvers.rows import as_rows
 from precbench.store import Store, environment
 from precbench.topk import first_rows
 from scripts.reference import REFERENCE, ROOT
-from tests.twins import pnorm_push_path
+from scripts.slow_push import pnorm_push_path
 
 BENCH = REFERENCE / "bench.csv"
 DENSE = {

@@ -23,6 +23,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,7 @@ from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.papers.rudin2009 import power
 from precbench.survey import ranking
+from precbench.yaml.document import load
 from scripts import growth, peers, printed, reference, scale
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
@@ -44,9 +46,6 @@ from scripts.survey.tables import (
     optima_table,
     unit_norm_table,
 )
-from tests import plant
-from tests.helpers import Block, blocks, commands
-from tests.promises import COMMANDS, FIGURES, PROMISES
 
 README = ROOT / "README.md"
 PACKAGE = ROOT / "precbench"
@@ -56,6 +55,7 @@ PICTURED = "ijcnn1"
 PEERS = DOCS / "peers.png"
 OWN_DATA = DOCS / "own-data.md"
 LISTS = ("payments", "customers", "visits")
+AUDITED = 14  # the first planted errors are those of an audit
 OPTIMA, CHANGED = REFERENCE / "optima.csv", REFERENCE / "changed.csv"
 
 
@@ -92,7 +92,7 @@ def filled_in(text: str) -> str:
         "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
         "peers-choices": lambda: peers.choices_table(pd.read_csv(peers.CHOICES)),
         "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
-        "planted": lambda: plant.planted(pd.read_csv(plant.TABLE, keep_default_na=False)),
+        "planted": planted,
         "power": power_table,
         "scale": lambda part: scale.scale_table(pd.read_csv(scale.SCALE), part),
         "promises": promises,
@@ -179,16 +179,35 @@ def deviations(paper: str) -> str:
     return laid_out(["id", "where", "the paper says", "here", "shown by"], rows)
 
 
+def planted() -> str:
+    """List the errors that were planted, and what has found them."""
+    found = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
+    checked, tested = found["check"] != "", found["test"] != ""
+    rows = []
+    for row in found.itertuples():
+        by = [f"`make check` ({row.check})"] if row.check else []
+        by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
+        file = row.file.removeprefix("precbench/")
+        rows.append([row.error, f"`{file}`", ", ".join(by) or "nothing so far"])
+    return (
+        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
+        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
+        f"`make check` finds {checked[:AUDITED].sum()}.\n\n"
+    ) + laid_out(["planted error", "file", "found by"], rows)
+
+
 def promises() -> str:
     """List the promises, what keeps each, and the figures that were seen at both sizes."""
-    seen = pd.read_csv(FIGURES, index_col=["promise", "size"])
+    seen = pd.read_csv(DOCS / "trust.csv", index_col=["promise", "size"])
     rows = []
-    for name, sentence in PROMISES.items():
+    for name, promise in load(DOCS / "promises.yaml").data.items():
         of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
         files = sorted({file for files in of["tests"] for file in files.split()})
-        kept = [*(f"`{file}`" for file in files), *(f"`{c}`" for c in COMMANDS.get(name, ()))]
+        kept = [*(f"`{file}`" for file in files), *(f"`{c}`" for c in promise.get("also", ()))]
         quick, full = (of["figure"].get(size, "") for size in ("quick", "full"))
-        rows.append([f"{name}. {sentence}", ", ".join(kept), quick, "" if full == quick else full])
+        rows.append(
+            [f"{name}. {promise['says']}", ", ".join(kept), quick, "" if full == quick else full]
+        )
     dates = seen.groupby("size")["date"].max()
     columns = [f"{size} ({dates[size]})" if size in dates else size for size in ("quick", "full")]
     return laid_out(["promise", "kept by", *columns], rows)
@@ -260,6 +279,32 @@ def pictures() -> dict[Path, str]:
     timed = hashlib.sha256(peers.PEERS.read_bytes()).hexdigest()
     lists = {DOCS / f"own-data-{name}.png": steps for name in LISTS}
     return {PICTURE: ours, PEERS: timed, **drawn, **lists}
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    code: str
+
+    @property
+    def file(self) -> str | None:
+        """The file that the block shows, named in its first line."""
+        found = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
+        return found and found[1]
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page but for those that say why they are not run."""
+    fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
+    found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
+    return [Block(language, code) for reason, language, code in found if not reason]
+
+
+def commands(code: str) -> list[list[str]]:
+    """Return the command lines of a block as lists of words."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
 def list_steps() -> list[Block]:

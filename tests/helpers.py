@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -10,7 +9,6 @@ import tomllib
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -182,29 +180,3 @@ def session(leader):
         except OSError:  # it has ended meanwhile
             continue
     return found
-
-
-class Block(NamedTuple):
-    """A fenced block of a page."""
-
-    language: str
-    code: str
-
-    @property
-    def file(self):
-        """The file that the block shows, named in its first line."""
-        found = re.match(r"# ([\w./-]+\.\w+)\n", self.code)
-        return found and found[1]
-
-
-def blocks(page):
-    """Return the fenced blocks of a page but for those that say why they are not run."""
-    fenced = r"(<!-- not run: .+? -->\s*)?^```(\w+)\n(.*?)^```$"
-    found = re.findall(fenced, page.read_text(), re.DOTALL | re.MULTILINE)
-    return [Block(language, code) for reason, language, code in found if not reason]
-
-
-def commands(code):
-    """Return the command lines of a block as lists of words."""
-    lines = code.replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]

@@ -23,14 +23,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from precbench.yaml.document import load
-from scripts.survey.tables import laid_out
 
 ROOT = Path(__file__).resolve().parents[1]
 PLANTS = ROOT / "tests" / "plants.yaml"
 TABLE = ROOT / "results" / "reference" / "planted.csv"
-AUDITED = 14
-"""The first errors of the list are those of an audit."""
-
 MOST_UNSEEN = 2
 """So many errors may be found by nothing."""
 
@@ -176,22 +172,6 @@ def table(outcomes: dict[str, dict[str, str]]) -> pd.DataFrame:
     known = [(plant, outcomes[plant.name]) for plant in plants() if outcomes.get(plant.name)]
     rows = [[one.name, one.file, finder(of), of.get(TEST, "")] for one, of in known]
     return pd.DataFrame(rows, columns=["error", "file", "check", "test"])
-
-
-def planted(found: pd.DataFrame) -> str:
-    """Lay out the committed table for docs/claims.md."""
-    checked, tested = found["check"] != "", found["test"] != ""
-    rows = []
-    for row in found.itertuples():
-        by = [f"`make check` ({row.check})"] if row.check else []
-        by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
-        file = row.file.removeprefix("precbench/")
-        rows.append([row.error, f"`{file}`", ", ".join(by) or "nothing so far"])
-    return (
-        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
-        f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
-        f"`make check` finds {checked[:AUDITED].sum()}.\n\n"
-    ) + laid_out(["planted error", "file", "found by"], rows)
 
 
 def main() -> None:

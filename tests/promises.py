@@ -18,41 +18,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from precbench.yaml.document import load
+
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "trust.csv"
-PROMISES = {
-    "R1": "A kill loses only the running trials; files are whole; a resumed run repeats nothing.",
-    "R2": "Ctrl-C and SIGTERM end a run at once, finished trials kept, no process left.",
-    "R3": "A worker that dies costs the one trial it was running; all others finish.",
-    "R4": "Too little memory fails one trial, a full disk ends the run, each with one sentence.",
-    "R5": "Two runs cannot write to one folder; a run whose folder is moved stops and says so.",
-    "R6": "No file of the user is overwritten by a command that reads it.",
-    "R7": "Numbers do not depend on `--jobs` or on which other trials are selected.",
-    "R8": "Kernels give bitwise identical results whatever the CPU features and the BLAS.",
-    "R9": "float32 and float64, dense and CSR, 32- and 64-bit indices give the same weights.",
-    "R10": "Every solver passes scikit-learn's checks (linear-svm: with LinearSVC's exceptions).",
-    "R11": "NaN, wrong shapes, one class, k out of range and empty data give an error message.",
-    "R12": "Solvers agree with brute force, slow reference implementations and general solvers.",
-    "R13": "No file is executed: no pickle, YAML is plain data, pages and tables escape text.",
-    "R14": "A damaged or newer file of data, models or results gets one sentence, never a crash.",
-    "R15": "The svmlight reader equals scikit-learn's bitwise, is faster, and locates errors.",
-    "R16": "Downloads come over https, are used once checked, and pass over dead sources.",
-    "R17": "No name in a card, an archive or a config leads outside its folder.",
-    "R18": "A mistake in a config is reported before any work, with its line and a suggestion.",
-    "R19": "Exit codes are as documented; JSON on standard output parses; no colour enters a pipe.",
-    "R20": "Times are the solver's own: the clock stops for evaluation; parallel ones are apart.",
-    "R21": "Published numbers hold: a verdict that gets worse fails the check.",
-    "R22": "It installs and runs from a wheel on every platform; only certifi is copyleft (MPL).",
-    "R23": "Equal results give equal tables and figures, byte for byte.",
-    "R24": "Records hold no user name, host name or path.",
-    "R25": "Edited code trains nothing again unless asked; a number moves only with its version.",
-}
-# What keeps a promise beside the tests.
-COMMANDS = {
-    "R14": ["make sanitize"],
-    "R21": ["make check"],
-    "R22": [".github/workflows/wheels.yml"],
-}
+PROMISES = load(ROOT / "docs" / "promises.yaml").data
 
 
 @dataclass
@@ -148,12 +118,12 @@ def main() -> None:
         reports = run_tests(bool(options.reports), options.full, Path(folder))
         found = read([*options.reports, *reports])
     for name, kept in found.items():
-        also = "".join(f"; see also {command}" for command in COMMANDS.get(name, ()))
-        print(f"{name} {kept.state}: {PROMISES[name]} {kept.measured}{also}")
+        also = "".join(f"; see also {command}" for command in PROMISES[name].get("also", ()))
+        print(f"{name} {kept.state}: {PROMISES[name]['says']} {kept.measured}{also}")
     if broken := [
         name
         for name, kept in found.items()
-        if kept.failed or (kept.tests == kept.skipped and name not in COMMANDS)
+        if kept.failed or (kept.tests == kept.skipped and "also" not in PROMISES[name])
     ]:
         sys.exit(f"not kept: {', '.join(broken)}")
     if options.write:

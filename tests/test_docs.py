@@ -21,18 +21,10 @@ from precbench.experiment import list_configs
 from precbench.extensions import find_entry_points
 from precbench.studies import STUDIES
 from scripts import pages, printed
+from scripts.pages import Block, blocks, commands
 from tests.claims.helpers import check_command, quick_studies
 from tests.conftest import mirror_folder
-from tests.helpers import (
-    ROOT,
-    Block,
-    blocks,
-    commands,
-    entry_point,
-    invoke,
-    succeed,
-    write_metadata,
-)
+from tests.helpers import ROOT, entry_point, invoke, succeed, write_metadata
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))

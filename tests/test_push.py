@@ -16,8 +16,9 @@ from precbench.metrics import pnorm_risk, r_max
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.solvers import IRPush, PNormPush, RankBoost
 from precbench.solvers.push_risks import Classes, InformationRetrievalRisk, PairLists, PairwiseRisk
+from scripts.slow_push import pnorm_push_path
 from tests.sentences import raises, warns
-from tests.twins import ir_push, pnorm_push, pnorm_push_path
+from tests.twins import ir_push, pnorm_push
 
 LOSSES = ("exponential", "logistic")
 PUSHES = ("top", "bottom", "both")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from precbench.losses import AUC, SURROGATES, Loss, PartialAUC
 from precbench.topk import resolve_k
@@ -102,26 +101,3 @@ def _by_scores(y, by_pairs):
     gradient[y > 0] = -by_pairs.sum(axis=1)
     gradient[y < 0] = by_pairs.sum(axis=0)
     return gradient
-
-
-def pnorm_push_path(X, y, p, max_iter):
-    """rudin2009, Fig. 2, over the matrix M of all pairs: the columns chosen and the steps."""
-    M = np.moveaxis(X[y > 0][:, None] - X[y < 0], 2, 0)
-    d, path = np.full(M.shape[1:], 1 / M[0].size), []
-    for _ in range(max_iter):
-        priced = d * d.sum(axis=0) ** (p - 1)
-        j = int(np.argmax(np.abs(np.tensordot(M, priced))))
-
-        def derivative(step, column=M[j], d=d):
-            weights = d * np.exp(-step * column)
-            heights = weights.sum(axis=0)
-            return -(((heights / heights.max()) ** (p - 1)) @ (weights * column).sum(axis=0))
-
-        end = -np.sign(derivative(0.0))
-        while derivative(end) * end < 0:
-            end *= 2
-        step = brentq(derivative, 0.0, end, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000)
-        d = d * np.exp(-step * M[j])
-        d /= d.sum()
-        path.append((j, step))
-    return path

@@ -163,15 +163,7 @@ def examine_distribution(
 ) -> dict[str, Any]:
     """Predict the hits of new lists of a distribution that is known, and draw them.
 
-    Parameters
-    ----------
-    signal : str
-        To which noise is added.
-    share : float
-        Of positives.
-    seed : int, default=0
-    **options
-        Of `precbench.compare`.
+    A signal with noise, of which a share is positive; options are those of `precbench.compare`.
     """
     rng = np.random.default_rng(seed)
     noisy = _SIGNALS[signal](rng.standard_normal((10**6, 5)))

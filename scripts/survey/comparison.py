@@ -45,20 +45,7 @@ _NEAR = 0.01  # up to this distance from the best value the axis is linear
 
 
 class Ranking(NamedTuple):
-    """Methods compared over data sets, the best mean rank first.
-
-    Attributes
-    ----------
-    ranks : pandas.Series
-        Mean ranks by method.
-    groups : list of tuple of str
-        Statistically indistinguishable methods, see `precbench.statistics.cliques`.
-    p : pandas.DataFrame
-        p-values of each two methods: Wilcoxon's signed-rank test, adjusted by Holm.
-    friedman : float
-        p-value of the test that all methods have the same mean rank.
-    n_datasets : int
-    """
+    """Methods compared over data sets, the best mean rank first."""
 
     ranks: pd.Series
     groups: list[tuple[str, ...]]
@@ -68,18 +55,7 @@ class Ranking(NamedTuple):
 
 
 def rank(values: pd.DataFrame) -> Ranking:
-    """Rank methods over data sets, and group those statistically indistinguishable.
-
-    Parameters
-    ----------
-    values : pandas.DataFrame
-        A row for each data set, a column for each method; larger is better.
-
-    Raises
-    ------
-    InputError
-        If a method has no finite value on a data set, or there are fewer than two methods.
-    """
+    """Rank methods over data sets, and group those statistically indistinguishable."""
     lacking = ~np.isfinite(values.to_numpy(dtype=float))
     if lacking.any():
         row, column = np.argwhere(lacking)[0]
@@ -105,31 +81,9 @@ def write_ranks(
 ) -> list[Path]:
     """Draw a critical-difference diagram: mean ranks, with indistinguishable methods joined.
 
-    Parameters
-    ----------
-    values : pandas.DataFrame
-        A row for each data set, a column for each method; larger is better.
-    stem : pathlib.Path
-        The files without their endings.
-    title, caption : str
-        What the values are; the tests are named after it.
-    built_in : sequence of str, default=()
-        Names of solvers with a style of their own, see `solver_styles`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        A CSV (``solver``, ``mean_rank``, the numbers of its ``groups``, and the p-value against
-        each other method), a PDF, a PNG and an SVG.
-
-    Raises
-    ------
-    InputError
-        As `rank`.
-
-    References
-    ----------
-    Demsar 2006, Section 3.2.4, with tests of pairs in place of one critical difference.
+    Of `values`, a row for each data set and a column for each method, larger is better. Writes a
+    CSV, a PDF, a PNG and an SVG. After Demsar 2006, Section 3.2.4, with tests of pairs in place of
+    one critical difference.
     """
     ranking = rank(values)
     member = [
@@ -206,27 +160,8 @@ def write_profiles(
 ) -> list[Path]:
     """Draw the fraction of data sets on which each method is within tau of the best one.
 
-    Parameters
-    ----------
-    values : pandas.DataFrame
-        A row for each data set, a column for each method, NaN where it has no result.
-    of : {"value", "time"}
-        What they are, see `precbench.statistics.performance_profile`.
-    stem : pathlib.Path
-        The files without their endings.
-    title, caption : str
-    built_in : sequence of str, default=()
-        Names of solvers with a style of their own, see `solver_styles`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        A CSV (``solver``, ``tau``, ``share``), a PDF, a PNG and an SVG.
-
-    Raises
-    ------
-    InputError
-        As `precbench.statistics.performance_profile`.
+    Of `values`, a row for each data set and a column for each method, NaN where it has no result.
+    Writes a CSV, a PDF, a PNG and an SVG.
     """
     tau, share = performance_profile(values, of)
     methods = list(values.columns)

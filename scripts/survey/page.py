@@ -72,24 +72,10 @@ def nearly_linear(survey: Survey) -> list[str]:
 
 
 class Choice(NamedTuple):
-    """What is recommended in a situation.
+    """What is recommended in a situation: the best mean rank, and what it loses, at most `where`.
 
-    Attributes
-    ----------
-    solver : str
-        The best mean rank.
-    tasks : int
-    lost, most : float
-        What it loses on average, and at most on a task.
-    where : str
-        The task where that is.
-    rival : str
-        The best of another kind.
-    standing : str
-        Against that: "ahead", "practically equivalent", "behind" or "undecided".
-    linear : str
-        The best of the linear methods.
-    linear_lost : float
+    `rival` is the best of another kind, against which it is "ahead", "practically equivalent",
+    "behind" or "undecided"; `linear` the best of the linear methods.
     """
 
     solver: str
