@@ -125,9 +125,17 @@ class Case(NamedTuple):
     def _figure(self, name: str, found: dict[str, float]) -> dict[str, Any]:
         of, to = (self.yardstick, name) if self.least else (name, self.yardstick)
         ratio, target = found[of] / found[to], (self.least or self.most).get(name)
-        met = target is None or (ratio >= target if self.least else ratio <= target)
-        about = {"bench": self.title, "of": of, "to": to, "ratio": round(ratio, 2)}
-        return {**about, "target": target, "least": bool(self.least), "met": met}
+        judged = ratio_figure(self.title, of, to, ratio, target, bool(self.least))
+        return judged | {"ratio": round(ratio, 2)}
+
+
+def ratio_figure(
+    bench: str, of: str, to: str, ratio: float, target: float | None, least: bool
+) -> dict[str, Any]:
+    """Return a ratio of a bench with its target, and whether it is met."""
+    met = target is None or bool(ratio >= target if least else ratio <= target)
+    about = {"bench": bench, "of": of, "to": to, "ratio": ratio}
+    return {**about, "target": target, "least": least, "met": met}
 
 
 def said(figure: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ from precbench.metrics import precision_at_k
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
-from scripts.bench import Case, keep, labelled, real, reason_of, report, said
+from scripts.bench import Case, keep, labelled, ratio_figure, real, reason_of, report, said
 from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out
 
@@ -401,8 +401,7 @@ def judged(row: dict[str, Any], share: float, rows: list[dict[str, Any]]) -> lis
     Scores of the wrong sign, as of labels the other way round, rank worse than chance.
     """
     others = {other["of"]: other for other in rows}
-    held: list[tuple[str, float, float | None, bool]]
-    held = [("chance, prec@0.25", row["prec_quarter"] / share, 1.5, True)]
+    held: list[Any] = [("chance, prec@0.25", row["prec_quarter"] / share, 1.5, True)]
     if row["of"] == OURS and (to := others.get(VW)):
         held += [
             (VW, row["total"] / to["total"], 0.5, False),
@@ -412,18 +411,7 @@ def judged(row: dict[str, Any], share: float, rows: list[dict[str, Any]]) -> lis
         # Where other work has taken the processors, walls say nothing.
         target = 1.8 if one["total_wall"] <= BUSY * one["total"] else None
         held.append((f"{OURS}, speed-up", one["total_wall"] / row["total_wall"], target, True))
-    return [
-        {
-            "bench": row["bench"],
-            "of": row["of"],
-            "to": to,
-            "ratio": ratio,
-            "target": target,
-            "least": least,
-            "met": target is None or bool(ratio >= target if least else ratio <= target),
-        }
-        for to, ratio, target, least in held
-    ]
+    return [ratio_figure(row["bench"], row["of"], *each) for each in held]
 
 
 def contest(

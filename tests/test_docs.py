@@ -39,6 +39,12 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_scripts_import_no_tests():
+    imported = re.compile(r"^\s*(from|import) tests\b", re.MULTILINE)
+    scripts = sorted((ROOT / "scripts").rglob("*.py"))
+    assert scripts and not [path for path in scripts if imported.search(path.read_text())]
+
+
 def test_pages_show_their_sources():
     stale = [path for path, text in pages.pages().items() if path.read_text() != text]
     assert not stale, "run `make docs`"

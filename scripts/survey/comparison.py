@@ -4,7 +4,7 @@ Each is written as PDF, PNG and SVG, with its numbers as CSV.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -76,9 +76,7 @@ def rank(values: pd.DataFrame) -> Ranking:
     )
 
 
-def write_ranks(
-    values: pd.DataFrame, stem: Path, title: str, caption: str = "", built_in: Sequence[str] = ()
-) -> list[Path]:
+def write_ranks(values: pd.DataFrame, stem: Path, title: str, caption: str = "") -> list[Path]:
     """Draw a critical-difference diagram: mean ranks, with indistinguishable methods joined.
 
     Of `values`, a row for each data set and a column for each method, larger is better. Writes a
@@ -97,7 +95,7 @@ def write_ranks(
         f"dots, that are statistically indistinguishable (Wilcoxon's signed-rank tests with Holm's "
         f"correction, {100 * LEVEL:g} %)."
     )
-    styles = solver_styles(list(values.columns), built_in)
+    styles = solver_styles(list(values.columns))
     draw, width, height = _diagram(ranking, styles)
     sheet = Sheet(title, draw, width, height, caption=[f"{caption} {tests}"])
     return sheet.save(stem, table.rename_axis("solver").reset_index())
@@ -156,7 +154,6 @@ def write_profiles(
     stem: Path,
     title: str,
     caption: str = "",
-    built_in: Sequence[str] = (),
 ) -> list[Path]:
     """Draw the fraction of data sets on which each method is within tau of the best one.
 
@@ -172,7 +169,7 @@ def write_profiles(
             "share": share.ravel(),
         }
     )
-    styles = solver_styles(methods, built_in)
+    styles = solver_styles(methods)
     shares = dict(zip(methods, share, strict=True))
     draw = partial(_draw_profiles, tau=tau, shares=shares, styles=styles, of=of)
     width = _AXIS + _LEGEND + _LETTER * max(map(len, methods))
