@@ -14,7 +14,7 @@ import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, issparse, random_array, save_npz
 from sklearn.impute import SimpleImputer
 
 from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
@@ -237,6 +237,33 @@ def test_labels_are_single_values(tmp_path):
     pd.DataFrame({"x": [1, 2], "y": [{"a": 1}, {"a": 2}]}).to_parquet(tmp_path / "a.parquet")
     with raises(InputError, "a.parquet"):
         read_own_file(tmp_path / "a.parquet", label="y")
+
+
+def test_labels_of_three_kinds_need_a_positive_one(tmp_path):
+    """0 or -1 may mean that a row has no label."""
+    lines = ["1 1:1", "0 1:2", "-1 1:3"]
+    (tmp_path / "rows.svm").write_text("\n".join(lines))
+    (tmp_path / "rows.csv").write_text("y,a\n1,1\n0,2\n-1,3\n")
+    for name, label in (("rows.svm", None), ("rows.csv", "y")):
+        with raises(InputError, f"{name} positive -1"):
+            read_own_file(tmp_path / name, label=label)
+        dataset, _ = read_own_file(tmp_path / name, label=label, positive=1)
+        assert dataset.y.tolist() == [1, -1, -1]
+
+
+def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
+    """As in the CSV of the frame; by blocks, too."""
+    frame = pd.DataFrame({"a": range(300), "y": [0, 1] * 150, "region": [1, 2, 3] * 100})
+    frame.set_index("region").to_parquet(tmp_path / "mine.parquet")
+    frame.set_index("region").to_csv(tmp_path / "mine.csv")
+    found = [read_own_file(tmp_path / f"mine.{kind}", label="y") for kind in ("parquet", "csv")]
+    assert found[0][1].feature_names == found[1][1].feature_names == ("region", "a")
+    np.testing.assert_array_equal(found[0][0].X, found[1][0].X)
+    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 256)
+    rows = read_new_rows(tmp_path / "mine.parquet", found[0][1])
+    np.testing.assert_array_equal(rows, found[0][0].X)
+    ids = read_own_file(tmp_path / "mine.parquet", label="y", groups="region")[0].groups
+    assert len(np.unique(ids)) == 3
 
 
 def test_several_classes_against_one(tmp_path):
@@ -763,6 +790,21 @@ def test_sparse_npz(tmp_path):
     dataset, _ = read_own_file(tmp_path / "own.npz")
     assert dataset.X.toarray().tolist() == X.toarray().tolist()
     assert dataset.X.indices.dtype == dataset.X.indptr.dtype == np.int32
+
+
+def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
+    matrix = random_array((20, 20), density=0.3, rng=np.random.default_rng(0), format="csr")
+    y = np.arange(20) % 2
+    for kind in ("csr", "csc", "bsr"):
+        save_npz(tmp_path / "X.npz", matrix.asformat(kind))
+        with np.load(tmp_path / "X.npz") as stored:
+            np.savez(tmp_path / "mine.npz", **stored, y=y)
+        if kind == "bsr":
+            with raises(InputError, "mine.npz bsr CSR"):
+                read_own_file(tmp_path / "mine.npz")
+        else:
+            X = read_own_file(tmp_path / "mine.npz")[0].X
+            np.testing.assert_array_equal(X.toarray(), matrix.toarray())
 
 
 @pytest.mark.parametrize(

@@ -643,6 +643,8 @@ def signs(
 ) -> NDArray[np.float64]:
     """Turn labels into -1 and +1; `positive` may be left out if they are 0 and 1, or -1 and 1.
 
+    Of three kinds one may mean that a row has no label, so that `positive` is needed.
+
     Raises
     ------
     InputError
@@ -651,7 +653,7 @@ def signs(
     codes, distinct = _factorised(path, labels, "label")
     names = [canonical(label) for label in distinct]
     if positive is None:
-        if not set(names) <= {-1.0, 0.0, 1.0}:
+        if not set(names) <= {-1.0, 0.0, 1.0} or len(set(names)) > 2:
             text = f"name the positive label (positive), one of {listed(distinct)}"
             raise TableError(str(path), text, remedy=_rarest(codes, distinct))
         positive = 1

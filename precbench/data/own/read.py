@@ -584,19 +584,25 @@ def _parquet(
     import pandas as pd
 
     if rows_at_once is None:
-        yield pd.read_parquet(path), None
+        yield _with_index(pd.read_parquet(path)), None
         return
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path) as file:
         groups = range(file.num_row_groups)  # one by one: the buffers of a reading stay to its end
         for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
-            table, names = batch.to_pandas(), None
+            table, names = _with_index(batch.to_pandas()), None
             if row_id is not None:
                 column_of(table, row_id, str(path))
                 values = batch.column(row_id).to_pylist()
                 names = ["" if value is None or value != value else str(value) for value in values]
             yield table, names
+
+
+def _with_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the columns that pandas made its index, as they stand in the file."""
+    named = [name for name in table.index.names if name is not None]
+    return table.reset_index(level=named) if named else table
 
 
 def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[str] | None]]:
@@ -701,7 +707,7 @@ def _check_header(path: Path, names: list[str]) -> None:
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Read an npz file; return X and all arrays."""
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
     parts = ("data", "indices", "indptr", "shape")
     try:
@@ -718,8 +724,13 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             if max(shape, default=0) > LARGEST_INDEX:
                 raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
             data = stored(data, dtype, str(path))
-            X = csr_matrix((data, indices, indptr), shape=tuple(shape))
-            X.check_format(full_check=True)
+            kind = str(arrays["format"].astype(str)) if "format" in arrays else "csr"
+            if kind not in ("csr", "csc"):
+                raise InputError(f"{path}: the matrix is stored as {kind}: save it as CSR (tocsr)")
+            made = csr_matrix if kind == "csr" else csc_matrix
+            matrix = made((data, indices, indptr), shape=tuple(shape))
+            matrix.check_format(full_check=True)
+            X = matrix.tocsr()
             X.sum_duplicates()
         else:
             raise InputError(
