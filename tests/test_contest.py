@@ -496,7 +496,7 @@ def test_solvers_of_precbench_are_contestants_as_estimators():
 
 def compared(folder):
     """Return the folder of the results of a comparison of mine.csv."""
-    [found] = (folder / "out").glob("compare-*mine-k-*")
+    [found] = (folder / "out").glob("compare-*mine-*k-*")
     return found
 
 
@@ -512,17 +512,21 @@ def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own(tmp
                 *("compare", f"{folder}/data.csv", "--label", "label", *lengths),
                 *("--solver", "logistic-regression", "--splits", 2, "--jobs", 1),
             )
-    files = [Path(name) for name in ("\u5ba2.csv", "\u767a.csv", ".b")]
-    with_letters = [_name_of(path, Path(), [20]) for path in files]
-    assert len({*with_letters}) == 3 and with_letters[2] == "compare-b-k-20"
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in with_letters)
-    names = [f"compare-{a}-data-k-{k}" for a in "ab" for k in ("1-percent-0-5", "20")]
+    files = ["\u5ba2.csv", "\u767a.csv", ".b", "b.2024-01.csv", "b.2024-02.csv", "b.parquet"]
+    files += ["a/x/y/b.csv", "b/x/y/b.csv"]
+    others = [_name_of(Path(file), Path(), "", [20]) for file in files]
+    assert len({*others}) == len(files) and others[2:4] == [
+        "compare-b-k-20",
+        "compare-b-2024-01-k-20",
+    ]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in others)
+    names = [f"compare-{a}-data-label-k-{k}" for a in "ab" for k in ("1-percent-0-5", "20")]
     folders = sorted(path.name for path in Path("results").iterdir() if path.is_dir())
     assert folders == names
     succeed("report", "results")
     index = Path("results/index.html").read_text(encoding="utf-8")
     assert index.count("top of data.csv, k = 20") == 2 == index.count("k = 1 %")
-    page = Path("results/compare-a-data-k-20/report.html").read_text(encoding="utf-8")
+    page = Path("results/compare-a-data-label-k-20/report.html").read_text(encoding="utf-8")
     assert "Hits among the first 20" in page and 'href="#h-length"' in page
 
 

@@ -176,12 +176,12 @@ def prepare(
     k, *others = several_k(k)
     entry: Any
     if isinstance(data, Dataset):
-        dataset, encoding, path = data, None, Path(data.title)
+        dataset, encoding, path, label = data, None, Path(data.title), ""
         entry = NamedData.model_construct(name=_NAME)
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
         own = open_table(data["file"], options.get("format"), options.get("categorical", "error"))
-        path = own.path
+        path, label = own.path, str(options.get("label", ""))
         dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
     dataset = replace(dataset, name=_NAME, split_key=None)
@@ -205,7 +205,7 @@ def prepare(
     shares = [share_of_list(o, list_rows or n_rows) if isinstance(o, int) else o for o in others]
     at_k += [share for share in shares if repr(share) not in map(repr, at_k)]
     document = {
-        "name": _name_of(path, folder, [k, *others]),
+        "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
         "datasets": [entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
@@ -228,14 +228,14 @@ def prepare(
     return Contest(document, experiment, dataset, encoding)
 
 
-def _name_of(path: Path, folder: Path, ks: Sequence[TopK]) -> str:
-    """Name a comparison after the file, with its folders from here, and the lengths."""
-    place = [*Path(os.path.relpath(path.parent, folder)).parts[-2:], path.name]
-    said = ["compare", *place[:-1], place[-1].strip(".").split(".")[0], "k"]
-    said += [f"{k}".replace("%", "percent") for k in ks]
+def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
+    """Name a comparison after the file, with its folders from here, its label and the lengths."""
+    folders = Path(os.path.relpath(path.parent, folder)).parts
+    place = [*folders[-2:], path.name.removesuffix(".csv"), label]
+    said = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in said]
-    if not "".join(said).isascii():  # or other files might have the same name
-        words.append(hashlib.sha256("/".join(place).encode()).hexdigest()[:8])
+    if len(folders) > 2 or not "".join(said).isascii():  # or others might have the same name
+        words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
     return "-".join(filter(None, words))
 
 
