@@ -266,6 +266,22 @@ def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
     assert len(np.unique(ids)) == 3
 
 
+def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
+    """As Excel leaves them behind a table; a column with values counts, whatever its name."""
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1]})
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    lines = (tmp_path / "mine.csv").read_text().splitlines()
+    (tmp_path / "mine.csv").write_text("\n".join(f"{line},,," for line in lines))
+    wide = frame.assign(b=None, c=None)
+    wide.to_excel(tmp_path / "mine.xlsx", index=False, header=["a", "y", None, None])
+    for kind in ("csv", "xlsx"):
+        dataset, encoding = read_own_file(tmp_path / f"mine.{kind}", label="y")
+        assert encoding.feature_names == ("a",) and dataset.X.tolist() == [[1.0], [2.0], [3.0]]
+        assert read_new_rows(tmp_path / f"mine.{kind}", encoding).tolist() == dataset.X.tolist()
+    frame.to_csv(tmp_path / "index.csv")
+    assert read_own_file(tmp_path / "index.csv", label="y")[1].feature_names == ("Unnamed: 0", "a")
+
+
 def test_several_classes_against_one(tmp_path):
     path = csv(tmp_path, "x,y\n1,a\n2,b\n3,c\n")
     assert read_own_file(path, label="y", positive="b")[0].y.tolist() == [-1, 1, -1]

@@ -62,6 +62,7 @@ _SEPARATED = {
     ",": ("commas", "read it as csv (format)"),
 }
 _TABLES = (*_SEPARATORS, "parquet", "xlsx")
+_NAMELESS = "Unnamed: "  # as pandas names a column without a name, before its place
 
 
 def read_own_file(
@@ -534,11 +535,18 @@ def _tables(
             block = next(blocks, None)
         if block is None:
             break
-        if not block[0].empty:
+        table, texts = block
+        if not table.empty:
             is_empty = False
-            yield block
+            yield (_without_nameless(table) if rows_at_once is None else table), texts
     if is_empty:
         raise InputError(f"{path}: the file has no rows")
+
+
+def _without_nameless(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without columns that have neither a name nor a value, as Excel leaves them."""
+    nameless = [name for name in table if str(name).startswith(_NAMELESS)]
+    return table.drop(columns=[name for name in nameless if table[name].isna().all()])
 
 
 def _csv(
@@ -621,7 +629,8 @@ def _xlsx(path: Path, row_id: str | None) -> Iterator[tuple[pd.DataFrame, list[s
         sheet.reset_dimensions()  # which a file may claim
         cells = stack.enter_context(closing(sheet.iter_rows(values_only=True)))
         lines = (line for line in cells if set(line) - {None})
-        header = ["" if name is None else str(name) for name in next(lines, ())]
+        first = next(lines, ())
+        header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(first)]
         _check_header(path, header)
         width, rows = len(header), []
         for line in lines:
@@ -700,7 +709,7 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise InputError(
             f"{path}: the first line must hold the column names, found {listed(names)}"
         )
-    twice = pd.Series(names).duplicated()
+    twice = pd.Series(names).duplicated() & (pd.Series(names) != "")
     if twice.any():
         raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
 
