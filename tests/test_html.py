@@ -220,7 +220,7 @@ def test_what_is_drawn_is_said_before_the_next(past, command, monkeypatch):
         assert folder != other, "only the first is drawn"
         return write_report(folder, *options)
 
-    monkeypatch.setattr(f"precbench.cli.{command}.write_report", write)
+    monkeypatch.setattr("precbench.cli.report.write_report", write)
     result = invoke(command, past.parent)
     assert result.exception and past.name in result.stdout
 

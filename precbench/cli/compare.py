@@ -10,7 +10,7 @@ import typer
 from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target
+from precbench.cli.own import OwnRows, check_target, plain_warnings
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
@@ -102,7 +102,7 @@ def compare(options: CompareOptions) -> int:
         check_target(options.save, file)
     own, column, tables = options.table(), options.gain_column, []
     amounts = None if column is None else read_numbers(own, column, "--gain-column")
-    with options.corrected("compare"):
+    with options.corrected("compare"), plain_warnings():
         contest = prepare(
             {"file": own, **options.reading},
             ks,

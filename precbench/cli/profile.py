@@ -1,6 +1,7 @@
 """``precbench profile``: what a table holds, and what would be done with it."""
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows
+from precbench.cli.own import OwnRows, plain_warnings
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
@@ -46,7 +47,8 @@ def profile(options: ProfileOptions) -> int:
 
     console = screen(quiet=options.as_json)
     own = options.table()
-    found = profile_table(own, options.reading, options.allow or ())
+    with plain_warnings():
+        found = profile_table(own, options.reading, options.allow or ())
     n_pos = found.positives
     rows = f"{one_line(options.file.name)}: {found.rows:,} rows"
     if n_pos is not None:
@@ -100,7 +102,9 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     from precbench.store import Store
 
     data = {"file": own, **options.reading}
-    contest = prepare(data, options.lengths)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the profile has shown them
+        contest = prepare(data, options.lengths)
     store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
     seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits

@@ -17,6 +17,7 @@ import typer
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
+from precbench.cli.own import plain_warnings
 from precbench.cli.screen import Screen, measuring, progress, screen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
@@ -316,14 +317,15 @@ def _run(
     part = part.smoke_size() if options.smoke else part
     if options.dry_run and (lacking := to_fetch(part)):
         return show_fetching(part, lacking, store, console)
-    plan = make_plan(
-        experiment,
-        only=[entry.name for entry in part.datasets],
-        mirror=options.mirror,
-        stand_ins=options.stand_ins,
-        smoke=options.smoke,
-        datasets=datasets,
-    )
+    with plain_warnings():
+        plan = make_plan(
+            experiment,
+            only=[entry.name for entry in part.datasets],
+            mirror=options.mirror,
+            stand_ins=options.stand_ins,
+            smoke=options.smoke,
+            datasets=datasets,
+        )
     wanted = plan.keys_of(part)
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:

@@ -22,7 +22,7 @@ from precbench.data.own.problems import Problems, TableError
 from precbench.data.own.read import _check_header, read_new_blocks, read_new_rows, read_own_file
 from precbench.data.own.suspects import look_for_suspects
 from precbench.errors import InputError
-from tests.sentences import mistakes, names, raises
+from tests.sentences import mistakes, names, raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
@@ -247,8 +247,19 @@ def test_labels_of_three_kinds_need_a_positive_one(tmp_path):
     for name, label in (("rows.svm", None), ("rows.csv", "y")):
         with raises(InputError, f"{name} positive -1"):
             read_own_file(tmp_path / name, label=label)
-        dataset, _ = read_own_file(tmp_path / name, label=label, positive=1)
+        with warns(UserWarning, f"{name} 0 (1) -1 (1)"):
+            dataset, _ = read_own_file(tmp_path / name, label=label, positive=1)
         assert dataset.y.tolist() == [1, -1, -1]
+
+
+def test_several_labels_that_count_as_negative_are_named(tmp_path):
+    labels = ["yes", "no", "Yes", "no", "NA "]
+    path = csv(tmp_path, "x,y\n" + "".join(f"1,{label}\n" for label in labels))
+    with warns(UserWarning, f"{path} no (2) Yes (1) case yes"):
+        read_own_file(path, label="y", positive="yes")
+    (tmp_path / "rows.svm").write_text("1 1:1\n2 1:2\n3 1:3\n3 1:1\n")
+    with warns(UserWarning, "rows.svm 2 (1) 3 (2)"):
+        read_own_file(tmp_path / "rows.svm", positive=1)
 
 
 def test_the_index_of_a_frame_is_among_its_columns(tmp_path, monkeypatch):
@@ -282,6 +293,7 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
     assert read_own_file(tmp_path / "index.csv", label="y")[1].feature_names == ("Unnamed: 0", "a")
 
 
+@pytest.mark.filterwarnings("ignore:.*count as negative")
 def test_several_classes_against_one(tmp_path):
     path = csv(tmp_path, "x,y\n1,a\n2,b\n3,c\n")
     assert read_own_file(path, label="y", positive="b")[0].y.tolist() == [-1, 1, -1]

@@ -28,6 +28,7 @@ from precbench.data.own.encoding import (
     Encoding,
     Gaps,
     Missing,
+    canonical,
     column_of,
     named_columns,
     number_groups,
@@ -137,6 +138,11 @@ def read_own_file(
         column that does not exist, one class only, an unknown positive label; text, missing values
         or infinity, or a time that is neither a number nor a date, with column and row; texts of
         which there are too many.
+
+    Warns
+    -----
+    UserWarning
+        If rows of several labels count as negative.
     """
     path, kind, table, is_file = open_table(path, format, categorical)
     where = str(path)
@@ -168,6 +174,7 @@ def read_own_file(
                     padded=_padded(path, kind, table, unnamed),
                 )
         problems.tell()
+        _warn_of_negatives(where, table[label], y)
         X = encoding.encode(table, where)
         imputed = encoding.imputed(table, missing)
         del table  # or it would be in memory beside a float32 copy of X, too
@@ -188,6 +195,7 @@ def read_own_file(
         X, arrays = _matrix(path, kind, dtype)
         column = partial(_vector, path, arrays, X.shape[0])
         y = signs(path, column("y").tolist(), positive)
+        _warn_of_negatives(where, column("y"), y)
         numbered = None if groups is None else number_groups(path, column(groups).tolist())
         order = None if time is None else order_in_time(column(time), where)
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
@@ -325,6 +333,21 @@ def _roles(
     if not features:
         problems.add(InputError(f"{where}: no column is left as a feature"))
     return y, numbered, order, features
+
+
+def _warn_of_negatives(where: str, labels: pd.Series, y: NDArray[np.float64]) -> None:
+    """Say which labels count as negative, if there are several."""
+    counts = labels[y < 0].value_counts()
+    counts = counts.groupby(counts.index.map(canonical), sort=False).sum()
+    if len(counts) < 2:
+        return
+    positive = canonical(labels[y > 0].iloc[0])
+    said = f"{where}: these labels count as negative: "
+    said += listed([f"{listed([label])} ({n:,})" for label, n in counts.items()])
+    folded = str(positive).casefold()
+    if alike := [label for label in counts.index if str(label).casefold() == folded]:
+        said += f"; but for the case like {positive}: {listed(alike)}"
+    warnings.warn(said, stacklevel=3)
 
 
 def _several(given: Sequence[str]) -> list[str]:
