@@ -10,10 +10,10 @@ import typer
 from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, plain_warnings
+from precbench.cli.own import OwnRows, check_target
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
-from precbench.cli.screen import screen
+from precbench.cli.screen import plain_warnings, screen
 from precbench.cli.tables import print_table, show_length
 from precbench.data.own.read import read_numbers
 from precbench.errors import InputError

@@ -8,7 +8,8 @@ import numpy as np
 import typer
 
 from precbench.cli.options import Json
-from precbench.cli.own import Form, load_model, plain_value, plain_warnings
+from precbench.cli.own import Form, load_model, plain_value
+from precbench.cli.screen import plain_warnings
 from precbench.data.own.read import read_labels, read_new_blocks
 from precbench.metrics import auc
 from precbench.statistics import LEVEL

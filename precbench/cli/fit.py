@@ -9,7 +9,8 @@ import typer
 
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, plain_value, plain_warnings
+from precbench.cli.own import OwnRows, check_target, plain_value
+from precbench.cli.screen import plain_warnings
 from precbench.cli.tables import show_length
 from precbench.errors import InputError
 

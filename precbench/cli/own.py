@@ -2,8 +2,6 @@
 
 import os
 import shlex
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -242,13 +240,3 @@ def plain_value(text: str) -> Any:
         except ValueError:
             pass
     return _WORDS.get(text.lower(), text)
-
-
-@contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Print each warning in one line."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        yield
-    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
-        print(f"precbench: warning: {text}", file=sys.stderr)

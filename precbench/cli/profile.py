@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, plain_warnings
-from precbench.cli.screen import screen
+from precbench.cli.own import OwnRows
+from precbench.cli.screen import plain_warnings, screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table

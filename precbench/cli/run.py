@@ -17,8 +17,7 @@ import typer
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, takes
-from precbench.cli.own import plain_warnings
-from precbench.cli.screen import Screen, measuring, progress, screen
+from precbench.cli.screen import Screen, measuring, plain_warnings, progress, screen
 from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS

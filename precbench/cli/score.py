@@ -10,7 +10,8 @@ import pandas as pd
 import typer
 
 from precbench.cli.options import Json
-from precbench.cli.own import Form, load_model, plain_warnings
+from precbench.cli.own import Form, load_model
+from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import is_table, read_new_blocks
 from precbench.errors import InputError
