@@ -119,8 +119,10 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
     path = store.folder / "results.csv"
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
-        is_described = (store.folder / "experiment.json").read_text() == visible(described)
-        if is_described and all((store.folder / name).is_file() for name in needed):
+        written = (store.folder / "experiment.json").read_bytes()
+        if written == visible(described).encode() and all(
+            (store.folder / name).is_file() for name in needed
+        ):
             results = read_csv(path, COLUMNS)
             results = results[results["dataset"].isin(plan.datasets)]
             keys = {key for _, key in plan.trials}.intersection(store.keys())
