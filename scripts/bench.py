@@ -134,8 +134,8 @@ def ratio_figure(
 ) -> dict[str, Any]:
     """Return a ratio of a bench with its target, and whether it is met."""
     met = target is None or bool(ratio >= target if least else ratio <= target)
-    about = {"bench": bench, "of": of, "to": to, "ratio": ratio}
-    return {**about, "target": target, "least": least, "met": met}
+    measured = {"bench": bench, "of": of, "to": to, "ratio": ratio}
+    return {**measured, "target": target, "least": least, "met": met}
 
 
 def said(figure: dict[str, Any]) -> str:

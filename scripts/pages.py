@@ -181,16 +181,16 @@ def deviations(paper: str) -> str:
 
 def planted() -> str:
     """List the errors that were planted, and what has found them."""
-    found = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
-    checked, tested = found["check"] != "", found["test"] != ""
+    errors = pd.read_csv(REFERENCE / "planted.csv", keep_default_na=False)
+    checked, tested = errors["check"] != "", errors["test"] != ""
     rows = []
-    for row in found.itertuples():
+    for row in errors.itertuples():
         by = [f"`make check` ({row.check})"] if row.check else []
         by += [f"`{row.test.partition('::')[0]}`"] if row.test else []
         file = row.file.removeprefix("precbench/")
         rows.append([row.error, f"`{file}`", ", ".join(by) or "nothing so far"])
     return (
-        f"Of {len(found)} errors planted so far `make check` finds {checked.sum()}; together with "
+        f"Of {len(errors)} errors planted so far `make check` finds {checked.sum()}; together with "
         f"`make test`, {(checked | tested).sum()}. Of the {AUDITED} of an audit, the first below, "
         f"`make check` finds {checked[:AUDITED].sum()}.\n\n"
     ) + laid_out(["planted error", "file", "found by"], rows)

@@ -177,7 +177,7 @@ def prepare(
     entry: Any
     if isinstance(data, Dataset):
         dataset, encoding, path, label = data, None, Path(data.title), ""
-        entry = NamedData.model_construct(name=_NAME)
+        entry = NamedData.model_construct(name=_NAME)  # has no card: the plan is given its rows
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
         own = open_table(data["file"], options.get("format"), options.get("categorical", "error"))
@@ -598,9 +598,10 @@ def _rows(
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
-    digest = joblib.hash((*parts, signs, numbered, order, *filled))
+    content = joblib.hash((*parts, signs, numbered, order, *filled))
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
     beside: dict[str, Any] = {"groups": numbered, "time": order, "imputed": imputed}
-    return Dataset("X", "X", X, signs, digest, **beside), encoding
+    return Dataset("X", "X", X, signs, sha256, **beside), encoding
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:

@@ -105,10 +105,10 @@ def _same(found: list[Difference], alone: list[str]) -> bool:
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the folders of the experiments in both, and the names of those in one."""
-    found = [result_folders(folder, "results.csv") for folder in (first, second)]
-    if found == [[first], [second]]:
+    folders = [result_folders(folder, "results.csv") for folder in (first, second)]
+    if folders == [[first], [second]]:
         return [(first, second)], []
-    names = [{folder.name for folder in folders} for folders in found]
+    names = [{folder.name for folder in each} for each in folders]
     both = sorted(names[0] & names[1])
     if not both:
         raise InputError(

@@ -34,8 +34,6 @@ def plot_results(
       precbench plot results/
     """
     folders = finished_folders(results)
-    for folder in folders:
-        Store(folder).load()
     written = {}
     for folder in folders:
         paths = [str(path) for path in write_report(folder).files]
@@ -47,12 +45,12 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folder if it holds results, or those in it that do.
+    """Return the folder if it holds results, or those in it that do, with sound records.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is none, or a record is damaged.
     """
     folders = result_folders(results, *_MARKS)
     if not folders:
@@ -61,6 +59,8 @@ def finished_folders(results: Path) -> list[Path]:
             f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
             "run an experiment first, for example precbench run letter"
         )
+    for folder in folders:
+        Store(folder).load()
     return folders
 
 
@@ -99,8 +99,6 @@ def write_pages(
       precbench report results/
     """
     folders = finished_folders(results)
-    for folder in folders:
-        Store(folder).load()
     ledger = ledger_about(read_evidence([results]))
     pages = []
     for folder in folders:

@@ -105,8 +105,8 @@ def progress(
         line = f"{job.trial.title}: {record.status}: {outcome}"
         is_due = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials or now > shown + 60
         if not has_bar:
-            left = (now - started) / n_done * (n_trials - n_done)
-            remaining = f"about {duration(left)} left" if left > 1 else ""
+            seconds = (now - started) / n_done * (n_trials - n_done)
+            remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
             line = (
                 f"[{', '.join(filter(None, (f'{n_done}/{n_trials}', failed, remaining)))}] {line}"
             )

@@ -104,8 +104,7 @@ class PushRanker(LinearRanker):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
         if not self.unbounded_:  # where the risk is flat, it may decrease for ever
-            onwards = self.coef_ / (np.linalg.norm(self.coef_) or 1)
-            self.unbounded_ = risk.is_unbounded_along(np.vstack([flat.T, onwards]))
+            self.unbounded_ = risk.is_unbounded_along(flat)
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(

@@ -165,13 +165,13 @@ class PushRisk(ABC):
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
-    def is_unbounded_along(self, directions: NDArray[np.float64]) -> bool:
-        """Return whether a direction, a row of norm 1, ranks some pair rightly and none wrongly.
+    def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
+        """Return whether an axis, a column of norm 1, ranks some pair rightly and none wrongly.
 
         Or its opposite does; differences below a millionth of the greatest count as rounding.
         """
-        for direction in directions:
-            scores = linear_scores(self.rows, np.ascontiguousarray(direction))
+        for axis in axes.T:
+            scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             low, high = self.relation.range(scores)
             least, most = (low, high) if high >= -low else (-high, -low)
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:

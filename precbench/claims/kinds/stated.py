@@ -229,12 +229,12 @@ class RateClaim(Claim):
             idle = 0.0 if self.exponent < 0 else self.exponent + 1
         telling = sum(slope.high < idle for slope in slopes)
         slower = sum(slope.low > self.exponent for slope in slopes)
-        measured, of = _shown(slopes), f"of {len(curves)} curves"
+        measured, of_all = _shown(slopes), f"of {len(curves)} curves"
         if slower:
-            reason = f"{slower} {of}: the interval excludes {self.exponent:g}"
+            reason = f"{slower} {of_all}: the interval excludes {self.exponent:g}"
             verdict = Verdict.NOT_REPRODUCED
         elif telling < MIN_INFORMATIVE * len(curves):
-            reason = f"only {telling} {of} can be told from the slope {idle:g}"
+            reason = f"only {telling} {of_all} can be told from the slope {idle:g}"
             verdict = Verdict.NO_POWER
         else:
             reason = f"no interval excludes {self.exponent:g}; the constant is open"
