@@ -82,6 +82,7 @@ def begin(n_workers: int, function: str = "", *arguments: Any) -> Any:
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
             env=_ENVIRONMENT | ours,
             max_nbytes=None,
+            temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )
         for _ in range(n_workers if function else 0):
             _executor.submit(_call, function, *arguments)
