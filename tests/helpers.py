@@ -101,9 +101,9 @@ def written(page, folder):
     return folder
 
 
-def invoke(*arguments):
+def invoke(*arguments, **options):
     """Run a command in this process."""
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return CliRunner().invoke(app, [str(a) for a in arguments], **options)
 
 
 def run(config, out, *options):

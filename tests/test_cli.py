@@ -344,7 +344,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
     first, second, third, title, *_, fourth = result.stdout.splitlines()
     assert title == "Length of a list from 300 new rows"
-    assert re.fullmatch(r"300 rows, 6 features, \d+ positive", first)
+    assert re.fullmatch(r"300 rows, 6 features, \d+ positive, 100 groups", first)
     number = r"[01]\.\d{3} ± 0\.\d{3}"
     assert re.fullmatch(
         rf"5 splits, about \d+ held-out rows each, \d+ positive: prec@0.25 {number} "
@@ -633,7 +633,7 @@ def test_the_command_that_is_told_reads_the_table(files, table, command):
     """Whatever is wrong with it: given as it is told, it runs."""
     messy = table.assign(
         doors=["2", "3", "4", "5more"] * 75,
-        seen="31/05/2024",
+        seen=["31/05/2024", "32/05/2024", "30/05/2024"] * 100,
         **{"two words": ["x, y", "it's"] * 150},
     ).assign(id=[f"c{i}" for i in range(300)])
     messy = messy.drop(columns="patient").rename(columns={"city": "a,b"})
@@ -692,8 +692,8 @@ def test_a_workbook_is_read_as_the_same_table_in_text(tmp_path, monkeypatch):
     assert np.array_equal(found.X, expected.X) and np.array_equal(found.y, expected.y)
     assert found.split_key == expected.split_key and encoding.columns == of_text.columns
     with pytest.warns(UserWarning, match="filled in"):
-        [(X, names)] = read_new_blocks("mine.xlsx", of_text, row_id="code")
-    assert np.array_equal(X, expected.X) and names == table["code"].tolist()
+        [(X, kept)] = read_new_blocks("mine.xlsx", of_text, keep=["code"])
+    assert np.array_equal(X, expected.X) and kept["code"].tolist() == table["code"].tolist()
     # Text "0150" is a code, as in any other table, and a name may be a number.
     zips = [f"0{150 + i % 7}" for i in range(60)]
     (tmp_path / "codes.xlsx").write_bytes(workbook(zip=zips, y=table["y"]))
@@ -786,7 +786,7 @@ def test_invalid_options_of_score(files, table):
         (["top.npz", "inf.csv"], "inf.csv 'a' 1 'inf'"),
         (["top.npz", "mine.csv", "--id", "name"], "'name'"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),
-        (["top.npz", "mine.csv", "--out", "out.xlsx"], ".csv .parquet"),
+        (["top.npz", "mine.csv", "--out", "out.ods"], ".csv .xlsx .parquet"),
         (["top.npz", "mine.csv", "--out", "none/out.csv"], "--out none"),
         (["top.npz", "mine.csv", "--out", "mine.csv"], "--out mine.csv"),
         (["top.npz", "mine.csv", "--out", "out.csv", "--json"], "--json --out"),

@@ -13,6 +13,7 @@ from precbench.advice.drift import Drift, Profile, _Bins, describe_drift, psi
 from precbench.advice.model import Model
 from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import read_own_file
+from precbench.data.own.table import table_of
 from precbench.errors import InputError
 from precbench.topk import HeldOut
 from tests.helpers import invoke, succeed
@@ -173,7 +174,7 @@ def test_the_profile_counts_what_the_table_holds(folder, learnt):
 
 def test_filled_values_are_in_no_bin():
     table = pd.DataFrame({"x": [1.0, 2, 2, 3, None], "c": ["a", "b", "b", None, "a"]})
-    encoding = Encoding.learn(table, ["x", "c"], "one-hot", "most-frequent")
+    encoding = Encoding.learn(table_of(table), ["x", "c"], "one-hot", "most-frequent")
     imputed = encoding.imputed(table, "most-frequent")
     profile = Profile.learn(encoding.encode(table), encoding, imputed, [np.arange(5.0)])
     x, c = profile.columns
@@ -203,7 +204,7 @@ def test_new_categories_are_expected_where_many_are_rare():
         rare = [f"city {i}" for i in rng.integers(400, size=n)]
         return pd.DataFrame({"city": np.where(rng.random(n) < 0.5, "home", rare)})
 
-    encoding = Encoding.learn(cities(200, 0), ["city"], "one-hot")
+    encoding = Encoding.learn(table_of(cities(200, 0)), ["city"], "one-hot")
     scores = np.arange(1000.0)
     profile = Profile.learn(encoding.encode(cities(200, 0)), encoding, None, [scores])
     for n, seed in ((50, 1), (1000, 2)):
@@ -264,7 +265,7 @@ def test_blocks_are_compared_as_the_whole(learnt, rows_at_once):
 
 def test_a_column_named_as_the_scores():
     table = pd.DataFrame({"scores": [1.0, 2, 3, None] * 50})
-    encoding = Encoding.learn(table, ["scores"], "error", "median")
+    encoding = Encoding.learn(table_of(table), ["scores"], "error", "median")
     imputed = encoding.imputed(table, "median")
     scores = np.arange(200.0)
     profile = Profile.learn(encoding.encode(table), encoding, imputed, [scores])

@@ -696,6 +696,7 @@ def test_own_files(read, complaints, tmp_path):
         "dtype": "float64",
         "id": [],
         "numeric": [],
+        **dict.fromkeys(["separator", "encoding", "decimal", "date_format", "sheet", "skip_rows"]),
         "format": "csv",
         "label": "churned",
         "positive": "yes",

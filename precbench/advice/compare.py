@@ -40,16 +40,11 @@ from precbench.advice.model import Model
 from precbench.advice.quality import Quality, held_out, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
-from precbench.data.own.encoding import (
-    Categorical,
-    Encoding,
-    Missing,
-    is_table,
-    number_groups,
-    order_in_time,
-)
+from precbench.data.own.encoding import Categorical, Encoding, Missing
 from precbench.data.own.problems import listed
-from precbench.data.own.read import open_table, read_own_file
+from precbench.data.own.read import read_own_file
+from precbench.data.own.roles import number_groups, order_in_time
+from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Trial
@@ -142,7 +137,7 @@ def prepare(
     Parameters
     ----------
     data : Dataset or mapping
-        A mapping has ``file``, a path or what `precbench.data.own.read.open_table` made of it, and
+        A mapping has ``file``, a path or what `precbench.data.own.table.open_table` made of it, and
         how to read it: the parameters of `precbench.data.own.read.read_own_file`.
     k : int, float or str, or a sequence of these
         Length of the top of a held-out list, see `precbench.topk.check_k`. Of several the first
@@ -180,7 +175,7 @@ def prepare(
         entry = NamedData.model_construct(name=_NAME)  # has no card: the plan is given its rows
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
-        own = open_table(data["file"], options.get("format"), options.get("categorical", "error"))
+        own = open_table(data["file"], options)
         path, label = own.path, str(options.get("label", ""))
         dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
@@ -577,10 +572,11 @@ def _rows(
 ) -> tuple[Dataset, Encoding | None]:
     """Return rows and labels as they are trained on, and how a frame was encoded."""
     encoding, imputed = None, None
-    if is_table(X):
-        encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
-        imputed = encoding.imputed(X, missing)
-        X = encoding.encode(X, "X")
+    if is_frame(X):
+        table = table_of(X, "X")
+        encoding = Encoding.learn(table, None, categorical, missing)
+        X = encoding.encode(table.frame, "X")
+        imputed = encoding.imputed(table.frame, missing)
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
@@ -592,7 +588,7 @@ def _rows(
     signs = np.where(y == labels[1], 1.0, -1.0)
     numbered = order = None
     if groups is not None:
-        numbered = number_groups(Path("groups"), _plain(groups, len(y), "groups").tolist())
+        numbered = number_groups(pd.Series(_plain(groups, len(y), "groups")), "groups")
     if time is not None:
         order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))

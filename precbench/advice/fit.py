@@ -9,7 +9,8 @@ from scipy.sparse import issparse
 from precbench.advice.length import Worth, measure_length
 from precbench.advice.model import Model, make_solver
 from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
-from precbench.data.own.read import open_table, read_numbers, read_own_file
+from precbench.data.own.read import read_amounts, read_own_file
+from precbench.data.own.table import open_table
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.topk import TopK, resolve_k, several_k
@@ -102,9 +103,9 @@ def fit(
     column = gain if isinstance(gain, str) else None
     has_worth = gain is not None or cost is not None
     worth = Worth(None if column else gain, column, cost or 0.0) if has_worth else None  # type: ignore[arg-type]
-    own = open_table(table, reading.get("format"), reading.get("categorical", "error"))
-    amounts = read_numbers(own, column, "gain") if column else None
-    weights = read_numbers(own, weight, "weight") if weight else None
+    own = open_table(table, {"label": label, **reading})
+    amounts = read_amounts(own, column, "gain") if column else None
+    weights = read_amounts(own, weight, "weight") if weight else None
     if weight:
         reading["drop"] = [*reading.get("drop", ()), weight]
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
@@ -137,7 +138,8 @@ def fit(
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": length})
-    model.about.update(measured.to_dict() | {"weight": weight})
+    n_groups = None if dataset.groups is None else len(set(dataset.groups.tolist()))
+    model.about.update(measured.to_dict() | {"weight": weight, "groups": n_groups})
     return model
 
 

@@ -21,7 +21,8 @@ from sklearn.utils import check_array
 from precbench.advice.calibration import Calibration
 from precbench.advice.drift import Drift, Profile
 from precbench.data.dataset import Imputed
-from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing, is_table
+from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
+from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
 from precbench.files import replacing
@@ -210,9 +211,10 @@ class Model:
             If the solver does not accept X, y or a parameter, or the weights overflow.
         """
         unfitted = make_solver(solver, params)
-        if encoding is None and is_table(X):
-            encoding = Encoding.learn(X, list(X.columns), categorical, missing, "X")
-            X = encoding.encode(X, "X")
+        if encoding is None and is_frame(X):
+            table = table_of(X, "X")
+            encoding = Encoding.learn(table, None, categorical, missing)
+            X = encoding.encode(table.frame, "X")
         X = _matrix(X)
         unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
         scaler = Scaler(scaling).fit(X)
@@ -293,9 +295,9 @@ class Model:
         return scores
 
     def _encoded(self, X: Any) -> Any:
-        if self.encoding is not None and self.encoding.columns and is_table(X):
+        if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
-            X = self.encoding.encode(X, "X", gaps)
+            X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
             for sentence in gaps.sentences():
                 warnings.warn(f"X: {sentence}", stacklevel=3)
         X = _matrix(X)
@@ -510,11 +512,11 @@ class Model:
             Columns ``rank`` (from 1), ``row`` (from 1, in the order of X) and ``score``. Of equal
             scores the earlier row comes first.
         """
-        return self.rank_blocks([(X, None)], top, n_jobs=n_jobs)[0]
+        return self.rank_blocks([(X, pd.DataFrame())], top, n_jobs=n_jobs)[0]
 
     def rank_blocks(
         self,
-        blocks: Iterable[tuple[Any, Sequence[str] | None]],
+        blocks: Iterable[tuple[Any, pd.DataFrame]],
         top: int | None = None,
         *,
         n_jobs: int | None = None,
@@ -525,8 +527,8 @@ class Model:
 
         Parameters
         ----------
-        blocks : iterable of (X, names)
-            Rows as `rank` takes them, and their names or None.
+        blocks : iterable of (X, kept)
+            Rows as `rank` takes them, and columns to list beside their scores.
         top : int, optional
             Number of rows to list; default all.
         n_jobs : int, optional
@@ -539,21 +541,23 @@ class Model:
         Returns
         -------
         ranking : pandas.DataFrame
-            As from `rank`, with the column ``id`` after ``row`` where there are names.
+            As from `rank`, with the kept columns after ``row``.
         n_rows : int
             Number of rows in all.
         """
         if top is not None and top < 1:
             raise InputError(f"top must be at least 1, found {top}")
         kept, n_rows = list[pd.DataFrame](), 0
-        for X, names in blocks:
+        for X, beside in blocks:
             X = X if listed is None else self._encoded(X)
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
             rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
-            named = {} if names is None else {"id": names}
-            kept.append(pd.DataFrame({"row": rows, **named, "score": scores}))
+            columns = {name: texts.to_numpy() for name, texts in beside.items()}
+            if taken := {"rank", "row", "score", "probability"} & columns.keys():
+                raise InputError(f"the list has a column {min(taken)!r} of its own: rename yours")
+            kept.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
                 kept = [_best(kept, top)]
             if listed is not None:

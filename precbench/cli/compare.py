@@ -15,7 +15,6 @@ from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import plain_warnings, screen
 from precbench.cli.tables import print_table, show_length
-from precbench.data.own.read import read_numbers
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
 from precbench.report.folder import PAGE
@@ -92,6 +91,7 @@ def compare(options: CompareOptions) -> int:
     )
     from precbench.advice.importance import importance_table
     from precbench.data.own.profile import profile_columns
+    from precbench.data.own.read import read_amounts
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
     file = options.file
@@ -101,7 +101,7 @@ def compare(options: CompareOptions) -> int:
     if options.save:
         check_target(options.save, file)
     own, column, tables = options.table(), options.gain_column, []
-    amounts = None if column is None else read_numbers(own, column, "--gain-column")
+    amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"), plain_warnings():
         contest = prepare(
             {"file": own, **options.reading},
@@ -125,9 +125,12 @@ def compare(options: CompareOptions) -> int:
     experiment = contest.experiment
     n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
     (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
+    ids = contest.dataset.groups
+    groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
     console.print(
         f"{one_line(file.name)}: {n_rows:,} rows, {n_features:,} features, {n_pos:,} positive "
-        f"({n_pos / n_rows:.2%}); {count(n_methods, 'method')} on {count(n_splits, 'split')}"
+        f"({n_pos / n_rows:.2%}){groups}; {count(n_methods, 'method')} on "
+        f"{count(n_splits, 'split')}"
     )
     # The report is written once, with the length.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)

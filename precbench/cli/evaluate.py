@@ -7,8 +7,8 @@ from typing import Annotated, Any, cast
 import numpy as np
 import typer
 
-from precbench.cli.options import Json
-from precbench.cli.own import Form, load_model, plain_value
+from precbench.cli.options import Json, takes
+from precbench.cli.own import FileLayout, Form, load_model, plain_value
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.read import read_labels, read_new_blocks
 from precbench.metrics import auc
@@ -17,12 +17,14 @@ from precbench.text import count
 from precbench.topk import first_rows, resolve_k
 
 
+@takes(FileLayout)
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
     file: Annotated[Path, typer.Argument(help="Rows whose labels have become known since.")],
     label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
     positive: Annotated[
-        str | None, typer.Option(help="Positive label; not needed for 0/1 and -1/1.")
+        list[str] | None,
+        typer.Option(help="Positive label; not needed for 0/1 and -1/1; repeatable."),
     ] = None,
     k: Annotated[
         str | None,
@@ -35,6 +37,8 @@ def evaluate(
     ] = None,
     form: Form = None,
     as_json: Json = False,
+    *,
+    options: FileLayout,
 ) -> None:
     """Count the hits of a model on new labelled rows, beside what it promised.
 
@@ -53,7 +57,7 @@ def evaluate(
     from precbench.advice.quality import quality_of
 
     kind = cast("Any", form)
-    is_hit = read_labels(file, label, positive, kind) > 0
+    is_hit = read_labels(file, label, positive or None, kind, **options.layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
@@ -62,7 +66,7 @@ def evaluate(
     tops, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
         with plain_warnings():
-            blocks = read_new_blocks(file, encoding, kind)
+            blocks = read_new_blocks(file, encoding, kind, **options.layout)
             scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
         tops.append(first_rows(scores, length))
         hits.append(int(is_hit[tops[-1]].sum()))

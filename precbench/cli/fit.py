@@ -13,6 +13,7 @@ from precbench.cli.own import OwnRows, check_target, plain_value
 from precbench.cli.screen import plain_warnings
 from precbench.cli.tables import show_length
 from precbench.errors import InputError
+from precbench.text import count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,10 @@ def fit(options: FitOptions) -> None:
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
         return
-    print("{rows:,} rows, {features:,} features, {positives:,} positive".format(**model.about))
+    about = model.about
+    groups = f", {count(about['groups'], 'group')}" if about["groups"] else ""
+    features = count(about["features"], "feature")
+    print(f"{about['rows']:,} rows, {features}, {about['positives']:,} positive{groups}")
     columns = model.encoding.columns if model.encoding else ()
     dates = [f"{c.name} (from {c.origin})" for c in columns if c.origin is not None]
     if dates:

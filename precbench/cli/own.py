@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from precbench.data.own.problems import TableError
-from precbench.data.own.read import OwnTable, open_table
 from precbench.errors import InputError
 from precbench.topk import TopK, several_k
 
@@ -19,10 +18,12 @@ if TYPE_CHECKING:
     from precbench.advice.length import Worth
     from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
+    from precbench.data.own.table import OwnTable
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
+_LAYOUT = "How the file is written, where it does not say so itself"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
@@ -31,7 +32,46 @@ Form = Annotated[str | None, typer.Option("--format", help=FORMAT)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnRows:
+class FileLayout:
+    """How a file is laid out, see `precbench.data.own.table.Layout`."""
+
+    separator: Annotated[
+        str | None,
+        typer.Option(help="Between the columns of CSV and TSV.", rich_help_panel=_LAYOUT),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Of CSV and TSV, for example cp1252.", rich_help_panel=_LAYOUT),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK", help="Point or comma, before decimal places.", rich_help_panel=_LAYOUT
+        ),
+    ] = None
+    date_format: Annotated[
+        str | None,
+        typer.Option(help="For example %d.%m.%Y, where not ISO 8601.", rich_help_panel=_LAYOUT),
+    ] = None
+    sheet: Annotated[
+        str | None, typer.Option(help="Of a workbook with several.", rich_help_panel=_LAYOUT)
+    ] = None
+    skip_rows: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Lines before that with the column names.", rich_help_panel=_LAYOUT
+        ),
+    ] = 0
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """The options that were given."""
+        given = {of.name: getattr(self, of.name) for of in fields(FileLayout)}
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRows(FileLayout):
     """A file of rows with labels, how to read it, and how many rows are the top."""
 
     file: Annotated[
@@ -41,8 +81,10 @@ class OwnRows:
         str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
     ] = None
     positive: Annotated[
-        str | None,
-        typer.Option(help="Positive label; not needed for 0/1 and -1/1.", rich_help_panel=_FILE),
+        list[str] | None,
+        typer.Option(
+            help="Positive label; not needed for 0/1 and -1/1; repeatable.", rich_help_panel=_FILE
+        ),
     ] = None
     groups: Annotated[
         str | None,
@@ -156,16 +198,19 @@ class OwnRows:
             return None
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
-    def table(self) -> OwnTable:
-        """Parse the file."""
-        reading = self.reading
-        return open_table(self.file, reading.get("format"), reading.get("categorical", "error"))
+    def table(self) -> "OwnTable":
+        """Read the file."""
+        from precbench.data.own.table import open_table  # which takes long to import
+
+        return open_table(self.file, self.reading)
 
     @property
     def reading(self) -> dict[str, Any]:
         """The parameters of `precbench.data.own.read.read_own_file` that were given."""
-        given: dict[str, Any] = {"format": self.form}
+        given: dict[str, Any] = {"format": self.form, **self.layout}
         given |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
+        if self.positive and len(self.positive) == 1:
+            given["positive"] = self.positive[0]
         if self.categorical in (["one-hot"], ["error"]):
             given["categorical"] = self.categorical[0]
         return {name: value for name, value in given.items() if value and value != "error"}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from precbench.data.own.profile import ColumnProfile
-    from precbench.data.own.read import OwnTable
+    from precbench.data.own.table import OwnTable
 
 _MOST_SHOWN = 40  # columns
 
@@ -44,6 +44,7 @@ def profile(options: ProfileOptions) -> int:
       precbench profile customers.csv --label churned --positive yes
     """
     from precbench.data.own.profile import profile_table
+    from precbench.data.own.roles import number_groups
 
     console = screen(quiet=options.as_json)
     own = options.table()
@@ -53,6 +54,9 @@ def profile(options: ProfileOptions) -> int:
     rows = f"{one_line(options.file.name)}: {found.rows:,} rows"
     if n_pos is not None:
         rows += f", {n_pos:,} positive ({n_pos / found.rows:.2%})"
+    if options.groups is not None and options.groups in own.frame:
+        groups = number_groups(own.column(options.groups), own.where)
+        rows += f", {count(len(set(groups.tolist())), 'group')}"
     if found.duplicates:
         rows += f", {found.duplicates:,} of them like an earlier one"
     console.print(rows)

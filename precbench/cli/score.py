@@ -1,30 +1,38 @@
 """``precbench score``."""
 
 import json
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, cast
 
 import pandas as pd
 import typer
 
-from precbench.cli.options import Json
-from precbench.cli.own import Form, load_model
+from precbench.cli.options import Json, takes
+from precbench.cli.own import FileLayout, Form, load_model
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
-from precbench.data.own.read import is_table, read_new_blocks
+from precbench.data.own.read import read_new_blocks
+from precbench.data.own.table import TABLES, format_of
 from precbench.errors import InputError
 from precbench.files import replacing
 
 DRIFTED = 5  # exit code
-_PARQUET = ".parquet"
+_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 
 
+@takes(FileLayout)
 def score(
     model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
     file: Annotated[
-        Path, typer.Argument(help="Rows to rank, with the same features as the fitted file.")
+        Path,
+        typer.Argument(
+            help="Rows to rank, with the same features as the fitted file; - reads CSV from "
+            "standard input."
+        ),
     ],
     top: Annotated[
         int | None, typer.Option(min=1, help="Number of rows to list [default: all].")
@@ -32,9 +40,15 @@ def score(
     row_id: Annotated[
         str | None, typer.Option("--id", help="Column of row identifiers (tables).")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of the file to list, too (name,phone), or all of them: all (tables)."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write, .csv or .parquet; an existing file is replaced."),
+        typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing one is replaced."),
     ] = None,
     probability: Annotated[
         bool, typer.Option("--probability", help="Add the column probability, of a hit.")
@@ -66,15 +80,20 @@ def score(
             "that lowers it most; with --top.",
         ),
     ] = None,
+    refuse_gaps: Annotated[
+        bool, typer.Option("--refuse-gaps", help="End where a value is missing.")
+    ] = False,
     form: Form = None,
     as_json: Json = False,
+    *,
+    options: FileLayout,
 ) -> int:
     """Rank the rows of a file and list the top, highest score first.
 
-    The output is CSV, or Parquet with --out FILE.parquet, with the columns rank, row, id (with
-    --id) and score, and with --probability that of a hit, calibrated on rows that the model was
-    not fitted to. Ranks and row numbers start at 1; the header line is not counted. Rows with
-    equal scores keep their order.
+    The output is CSV, or what the suffix of --out says, with the columns rank, row, those of
+    --id and --keep, score, and with --probability that of a hit, calibrated on rows that the model
+    was not fitted to. Ranks and row numbers start at 1; blank rows are counted, the header line is
+    not. Rows with equal scores keep their order.
 
     With --explain N the columns raises_1 to raises_N and lowers_1 say why a row has its score, as
     "amount = 250" or "city = Oslo": what its value changes against the training rows (a Shapley
@@ -104,7 +123,7 @@ def score(
     if out is not None:
         if as_json:
             raise InputError("--json prints the rows and --out writes them: give one of the two")
-        _check_target("--out", out, (".csv", ".parquet"), others)
+        _check_target("--out", out, (".csv", ".xlsx", ".parquet"), others)
     if drift is not None:
         others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
         _check_target("--drift", drift, (".json",), others)
@@ -112,7 +131,7 @@ def score(
         raise InputError("--strict judges the drift: give --drift FILE, too")
     if explain is not None and top is None:
         raise InputError("--explain explains the rows that --top lists: give --top, too")
-    listed_before = None if last is None else _names_in(last, "row" if row_id is None else "id")
+    listed_before = None if last is None else _names_in(last, row_id or "row")
     from precbench.advice.drift import describe_drift
     from precbench.advice.reasons import Listing
 
@@ -120,8 +139,15 @@ def score(
     watched = None if drift is None else loaded.drift()
     why = None if explain is None else Listing(loaded, explain)
     gaps = Gaps() if watched is None else watched.gaps
-    with plain_warnings():
-        blocks = read_new_blocks(file, encoding, cast("Any", form), row_id, gaps)
+    gaps.refuse = refuse_gaps
+    with plain_warnings(), TemporaryDirectory() as folder:
+        if str(file) == "-":
+            file = Path(folder) / "stdin.csv"
+            with file.open("wb") as spooled:
+                shutil.copyfileobj(sys.stdin.buffer, spooled)
+        columns = [*([row_id] if row_id else ()), *(keep or ())]
+        kind = cast("Any", form)
+        blocks = read_new_blocks(file, encoding, kind, columns, gaps, **options.layout)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
         blocks = blocks if why is None else why.noting(blocks, gaps)
@@ -132,12 +158,17 @@ def score(
             watch=None if watched is None else watched.add,
             listed=None if why is None else why.rows,
         )
+    if as_json or (out is not None and out.suffix == ".xlsx"):
+        ranking = _with_numbers(ranking)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
     records = None
     if why is not None:
         ranking, records = why.explained(ranking)
+    ranking["row"] = gaps.places_of(ranking["row"])
+    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
+        record["row"] = row
     told: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
     sentences = []
     if loaded.calibration is not None and len(scores):
@@ -152,7 +183,7 @@ def score(
         with replacing(drift) as unfinished:
             unfinished.write_text(json.dumps(found, indent=1))
     if last is not None and listed_before is not None:
-        told["last"] = again = _listed_again(ranking, listed_before)
+        told["last"] = again = _listed_again(ranking[row_id or "row"], listed_before)
         sentences.append(
             "{again:,} of {listed:,} listed were among the {before:,} of the last list (Jaccard "
             "{jaccard:.2f})".format(**again)
@@ -183,8 +214,9 @@ def _check_target(
         raise InputError(f"{option} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
         raise InputError(f"{option} {path} is not a regular file: name another")
-    if path.suffix == _PARQUET and find_spec("pyarrow") is None:
-        raise InputError(f"{option} {path}: Parquet files need pyarrow; install precbench[parquet]")
+    needs, extra = _NEEDS.get(path.suffix, ("json", ""))
+    if find_spec(needs) is None:
+        raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
     for what, other in others.items():
         if path.exists() and other.exists() and path.samefile(other):
             raise InputError(f"{option} {path} is {what}: give another name")
@@ -192,25 +224,35 @@ def _check_target(
 
 def _names_in(last: Path, column: str) -> set[str]:
     """Return the ids or row numbers of a former list, as text."""
-    if not is_table(last):
+    if format_of(last) not in TABLES:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
     nothing = Encoding("csv", 0, dense=True)
     return {
-        name for _, names in read_new_blocks(last, nothing, row_id=column) for name in names or ()
+        name for _, kept in read_new_blocks(last, nothing, keep=[column]) for name in kept[column]
     }
 
 
-def _listed_again(ranking: pd.DataFrame, before: set[str]) -> dict[str, Any]:
-    now = set(ranking["id" if "id" in ranking else "row"].astype(str))
+def _listed_again(names: pd.Series, before: set[str]) -> dict[str, Any]:
+    now = set(names.astype(str))
     again = len(now & before)
     jaccard = again / len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": jaccard}
 
 
 def _write(ranking: pd.DataFrame, out: Path) -> None:
-    """Write a ranking as CSV or Parquet, whole or not at all."""
-    with replacing(out) as unfinished:
+    """Write a ranking, whole or not at all."""
+    with replacing(out) as unfinished, unfinished.open("wb") as stream:
         if out.suffix == ".csv":
-            ranking.to_csv(unfinished, index=False)
+            ranking.to_csv(stream, index=False)
+        elif out.suffix == ".xlsx":
+            ranking.to_excel(stream, index=False, engine="openpyxl")
         else:
-            ranking.to_parquet(unfinished, index=False)
+            ranking.to_parquet(stream, index=False)
+
+
+def _with_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
+    """Return a ranking in which columns of plain numbers are no text."""
+    numbers = ranking.apply(pd.to_numeric, errors="coerce")
+    are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
+    plain = ranking.columns[are_plain]
+    return ranking.assign(**{name: numbers[name] for name in plain})

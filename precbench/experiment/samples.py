@@ -84,7 +84,7 @@ def read_data(
 
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset = read_own_file(entry.file, dtype=dtype, **options)[0]
-        dataset = replace(dataset, name=entry.name, split_key=None)
+        dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
         card = entry.card if isinstance(entry, StreamedCard) else entry.name

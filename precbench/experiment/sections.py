@@ -139,15 +139,21 @@ class FileData(Section):
     name: Name
     format: Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"] | None = None
     label: str | int | None = None
-    positive: str | int | float | bool | None = None
+    positive: str | int | float | bool | Annotated[tuple[Any, ...], Strict(False)] | None = None
     groups: str | int | None = None
     time: str | int | None = None
-    """Column of the order of the rows, for ``split: time``: numbers, or dates in ISO 8601."""
+    """Column of the order of the rows, for ``split: time``: numbers, or dates."""
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
     id: Annotated[tuple[str, ...], Strict(False)] = ()
     categorical: Literal["one-hot"] | Annotated[tuple[str, ...], Strict(False)] | None = None
     numeric: Annotated[tuple[str, ...], Strict(False)] = ()
     missing: Literal["mean", "median", "most-frequent"] | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: Literal[".", ","] | None = None
+    date_format: str | None = None
+    sheet: str | None = None
+    skip_rows: int | None = None
 
     @classmethod
     def _keys(cls) -> list[str]:

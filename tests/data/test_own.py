@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse, random_array, save_npz
 from sklearn.impute import SimpleImputer
 
-from precbench.data.own.encoding import Column, Encoding, Gaps, learn_columns
+from precbench.data.own.encoding import Column, Encoding, Gaps
 from precbench.data.own.problems import Problems, TableError
-from precbench.data.own.read import _check_header, read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
 from precbench.data.own.suspects import look_for_suspects
+from precbench.data.own.table import _check_header, table_of
 from precbench.errors import InputError
 from tests.sentences import mistakes, names, raises, warns
 
@@ -103,7 +104,8 @@ def test_times(tmp_path):
     [
         ("1 2 x 4", "'t' 3 'x'"),
         ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
-        ("31/05/2024 01/06/2024", "1 '31/05/2024'"),
+        ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
+        ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"),
         ("1 inf 3", "2 'inf'"),
         ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
     ],
@@ -194,9 +196,9 @@ def test_booleans_and_decimals_with_gaps_are_numbers(tmp_path):
 def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     def names(path, column="id"):
         encoding = Encoding("csv", 1, dense=True, columns=(Column("x"),))
-        blocks = list(read_new_blocks(path, encoding, row_id=column))
+        blocks = list(read_new_blocks(path, encoding, keep=[column]))
         assert np.concatenate([X for X, _ in blocks]).ravel().tolist() == list(range(len(expected)))
-        return [name for _, some in blocks for name in some]
+        return [name for _, some in blocks for name in some[column]]
 
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", rows_at_once)
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
@@ -285,8 +287,9 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
     (tmp_path / "mine.csv").write_text("\n".join(f"{line},,," for line in lines))
     wide = frame.assign(b=None, c=None)
     wide.to_excel(tmp_path / "mine.xlsx", index=False, header=["a", "y", None, None])
-    for kind in ("csv", "xlsx"):
-        dataset, encoding = read_own_file(tmp_path / f"mine.{kind}", label="y")
+    for kind, n in (("csv", 3), ("xlsx", 2)):
+        with warns(UserWarning, f"mine.{kind} {n}"):
+            dataset, encoding = read_own_file(tmp_path / f"mine.{kind}", label="y")
         assert encoding.feature_names == ("a",) and dataset.X.tolist() == [[1.0], [2.0], [3.0]]
         assert read_new_rows(tmp_path / f"mine.{kind}", encoding).tolist() == dataset.X.tolist()
     frame.to_csv(tmp_path / "index.csv")
@@ -331,11 +334,8 @@ REFUSED = [
     ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
     ("1,0\n2,1\n", {"label": "y"}, "1 0"),
     ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
-    ("x;z;y\n1;2;0\n3;4;1\n", {"label": "y"}, ""),
-    ("x;z;y\n1,5;2;0\n3,4;4;1\n", {"label": "y"}, ""),
-    ('"x";"y"\n1;0\n3;1\n', {}, ""),
-    ("x\ty\n1\t0\n3\t1\n", {"label": "y"}, ""),
-    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, ""),
+    ('"x";"y"\n1;0\n3;1\n', {}, "x y"),
+    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 
@@ -362,7 +362,7 @@ def test_what_a_column_holds_does_not_depend_on_the_order_of_its_rows(order, n_t
             for some in (values, values[list(order)]):
                 table = pd.DataFrame({"x": some})
                 try:
-                    learnt.append(learn_columns(table, ["x"], categorical, "error", "t"))
+                    learnt.append(Encoding.learn(table_of(table), None, categorical))
                 except TableError as error:
                     learnt.append((error.kind, error.remedies))
             assert learnt[0] == learnt[1]
@@ -492,20 +492,8 @@ def test_what_chance_does_is_no_leak():
         columns = {f"x{i}": rng.standard_normal(n) for i in range(300)}
         columns |= {f"c{i}": rng.integers(0, n // 3, n).astype(str) for i in range(100)}
         columns |= {f"b{i}": rng.integers(0, 3, n) for i in range(100)}
-        look_for_suspects(pd.DataFrame(columns), list(columns), y, problems := Problems("t"))
+        look_for_suspects(table_of(pd.DataFrame(columns)), [*columns], y, problems := Problems("t"))
         assert not problems.found
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-@pytest.mark.parametrize("line", [1, 2, 400])
-def test_text_that_is_not_utf8_has_a_line(tmp_path, encoding, line):
-    lines = ["x,z,y", *["1,2,0", "3,4,1"] * 500]
-    lines[line - 1] += "é"
-    path = tmp_path / "own.csv"
-    path.write_bytes("\n".join(lines).encode(encoding))
-    where = 1 if encoding == "utf-16" else line
-    with raises(InputError, f"own.csv:{where}"):
-        read_own_file(path, label="y")
 
 
 def test_suffixes_may_be_written_large(tmp_path):
@@ -532,7 +520,6 @@ def test_invalid_new_rows(tmp_path):
     for text, what in [
         ("x\n1\n", "'z'"),
         ("x,z\n1,red\n", "'z' 1 'red'"),
-        ("x,z\n1,2\n1,\n", "'z' 2"),
         ("x,z\n1,inf\n", ""),
     ]:
         with raises(InputError, what):
@@ -613,8 +600,8 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
     before = pyarrow.total_allocated_bytes()
     tracemalloc.start()
     held = []
-    for X, ids in read_new_blocks(path, encoding, row_id="id"):
-        assert X.shape == (500, 5) and ids == ["x" * 200] * 500
+    for X, ids in read_new_blocks(path, encoding, keep=["id"]):
+        assert X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
     assert len(held) == 40
@@ -651,7 +638,7 @@ def test_the_work_is_linear_in_the_columns(tmp_path, monkeypatch):
     path = csv(tmp_path, text + ("1," * 300 + "0\n") + ("2," * 300 + "1\n"))
     assert read_own_file(path, label="y", missing="median")[0].X.shape == (2, 300)
     assert len(fits) == 2
-    monkeypatch.setattr("precbench.data.own.read.MOST_COLUMNS", 300)
+    monkeypatch.setattr("precbench.data.own.table.MOST_COLUMNS", 300)
     with raises(InputError, "301 300"):
         read_own_file(path, label="y")
 
@@ -665,7 +652,7 @@ def test_columns_are_imputed_as_if_alone(missing):
         SimpleImputer(strategy=missing.replace("-", "_")).fit(values[:, [j]]).statistics_[0]
         for j in range(7)
     ]
-    learnt = learn_columns(table, list(table), "error", missing, "")
+    learnt = Encoding.learn(table_of(table), None, "error", missing).columns
     assert [column.fill for column in learnt] == alone
 
 
@@ -695,9 +682,8 @@ def test_dates_count_in_days(tmp_path):
         assert dataset.feature_names == tuple(columns)
         encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
         assert read_new_rows(path, encoding)[::-1].tolist() == expected[::-1].tolist()
-    learnt = learn_columns(
-        table.assign(month=stamps.dt.to_period("M")), ["month"], "error", "mean", ""
-    )
+    months = table_of(pd.DataFrame({"month": stamps.dt.to_period("M")}))
+    learnt = Encoding.learn(months, None, "error", "mean").columns
     assert learnt == (Column("month", fill=51.0, origin="2023-12-01"),)
     later = table.assign(text="2025-01-01")
     assert encoding.encode(later)[:, 0].tolist() == [367.0] * 4
@@ -730,9 +716,8 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
     reject([*(f"2024-01-{day}" for day in range(10, 20)), "soon"], "11 'soon'")
     for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31"):
         for categorical in ("error", "one-hot"):
-            values = [other, other.replace("31", "30")]
+            values = [other, other.replace("31", "30"), other.replace("31", "32")]
             reject(values, f"1 '{other}'", categorical=categorical)
-    reject([*map(str, range(10)), "soon"], "11 'soon'")
     reject([f"id {i % 1001}" for i in range(3003)], "1,001 3,003 --drop")
     reject([f"id {i % 101}" for i in range(200)], "101 200 --drop")
 
@@ -763,8 +748,7 @@ def test_the_same_rows_are_the_same_numbers(tmp_path):
         found[suffix] = dataset.X
         found[f"new {suffix}"] = read_new_rows(path, encoding)
         found[f"frame {suffix}"] = encoding.encode(table)
-        found[f"learnt {suffix}"] = learn_columns(table, list(table), "one-hot", "mean", "")
-        assert found.pop(f"learnt {suffix}") == encoding.columns
+        assert Encoding.learn(table_of(table), None, "one-hot", "mean").columns == encoding.columns
     np.savez(tmp_path / "own.npz", X=dataset.X, y=y)
     found["npz"] = read_own_file(tmp_path / "own.npz")[0].X
     for X in found.values():

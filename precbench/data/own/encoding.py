@@ -1,36 +1,43 @@
-"""How columns of a table become features, and labels become -1 and +1."""
+"""How columns of a table become features: numbers, days, and one feature for each category."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Imputed
 from precbench.data.formats import Format
-from precbench.data.own.problems import Problems, TableError, listed
-from precbench.errors import InputError, did_you_mean
+from precbench.data.own.content import (
+    EXAMPLE,
+    as_numbers,
+    check_date_format,
+    is_date,
+    looks_like_dates,
+    moments_of,
+    texts_of,
+)
+from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
+from precbench.data.own.roles import ambiguous, refuse
+from precbench.errors import InputError
 from precbench.text import count
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from precbench.data.own.table import OwnTable
 
 MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 """More of them than half the rows are taken for identifiers."""
 _WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
-_MOST_LABELS = 10  # among which the positive one may be
 _SEVERAL = 0.1  # of the values: text among numbers that is no slip, but a category such as 5more
 _COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
-_ISO_DATE = r"\d{4}-\d{2}-\d{2}(?!\d)"
-_OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
 Categorical = Literal["error", "one-hot"] | Sequence[str]
@@ -51,12 +58,24 @@ class Column:
     origin : str or None
         For dates and times, which are converted to days since then: the first day of the training
         rows.
+    notation : str or None
+        Of numbers such as 1,234.50 in text the decimal mark, of dates that are not in ISO 8601
+        their format.
+    words : bool
+        Whether NA, None and the like are values of the column, not missing ones.
     """
 
     name: str
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None
     origin: str | None = None
+    notation: str | None = None
+    words: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are to be read as text, though they may look like plain numbers."""
+        return self.categories is not None or self.notation is not None
 
     @property
     def width(self) -> int:
@@ -100,6 +119,8 @@ class Gaps:
 
     Attributes
     ----------
+    refuse : bool
+        Whether a missing value is an error.
     n_rows : int
         Number of rows so far.
     filled : Counter
@@ -110,13 +131,22 @@ class Gaps:
         Number of rows with such a category, by column.
     missing : dict of str to ndarray
         Which of the rows that were encoded last lack a value, by column.
+    places : list of pandas.Index
+        Of the rows of each block of a table in its file, from 0.
     """
 
+    refuse: bool = False
     n_rows: int = 0
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
     missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    places: list[Any] = field(default_factory=list)
+
+    def places_of(self, rows: Any) -> NDArray[np.intp]:
+        """Return the numbers of rows in their file, where blank rows count; both from 1."""
+        rows = np.asarray(rows)
+        return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 
     def sentences(self) -> list[str]:
         """Return what a user should know of it."""
@@ -169,29 +199,25 @@ class Encoding:
     @classmethod
     def learn(
         cls,
-        table: pd.DataFrame,
-        names: Sequence[str],
+        table: OwnTable,
+        names: Sequence[str] | None = None,
         categorical: Categorical = "error",
         missing: Missing = "error",
-        name: str = "the table",
-        format: Format = "parquet",  # noqa: A002
         numeric: Sequence[str] = (),
     ) -> Self:
         """Learn from the training rows how columns of a table become features.
 
         Parameters
         ----------
-        table : pandas.DataFrame of n_samples rows
-        names : sequence of str
-            The columns to take.
+        table : OwnTable
+        names : sequence of str, optional
+            The columns to take, by default all.
         categorical : {"error", "one-hot"} or sequence of str
             Treatment of text, or the columns whose values are categories though they may be
             numbers; ``"one-hot"`` among them stands for all columns of text.
         missing : {"error", "mean", "median", "most-frequent"}
-            Treatment of missing values; in text the most frequent value replaces them.
-        name : str
-            Name of the table in messages.
-        format : {"csv", "tsv", "parquet", "xlsx"}
+            Treatment of missing values; in text the most frequent value replaces them. With
+            "error" they are refused here, and new rows get the median.
         numeric : sequence of str
             Columns of nothing but numbers.
 
@@ -201,11 +227,14 @@ class Encoding:
             Two columns of one name, text or missing values that are to be refused, a slip in a
             column of numbers or dates, too many different texts; all of them at once.
         """
-        if not table.columns.is_unique:
-            twice = table.columns[table.columns.duplicated()][0]
-            raise InputError(f"{name}: two columns are named {twice!r}")
-        columns = learn_columns(table, names, categorical, missing, name, numeric)
-        return cls(format, sum(column.width for column in columns), dense=True, columns=columns)
+        header = table.frame.columns
+        if not header.is_unique:
+            twice = header[header.duplicated()][0]
+            raise InputError(f"{table.where}: two columns are named {twice!r}")
+        names = list(header) if names is None else names
+        columns = _learn_columns(table, names, categorical, missing, numeric)
+        n_features = sum(column.width for column in columns)
+        return cls(table.format, n_features, dense=True, columns=columns)
 
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
@@ -215,11 +244,11 @@ class Encoding:
         Parameters
         ----------
         table : pandas.DataFrame of n_samples rows
-            Other columns than those of the encoding are ignored.
+            Other columns than those of the encoding are ignored. Its index counts the rows from 0.
         name : str
             Name of the table in messages.
         gaps : Gaps, optional
-            Counts what these rows lack; its rows so far come before them in messages.
+            Counts what these rows lack.
 
         Raises
         ------
@@ -230,27 +259,29 @@ class Encoding:
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
-        place = 0
-        for column in self.columns:
+        for column, span in self.spans():
             values = column_of(table, column.name, name)
-            if column.categories is None:
-                X[:, place] = _numbers(values, column, name, gaps.n_rows)
-                place += 1
-            else:
-                texts = _filled(values, _texts(values, name), column.fill, name, gaps.n_rows)
-                codes = _codes(texts, column.categories)
-                known = np.flatnonzero(codes >= 0)
-                X[known, place + codes[known]] = 1.0
-                place += len(column.categories)
-                if len(known) < len(table):
-                    gaps.uncategorised[column.name] += len(table) - len(known)
-                    seen = gaps.unseen[column.name]
-                    more = set(texts[codes < 0]) - seen
-                    seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
             is_missing = values.isna().to_numpy()
             if n_missing := int(np.count_nonzero(is_missing)):
+                if column.fill is None or gaps.refuse:
+                    _refuse_gap(values, name)
                 gaps.filled[column.name] += n_missing
                 gaps.missing[column.name] = is_missing
+            if column.categories is None:
+                X[:, span.start] = _numbers(values, column, name)
+                if n_missing:
+                    X[is_missing, span.start] = column.fill
+                continue
+            texts = texts_of(values, name)
+            texts[is_missing] = column.fill
+            codes = _codes(texts, column.categories)
+            known = np.flatnonzero(codes >= 0)
+            X[known, span.start + codes[known]] = 1.0
+            if len(known) < len(table):
+                gaps.uncategorised[column.name] += len(table) - len(known)
+                seen = gaps.unseen[column.name]
+                more = set(texts[codes < 0]) - seen
+                seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
         gaps.n_rows += len(table)
         return X
 
@@ -299,6 +330,9 @@ class Encoding:
             raise ValueError("the columns do not make up the features")
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
+            if column.origin is None and column.notation not in (None, ".", ","):
+                raise ValueError("a column is not as it was written")
+            check_date_format(column.notation if column.origin else None)
             fits = isinstance(column.fill, str) == (column.categories is not None)
             if not (column.fill is None or (fits and column.fill not in (np.inf, -np.inf))):
                 raise ValueError("a column is not as it was written")
@@ -308,67 +342,17 @@ class Encoding:
 # --- columns ---
 
 
-def column_of(
-    table: pd.DataFrame, name: str, where: str, remedy: tuple[str, object] | None = None
-) -> pd.Series:
-    """Return a column; an unknown name is reported with the nearest valid one."""
-    if name in table.columns:
-        return table[name]
-    near = did_you_mean(name, map(str, table.columns))
-    text = f"no column {name!r}{near}; it has {listed(table.columns)}"
-    raise TableError(where, text, remedy=remedy)
-
-
-def is_table(X: Any) -> bool:
-    """Return whether X is a frame of pandas whose columns have names, not numbers."""
-    return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
-
-
-def named_columns(
-    given: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
-) -> list[str]:
-    """Return the columns that an option names, some of them together with commas between them.
-
-    Some words may stand in place of a column.
-
-    Raises
-    ------
-    InputError
-        If there is no such column among the names.
-    """
-    found = [
-        name
-        for text in given
-        for name in (
-            [text] if text in names or "," not in text else map(str.strip, text.split(","))
-        )
-    ]
-    for name in found:
-        if name not in names and name not in words:
-            near = did_you_mean(name, [*words, *map(str, names)])
-            raise InputError(f"{option}: no column {name!r}{near} among {listed(names)}")
-    return found
-
-
-def learn_columns(
-    table: pd.DataFrame,
+def _learn_columns(
+    table: OwnTable,
     names: Sequence[str],
     categorical: Categorical,
     missing: Missing,
-    where: str,
-    numeric: Sequence[str] = (),
+    numeric: Sequence[str],
 ) -> tuple[Column, ...]:
-    """Learn the categories and fill values of columns from the training rows.
-
-    Raises
-    ------
-    TableError
-        See `Encoding.learn`.
-    """
     from sklearn.impute import SimpleImputer
 
+    where, frame = table.where, table.frame
     given = [categorical] if isinstance(categorical, str) else categorical
-    takes_text = "one-hot" in given
     problems = Problems(where)
     kinds: dict[str, str] = {}
     for option, texts in (("categorical", given), ("numeric", numeric)):
@@ -379,71 +363,67 @@ def learn_columns(
     problems.tell()
     columns: dict[str, Column] = {}
     for name in names:
-        values = table[name]
+        values = frame[name]
         with problems.collected():
-            columns[name] = _learn_column(values, kinds.get(name), takes_text, missing, where)
+            columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in given)
         if missing == "error" and values.isna().any() and not values.isna().all():
             with problems.collected():
-                _filled(values, np.empty(0), None, where, 0)
+                _refuse_gap(values, where, table.gap(name))
     problems.tell()
-    if missing != "error":
-        numeric = [name for name in names if columns[name].categories is None]
-        imputer = SimpleImputer(strategy=missing.replace("-", "_"))
-        for start in range(0, len(numeric), _COLUMNS_AT_ONCE):
-            some = numeric[start : start + _COLUMNS_AT_ONCE]
-            numbers = np.array(
-                [_numbers(table[name], replace(columns[name], fill=np.nan), where) for name in some]
-            ).T
-            fills = imputer.fit(numbers).statistics_.tolist()
-            columns |= {
-                name: replace(columns[name], fill=fill)
-                for name, fill in zip(some, fills, strict=True)
-            }
+    how = "median" if missing == "error" else missing.replace("-", "_")
+    numbers = [name for name in names if columns[name].categories is None]
+    imputer = SimpleImputer(strategy=how)
+    for start in range(0, len(numbers), _COLUMNS_AT_ONCE):
+        some = numbers[start : start + _COLUMNS_AT_ONCE]
+        X = np.array([_numbers(frame[name], columns[name], where) for name in some]).T
+        for name, fill in zip(some, imputer.fit(X).statistics_.tolist(), strict=True):
+            columns[name] = replace(columns[name], fill=fill)
     return tuple(columns.values())
 
 
-def _learn_column(
-    values: pd.Series, kind: str | None, takes_text: bool, missing: Missing, where: str
-) -> Column:
-    """Learn the categories of a column or its first day and, of text, the fill value.
-
-    What it holds is found from all its values, in whatever order they come.
-    """
-    name = str(values.name)
+def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
+    """Learn the categories of a column, the first day, or how its numbers are written."""
+    values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
-    if not present.any():
-        raise _problem(where, f"column {name!r} has no values; drop it", "drop", name)
+    is_dated = content.holds == "dates"
+    if content.holds == "nothing":
+        text = f"column {name!r} has no values; drop it"
+        if table.format == "xlsx":
+            text += ", or, if it has formulas, open the workbook in Excel and save it"
+        raise _drop(where, text, name)
     if kind == "categorical":
-        if is_date(values):
+        if is_dated:
             text = f"column {name!r} holds dates, which are no categories: leave it out of those"
             raise TableError(where, text)
-        return _learn_categories(values, MOST_CATEGORIES, missing, where)
-    numbers = as_numbers(values)
+        return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
+    if content.others:
+        raise ambiguous(values, content.notation, content.others, where)
+    numbers = as_numbers(values) if kind == "numeric" else content.numbers
     is_text = np.isnan(numbers) & present
     if not is_text.any():
-        _refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
-        return Column(name)
+        refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
+        return Column(name, notation=content.notation)
     if kind == "numeric":
-        _refuse(values, is_text, "is not a number, as all values of numeric columns are", where)
-    texts = _texts(values.dropna(), where)
-    is_duration = values.dtype.kind == "m"
-    if (is_date(values) and not is_duration) or mostly_dates(texts):
-        moments = _moments(values, where)
+        refuse(values, is_text, "is not a number, as all values of numeric columns are", where)
+    if is_dated:
+        moments = moments_of(values, where, content.notation)
         what = "is not a date, as most values are; correct it or drop the column"
-        _refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
-        return Column(name, origin=moments.min().date().isoformat())
-    if _mostly(texts, _OTHER_DATE):
-        what = "looks like a date: write dates as 2024-05-31 (ISO 8601), or drop the column"
-        _refuse(values, is_text, what, where, drop=True)
-    if is_date(values):
-        _refuse(values, is_text, "is not a number; drop the column", where, drop=True)
-    n_distinct = values.dropna().astype(str).nunique()
+        refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
+        first = moments.min().date().isoformat()
+        return Column(name, origin=first, notation=content.notation)
+    texts = texts_of(values[present], where)
+    if looks_like_dates(texts):
+        what = "looks like a date: name the format (date-format), or drop the column"
+        refuse(values, is_text, what, where, drop=True)
+    if values.dtype.kind == "m":
+        refuse(values, is_text, "is not a number; drop the column", where, drop=True)
+    n_distinct = len(set(texts))
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     share = is_text.sum() / present.sum()
     if share > 0.5 and takes_text:
-        return _learn_categories(values, most, missing, where)
+        return _learn_categories(values, most, where)
     if share > 0.5 and n_distinct > most:
-        raise _too_many(values, n_distinct, len(texts), where)
+        raise _too_many(name, n_distinct, len(texts), where)
     advice, remedy = "correct it or drop the column", "drop"
     if share > 0.5:
         advice = "drop the column, or encode text with categorical: one-hot"
@@ -458,35 +438,33 @@ def _learn_column(
             "column in categorical, correct the text, or drop the column"
         )
         remedy = "categorical"
-    row = int(np.argmax(is_text))
-    found = f"row {row + 1}: {str(values.iloc[row])!r}"
+    i = int(np.argmax(is_text))
+    value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
     joined = "," if advice.startswith("as ") else ";"
     raise TableError(
         where,
-        f"column {name!r}, {found} is not a number{joined} {advice}",
+        f"column {name!r}, {value} is not a number{joined} {advice}",
         kind="text" if share > 0.5 else "",
         column=name,
-        place=found,
+        place=value,
         remedy=(remedy, name),
     )
 
 
-def _learn_categories(values: pd.Series, most: int, missing: Missing, where: str) -> Column:
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    texts = _texts(values.dropna(), where)[:, np.newaxis]
-    categories = OneHotEncoder().fit(texts).categories_[0].tolist()
-    if len(categories) > most:
-        raise _too_many(values, len(categories), len(texts), where)
-    most_frequent = None
-    if missing != "error":
-        most_frequent = SimpleImputer(strategy="most_frequent").fit(texts).statistics_[0]
-    return Column(str(values.name), tuple(categories), most_frequent)
-
-
-def _too_many(values: pd.Series, n_distinct: int, n_rows: int, where: str) -> TableError:
+def _learn_categories(
+    values: pd.Series, most: int, where: str, *, are_words: bool = False
+) -> Column:
+    distinct = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
+    if len(distinct) > most:
+        raise _too_many(name, len(distinct), int(distinct.sum()), where)
+    # The first of equally frequent ones, as in SimpleImputer.
+    categories = sorted(distinct.index)
+    fill = max(categories, key=lambda text: distinct[text])
+    return Column(name, tuple(categories), fill, words=are_words)
+
+
+def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
     if n_distinct == n_rows > _FEW_CATEGORIES:
         text = (
             f"column {name!r} has another text in each of {n_rows:,} rows and looks like an "
@@ -497,241 +475,54 @@ def _too_many(values: pd.Series, n_distinct: int, n_rows: int, where: str) -> Ta
         f"column {name!r} has {n_distinct:,} different texts in {n_rows:,} rows, too many for a "
         f"feature each; leave it out (--drop {name}, or drop in a config)"
     )
-    return _problem(where, text, "drop", name)
+    return _drop(where, text, name)
 
 
-def _problem(where: str, text: str, option: str, column: str) -> TableError:
-    return TableError(where, text, column=column, remedy=(option, column))
+def _drop(where: str, text: str, column: str) -> TableError:
+    return TableError(where, text, column=column, remedy=("drop", column))
 
 
-def as_numbers(values: pd.Series) -> NDArray[np.float64]:
-    """Return the values as numbers; NaN for what is missing, text or a date."""
-    import pandas as pd
-
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
-        return values.to_numpy(np.float64)
-    if is_date(values):
-        return np.full(len(values), np.nan)
-    try:
-        numbers = pd.to_numeric(values, errors="coerce")
-    except OverflowError:  # an integer beyond every float; as text it is infinite
-        numbers = pd.to_numeric(values.astype(str), errors="coerce")
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def is_date(values: pd.Series) -> bool:
-    """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
-    import pandas as pd
-
-    kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
-    return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
-
-
-def mostly_dates(texts: NDArray[np.object_]) -> bool:
-    """Whether most different texts begin with a date in ISO 8601."""
-    return _mostly(texts, _ISO_DATE)
-
-
-def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
-    """Whether most different texts begin as a pattern says."""
-    import pandas as pd
-
-    distinct = pd.Series(texts.ravel()).drop_duplicates()
-    return bool(distinct.str.match(pattern).mean() > 0.5)
-
-
-def _texts(values: pd.Series, where: str) -> NDArray[np.object_]:
-    """Return the values as text; 7.0, which an integer is beside a missing value, as 7."""
-    import pandas as pd
-
-    try:
-        if values.dtype.kind == "f":
-            codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
-            shown = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
-            return np.array(shown, dtype=object)[codes]
-        return values.astype(str).to_numpy(dtype=object)
-    except UnicodeDecodeError as error:
-        text = f"column {values.name!r} holds bytes, neither numbers nor text; drop it"
-        raise _problem(where, text, "drop", str(values.name)) from error
-
-
-def _numbers(
-    values: pd.Series, column: Column, where: str, n_before: int = 0
-) -> NDArray[np.float64]:
+def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
+    """Return numbers, or days; NaN only for what is missing."""
     dated = column.origin is not None
-    numbers = as_numbers(values) if column.origin is None else _days(values, column.origin, where)
-    if np.isfinite(numbers).all():
-        return numbers
-    is_missing = values.isna().to_numpy()
-    what = "is not a date such as 2024-05-31 (ISO 8601)" if dated else "is not a number"
-    _refuse(values, np.isnan(numbers) & ~is_missing, what, where, n_before)
-    _refuse(values, np.isinf(numbers), "is not a finite number", where, n_before)
-    return _filled(values, numbers, column.fill, where, n_before)
+    numbers = _days(values, column, where) if dated else as_numbers(values, column.notation)
+    if not np.isfinite(numbers).all():
+        what = "is not a number"
+        if dated:
+            what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
+        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
+        refuse(values, np.isinf(numbers), "is not a finite number", where)
+    return numbers
 
 
-def _days(values: pd.Series, origin: str, where: str) -> NDArray[np.float64]:
+def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return days since a date; NaN for what is missing or no date."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)
-    moments = _moments(values, where)
-    since = moments.to_numpy("datetime64[us]") - np.datetime64(origin, "us")
+    moments = moments_of(values, where, None if is_date(values) else column.notation)
+    since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
     return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
 
 
 def _codes(texts: NDArray, categories: tuple[str, ...]) -> NDArray[np.intp]:
-    import pandas as pd
-
     return pd.Index(categories, dtype=object).get_indexer(pd.Index(texts, dtype=object))
 
 
-def _filled(
-    values: pd.Series, array: NDArray, fill: float | str | None, where: str, n_before: int
-) -> NDArray:
-    is_missing = values.isna().to_numpy()
-    if not is_missing.any():
-        return array
-    if fill is None:
-        row = n_before + int(np.argmax(is_missing)) + 1
-        raise TableError(
-            where,
-            f"column {values.name!r}, row {row}: the value is missing; fill it, drop the column, "
-            "or impute with missing: mean, median or most-frequent",
-            kind="missing",
-            column=str(values.name),
-            place=f"row {row}",
-            remedy=("missing", "median"),
+def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
+    """Name the first missing value; `word` is how the file writes it."""
+    name, row = str(values.name), values.index[values.isna()][0] + 1
+    if word:
+        text = (
+            f"column {name!r}, row {row}: {word!r} counts as missing; name the column in "
+            "categorical if it is a word, or impute with missing: mean, median or most-frequent"
         )
-    return np.where(is_missing, fill, array)
-
-
-def _refuse(
-    values: pd.Series,
-    wrong: NDArray[np.bool_],
-    what: str,
-    where: str,
-    n_before: int = 0,
-    *,
-    drop: bool = False,
-) -> None:
-    """Name the first wrong value; `drop` tells whether the column can be left out instead."""
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        name = str(values.name)
-        text = f"column {name!r}, row {n_before + row + 1}: {str(values.iloc[row])!r} {what}"
-        raise TableError(where, text, column=name, remedy=("drop", name) if drop else None)
-
-
-def _moments(values: pd.Series, where: str) -> pd.Series:
-    """Return dates in ISO 8601 as timestamps in UTC, anything else as NaT."""
-    import pandas as pd
-
-    if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
-    elif values.dtype.kind != "M":
-        values = pd.Series(_texts(values, where), dtype=object)
-    moments = pd.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
-    return moments.dt.as_unit("us")
-
-
-# --- labels, groups and times ---
-
-
-def signs(
-    path: Path, labels: Sequence[object], positive: str | float | None
-) -> NDArray[np.float64]:
-    """Turn labels into -1 and +1; `positive` may be left out if they are 0 and 1, or -1 and 1.
-
-    Of three kinds one may mean that a row has no label, so that `positive` is needed.
-
-    Raises
-    ------
-    InputError
-        A missing label, one class only, or no row with the positive label.
-    """
-    codes, distinct = _factorised(path, labels, "label")
-    names = [canonical(label) for label in distinct]
-    if positive is None:
-        if not set(names) <= {-1.0, 0.0, 1.0} or len(set(names)) > 2:
-            text = f"name the positive label (positive), one of {listed(distinct)}"
-            raise TableError(str(path), text, remedy=_rarest(codes, distinct))
-        positive = 1
-    is_positive = np.array([name == canonical(positive) for name in names])
-    if len(set(names)) == 1:
-        raise InputError(f"{path}: one class only, every label is {listed(distinct)}")
-    if not is_positive.any():
-        text = f"no row has the positive label {positive!r}; found {listed(distinct)}"
-        raise TableError(str(path), text, remedy=_rarest(codes, distinct))
-    return np.where(is_positive[codes], 1.0, -1.0)
-
-
-def _rarest(codes: NDArray[np.intp], labels: list[object]) -> tuple[str, object] | None:
-    """Return a proposal for the positive label, where there are few to choose from."""
-    if not 2 <= len(labels) <= _MOST_LABELS:
-        return None
-    return "positive", listed([labels[int(np.argmin(np.bincount(codes)))]])
-
-
-def canonical(label: object) -> object:
-    """Make 1, 1.0, True, "1" and "+1" the same label."""
-    try:
-        return float(label)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):  # no number, or an integer beyond every float
-        text = str(label).strip()
-        return {"True": 1.0, "False": 0.0}.get(text, text)
-
-
-def number_groups(path: Path, groups: Sequence[object]) -> NDArray[np.int64]:
-    """Return a number for each row, equal for rows of one group."""
-    return _factorised(path, groups, "group")[0].astype(np.int64)
-
-
-def order_in_time(values: pd.Series, where: str) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
-
-    Dates and times may be text in ISO 8601, of UTC where they name no zone.
-
-    Raises
-    ------
-    InputError
-        A missing value, or one that is no number in a column of numbers, or no date.
-    """
-    import pandas as pd
-
-    is_missing = values.isna().to_numpy()
-    if is_missing.any():
-        row = int(np.argmax(is_missing)) + 1
-        raise InputError(f"{where}: column {values.name!r}, row {row}: the time is missing")
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
-        return values.to_numpy(np.int64)
-    numbers = as_numbers(values)
-    are_numbers = np.isfinite(numbers)
-    if are_numbers.all():
-        integers = pd.api.types.is_signed_integer_dtype(values.dtype)
-        return values.to_numpy(np.int64) if integers else numbers
-    moments = _moments(values, where)
-    are_dates = moments.notna().to_numpy()
-    if are_numbers.sum() > are_dates.sum():
-        _refuse(values, ~are_numbers, "is not a number, as most times are", where)
-    _refuse(
-        values,
-        ~are_dates,
-        "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)",
+        raise TableError(where, text, column=name, remedy=("categorical", name))
+    raise TableError(
         where,
+        f"column {name!r}, row {row}: the value is missing; fill it, drop the column, "
+        "or impute with missing: mean, median or most-frequent",
+        kind="missing",
+        column=name,
+        place=f"row {row}",
+        remedy=("missing", "median"),
     )
-    return moments.to_numpy("datetime64[us]").astype(np.int64)
-
-
-def _factorised(
-    path: Path, values: Sequence[object], what: str
-) -> tuple[NDArray[np.intp], list[object]]:
-    import pandas as pd
-
-    try:
-        codes, distinct = pd.factorize(np.fromiter(values, dtype=object, count=len(values)))
-    except TypeError as error:
-        raise InputError(f"{path}: the {what}s are lists or mappings, not single values") from error
-    if codes.min() < 0:
-        raise InputError(f"{path}: row {int(np.argmin(codes)) + 1}: the {what} is missing")
-    return codes, list(distinct)

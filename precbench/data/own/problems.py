@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SHOWN = 20
 _TOGETHER = {
@@ -69,6 +73,43 @@ class TableError(InputError):
         self.named = f"{column!r} ({place})" if place else repr(column)
         self.remedies = [] if remedy is None else [remedy]
         self.is_enough = remedy is not None
+
+
+def column_of(
+    table: pd.DataFrame, name: str, where: str, remedy: tuple[str, object] | None = None
+) -> pd.Series:
+    """Return a column; an unknown name is reported with the nearest valid one."""
+    if name in table.columns:
+        return table[name]
+    near = did_you_mean(name, map(str, table.columns))
+    text = f"no column {name!r}{near}; it has {listed(table.columns)}"
+    raise TableError(where, text, remedy=remedy)
+
+
+def named_columns(
+    given: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
+) -> list[str]:
+    """Return the columns that an option names, some of them together with commas between them.
+
+    Some words may stand in place of a column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column among the names.
+    """
+    named = [
+        name
+        for text in given
+        for name in (
+            [text] if text in names or "," not in text else map(str.strip, text.split(","))
+        )
+    ]
+    for name in named:
+        if name not in names and name not in words:
+            near = did_you_mean(name, [*words, *map(str, names)])
+            raise InputError(f"{option}: no column {name!r}{near} among {listed(names)}")
+    return named
 
 
 class Problems:

@@ -7,13 +7,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.own.encoding import as_numbers, is_date, mostly_dates, signs
+from precbench.data.own.content import moments_of
 from precbench.data.own.problems import TableError
-from precbench.data.own.read import OwnTable, Source, open_table, read_own_file
+from precbench.data.own.read import read_own_file
+from precbench.data.own.roles import signs
 from precbench.data.own.suspects import FEW_VALUES, auc_alone
+from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
 
@@ -23,7 +24,9 @@ class ColumnProfile(NamedTuple):
     Attributes
     ----------
     name : str
-    holds : {"numbers", "dates", "text", "nothing"}
+    holds : str
+        Numbers, dates, text or nothing, with the notation of the first two where it is no plain
+        one.
     distinct, missing : int
         Different values; rows without one.
     low, high : str
@@ -78,10 +81,9 @@ def profile_table(source: Source, reading: Mapping[str, Any], allow: Sequence[st
     InputError
         If it is no table, or cannot be read whatever the options.
     """
-    own = open_table(source, reading.get("format"), reading.get("categorical", "error"))
+    own = open_table(source, reading)
     positives, columns = profile_columns(own, reading)
     refusal, table = None, own.frame
-    assert table is not None
     try:
         read_own_file(own, **reading, allow=allow)
     except TableError as error:
@@ -94,32 +96,31 @@ def profile_columns(
     own: OwnTable, reading: Mapping[str, Any]
 ) -> tuple[int | None, list[ColumnProfile]]:
     """Return the number of positives, if the labels are known, and the other columns."""
-    path, kind, table, _ = own
-    if table is None:
-        raise InputError(f"{path}: {kind} has no columns with names: a table is profiled")
+    if own.frame is None:
+        raise InputError(f"{own.path}: {own.format} has no columns with names: a table is profiled")
     label, y = reading.get("label"), None
     with suppress(InputError):  # the refusal says so
-        if label in table:
-            y = signs(path, table[label].tolist(), reading.get("positive"))
-    columns = [_column(str(name), table[name], y) for name in table if name != label]
+        if label in own.frame:
+            y = signs(own.column(str(label)), own.where, reading.get("positive"))
+    columns = [_column(own, str(name), y) for name in own.frame if name != label]
     return None if y is None else int(np.sum(y > 0)), columns
 
 
-def _column(name: str, values: pd.Series, y: NDArray[np.float64] | None) -> ColumnProfile:
-    present, numbers = values.dropna(), as_numbers(values)
+def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> ColumnProfile:
+    values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
-    holds, low, high = "text", "", ""
-    if present.empty:
-        holds = "nothing"
-    elif not (np.isnan(numbers) & values.notna()).any():
-        holds, low, high = "numbers", f"{np.nanmin(numbers):g}", f"{np.nanmax(numbers):g}"
+    holds, low, high = content.holds, "", ""
+    if holds == "numbers":
+        low, high = f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
         texts = values
-    elif is_date(values) or mostly_dates(texts.dropna().to_numpy(dtype=object)):
-        holds, low, high = "dates", texts.min(), texts.max()
-    else:
+    elif holds == "dates":
+        moments = moments_of(values, own.where, content.notation)
+        low, high = (str(moment.date()) for moment in (moments.min(), moments.max()))
+    elif holds == "text":
         low = str(texts.mode().iloc[0])
     distinct, auc = int(texts.nunique()), np.nan
     if y is not None and distinct > 1:
         in_groups = holds == "text" or distinct <= FEW_VALUES
-        auc = auc_alone(texts, numbers, y, in_groups)
-    return ColumnProfile(name, holds, distinct, len(values) - len(present), low, high, auc)
+        auc = auc_alone(texts, content.numbers, y, in_groups)
+    gaps = int(values.isna().sum())
+    return ColumnProfile(name, content.said, distinct, gaps, low, high, auc)

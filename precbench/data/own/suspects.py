@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.own.encoding import MOST_CATEGORIES, as_numbers, is_date, mostly_dates
+from precbench.data.own.content import is_date
+from precbench.data.own.encoding import MOST_CATEGORIES
 from precbench.data.own.problems import Problems, TableError
+from precbench.data.own.table import OwnTable, raw_texts
 from precbench.metrics import auc
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAK = 0.99
 """The AUC of a single column above which it looks like a leak."""
@@ -23,20 +22,19 @@ _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
 
 
 def look_for_suspects(
-    table: pd.DataFrame,
+    table: OwnTable,
     names: Sequence[str],
     y: NDArray[np.float64] | None,
     problems: Problems,
     *,
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
-    padded: Collection[str] = (),
 ) -> None:
     """Note which columns look like a leak, an identifier or a code.
 
     Parameters
     ----------
-    table : pandas.DataFrame of n_samples rows
+    table : OwnTable
     names : sequence of str
         The columns to look at.
     y : ndarray of shape (n_samples,) or None
@@ -45,27 +43,22 @@ def look_for_suspects(
         Gets a `TableError` for each.
     categorical, numeric : collection of str
         Columns of which it is known what they hold.
-    padded : collection of str
-        Columns with zeros before a number, such as 007.
     """
-    where = problems.where
-    told = {getattr(error, "column", "") for error in problems.found}
-    enough = len(table) >= _FEWEST_ROWS
+    where, n_rows = problems.where, len(table.column(names[0])) if names else 0
+    refused = {getattr(error, "column", "") for error in problems.found}
+    padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
+    enough = n_rows >= _FEWEST_ROWS
     for name in names:
-        values = table[name]
-        numbers = as_numbers(values)
-        is_whole = is_text = False
-        if not (np.isnan(numbers) & values.notna()).any():
-            is_whole = _are_whole(numbers)
-        elif not is_date(values):
-            values = values.map(str, na_action="ignore")
-            is_text = not mostly_dates(values.dropna().to_numpy(dtype=object))
+        values, content = table.column(name), table.content(name)
+        is_text = content.holds == "text" and not is_date(values)
+        is_whole = content.holds == "numbers" and _are_whole(content.numbers)
+        values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
         n_distinct = values.nunique() if is_text or is_whole else 0
-        if name in told or name in numeric:
+        if name in refused or name in numeric:
             pass
-        elif enough and n_distinct == len(table):
+        elif enough and n_distinct == n_rows:
             text = (
-                f"column {name!r} has another value in each of {len(table):,} rows and looks like "
+                f"column {name!r} has another value in each of {n_rows:,} rows and looks like "
                 "an identifier; name it in id, or in allow to take it for a feature"
             )
             problems.add(_error(where, text, "identifier", name, ("id", name)))
@@ -73,7 +66,7 @@ def look_for_suspects(
         elif (
             name not in categorical
             and is_whole
-            and (name in padded or (enough and _is_code(numbers)))
+            and (name in padded or (enough and _is_code(content.numbers)))
         ):
             option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
             text = (
@@ -83,13 +76,24 @@ def look_for_suspects(
             problems.add(_error(where, text, "codes", name, (option, name)))
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
             continue
-        found = auc_alone(values, numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
-        if found > LEAK:
+        value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
+        if value > LEAK:
             text = (
-                f"column {name!r} alone has an AUC of {found:.3f} and looks like a leak, which is "
+                f"column {name!r} alone has an AUC of {value:.3f} and looks like a leak, which is "
                 "known with the label only; drop it, or name it in allow to take it for a feature"
             )
             problems.add(_error(where, text, "leak", name, ("drop", name)))
+
+
+def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
+    """Return which columns of whole numbers have zeros before some of them in the file."""
+    contents = {name: table.content(name) for name in names}
+    whole = [n for n, c in contents.items() if c.holds == "numbers" and _are_whole(c.numbers)]
+    if table.is_file and table.format in ("csv", "tsv"):
+        texts = raw_texts(table, whole)
+    else:
+        texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
+    return {n for n in whole if texts[n].str.match(r"[+-]?0\d").any()}
 
 
 def _error(where: str, text: str, kind: str, name: str, remedy: tuple[str, str]) -> TableError:
@@ -116,8 +120,6 @@ def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
     """Return the AUC of a column in the better direction, a missing value below or above all."""
-    import pandas as pd
-
     found = [0.5]
     if in_groups:
         found.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))

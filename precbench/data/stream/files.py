@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from precbench.data.dataset import Dtype, stored
 from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
-from precbench.data.own.encoding import MOST_CATEGORIES, canonical, signs
+from precbench.data.own.encoding import MOST_CATEGORIES
+from precbench.data.own.roles import are_positive, canonical
 from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
@@ -128,7 +129,7 @@ def open_stream(
         if n_features is not None:
             raise InputError(f"{path}: n_features has no meaning for npy, which has its columns")
         source = _scan_npy(path, labels, label, scan, block_bytes)
-    signs(path, sorted(scan.distinct), positive)  # are there two classes, and which is positive?
+    are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
     return StreamedDataset(name, name, stream, np.empty(0), scan.digest.hexdigest())

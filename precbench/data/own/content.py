@@ -1,0 +1,201 @@
+"""What the values of a column are: numbers and dates, however people write them, or text."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.data.own.problems import TableError
+from precbench.errors import InputError
+
+Decimal = Literal[".", ","]
+_ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
+_OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
+_FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
+_TIMES = ("", " %H:%M", " %H:%M:%S")
+_CURRENCY = r"[$€£¥₹]"
+_BLANKS = " \u00a0\u202f"
+EXAMPLE = datetime(2024, 5, 31)
+"""Of a date, in messages."""
+
+
+class Content(NamedTuple):
+    """What a column holds.
+
+    Attributes
+    ----------
+    holds : {"numbers", "dates", "text", "nothing"}
+    numbers : ndarray of shape (n_rows,)
+        NaN for what is missing, a date or text.
+    notation : str, optional
+        Of numbers that are no plain ones the decimal mark, of dates that are not in ISO 8601 their
+        format; None for all others.
+    others : tuple of str
+        Further notations in which all values can be read, with other results.
+    """
+
+    holds: Literal["numbers", "dates", "text", "nothing"]
+    numbers: NDArray[np.float64]
+    notation: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """What it holds, for a person."""
+        return f"{self.holds} ({self.notation})" if self.notation else self.holds
+
+
+def content_of(
+    values: pd.Series,
+    where: str,
+    *,
+    declares_text: bool = False,
+    decimal: Decimal | None = None,
+    date_format: str | None = None,
+) -> Content:
+    """Find out what a column holds, from all its values, in whatever order they come.
+
+    Parameters
+    ----------
+    values : pandas.Series
+    where : str
+        Name of the table in messages.
+    declares_text : bool, default=False
+        Whether digits are text where the type of the column says so, as in Parquet.
+    decimal : {".", ","}, optional
+        The decimal mark of all numbers in text; by default known from the values.
+    date_format : str, optional
+        Of dates that are not in ISO 8601, as for `datetime.strptime`; by default known, too.
+    """
+    present = values.notna().to_numpy()
+    is_text = is_declared_text(values)
+    numbers = np.full(len(values), np.nan)
+    if not (is_text and (declares_text or decimal == ",")):
+        numbers = as_numbers(values)
+    if not present.any():
+        return Content("nothing", numbers)
+    if not (np.isnan(numbers) & present).any():
+        return Content("numbers", numbers)
+    if is_date(values):
+        return Content("text" if values.dtype.kind == "m" else "dates", numbers)
+    texts = texts_of(values[present], where)
+    if _mostly(texts, _ISO):
+        return Content("dates", numbers)
+    if formats := _formats(texts, date_format):
+        return Content("dates", numbers, formats[0], tuple(formats[1:]))
+    if not (is_text and declares_text):
+        marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
+        amounts = {mark: as_numbers(values, mark) for mark in marks}
+        amounts = {m: a for m, a in amounts.items() if not (np.isnan(a) & present).any()}
+        if amounts:
+            (mark, found), *others = amounts.items()
+            differ = [m for m, a in others if not np.array_equal(a, found, equal_nan=True)]
+            return Content("numbers", found, mark, tuple(differ))
+    return Content("text", numbers)
+
+
+def is_declared_text(values: pd.Series) -> bool:
+    """Whether a column is of text, or of categories, by its type or in all values."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return not is_date(values)
+    return pd.api.types.is_string_dtype(values.dropna())
+
+
+def is_date(values: pd.Series) -> bool:
+    """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
+    kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+
+
+def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.float64]:
+    """Return the values as numbers; NaN for what is missing, text or a date.
+
+    With a decimal mark, texts are read as people write amounts: 7,200.00, $ 1,571.00, 9.75 %.
+    """
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        return values.to_numpy(np.float64)
+    if is_date(values):
+        return np.full(len(values), np.nan)
+    if decimal is not None:
+        codes, distinct = pd.factorize(values)
+        read = [_amount(v, decimal) if isinstance(v, str) else v for v in distinct]
+        return as_numbers(pd.Series([*read, None], dtype=object))[codes]
+    try:
+        numbers = pd.to_numeric(values, errors="coerce")
+    except OverflowError:  # an integer beyond every float; as text it is infinite
+        numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _amount(text: str, decimal: str) -> float | None:
+    """Return the number that a text writes with separators or a unit, None for no number."""
+    groups = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
+    bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip())
+    bare, n_signs = re.subn(r"\s*%$", "", bare)
+    whole, mark, fraction = bare.partition(decimal)
+    if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({groups}[0-9]{{3}})+|[0-9]+)", whole):
+        return None
+    if not re.fullmatch("[0-9]*", fraction):
+        return None
+    exponent = "e-2" if n_signs else ""
+    return float(re.sub(groups, "", whole) + mark.replace(",", ".") + fraction + exponent)
+
+
+def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
+    """Return the values as text; 7.0, which an integer is beside a missing value, as 7."""
+    try:
+        if values.dtype.kind == "f":
+            codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
+            shown = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
+            return np.array(shown, dtype=object)[codes]
+        return values.astype(str).to_numpy(dtype=object)
+    except UnicodeDecodeError as error:
+        name = str(values.name)
+        text = f"column {name!r} holds bytes, neither numbers nor text; drop it"
+        raise TableError(where, text, column=name, remedy=("drop", name)) from error
+
+
+def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
+    """Return dates, by default in ISO 8601, as timestamps in UTC, anything else as NaT."""
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()
+    elif values.dtype.kind != "M":
+        values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
+    how = date_format or "ISO8601"
+    return pd.to_datetime(values, format=how, errors="coerce", utc=True).dt.as_unit("us")
+
+
+def check_date_format(text: str | None) -> None:
+    """Refuse what is no format of dates."""
+    try:
+        datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
+    except ValueError as error:
+        raise InputError(f"date_format {text!r}: expected one such as %d.%m.%Y") from error
+
+
+def looks_like_dates(texts: NDArray[np.object_]) -> bool:
+    """Whether most different texts begin as dates do that are not in ISO 8601."""
+    return _mostly(texts, _OTHER_DATE)
+
+
+def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
+    """Return the formats in which all of the texts are dates."""
+    if given is None and not re.match(_OTHER_DATE, texts[0]):
+        return []
+    formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
+    left = pd.Series(texts).drop_duplicates()
+    return [
+        each
+        for each in ([given] if given else formats)
+        if pd.to_datetime(left, format=each, errors="coerce").notna().all()
+    ]
+
+
+def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
+    """Whether most different texts begin as a pattern says."""
+    return bool(pd.Series(texts).drop_duplicates().str.match(pattern).mean() > 0.5)

@@ -1,0 +1,216 @@
+"""What the labels, groups and times of rows say: the class, what belongs together, what is past."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.data.own.content import as_numbers, content_of, moments_of
+from precbench.data.own.problems import TableError, listed
+from precbench.errors import InputError
+from precbench.text import count
+
+Label = str | float
+_MOST_LABELS = 10  # among which the positive one may be
+_POSITIVE = ("1", "yes", "y", "true", "t", "positive", "pos")
+
+
+def signs(
+    labels: pd.Series, where: str, positive: Label | Sequence[Label] | None = None
+) -> NDArray[np.float64]:
+    """Turn labels into -1 and +1.
+
+    Parameters
+    ----------
+    labels : pandas.Series
+        Its index counts the rows from 0.
+    where : str
+        Name of the table in messages.
+    positive : str or number, or a list of these, optional
+        May be left out if the labels are 0 and 1, or -1 and 1. Of three kinds one may mean that a
+        row has no label, so that it is needed.
+
+    Raises
+    ------
+    InputError
+        A missing label, one class only, or no row with a positive label.
+
+    Warns
+    -----
+    UserWarning
+        If rows of several labels count as negative.
+    """
+    codes, distinct = _factorised(labels, where, "label")
+    counts = np.bincount(codes)
+    given = [positive] if isinstance(positive, str | int | float) else positive
+    is_positive = are_positive(distinct, where, given, counts)
+    negatives = np.flatnonzero(~is_positive).tolist()
+    if given is not None and len(negatives) > 1:
+        folded = {str(each).strip().casefold() for each in given}
+        said = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
+        text = f"{where}: these labels count as negative: {said}"
+        alike = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
+        if alike:
+            text += f"; but for the case like {listed(given)}: {listed(alike)}"
+        warnings.warn(text, stacklevel=3)
+    return np.where(is_positive[codes], 1.0, -1.0)
+
+
+def are_positive(
+    labels: Sequence[object],
+    where: str,
+    positive: Sequence[Label] | None,
+    counts: NDArray[np.intp] | None = None,
+) -> NDArray[np.bool_]:
+    """Return which of the different labels are positive, see `signs`; `counts` are of rows."""
+    names = [canonical(label) for label in labels]
+    counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
+    if positive is None:
+        if not set(names) <= {-1, 0, 1} or len(names) > 2:
+            text = f"name the positive label (positive), one of {listed(labels)}"
+            raise TableError(where, text, remedy=_likely_positive(labels, counts))
+        positive = [1]
+    wanted = {canonical(each): each for each in positive}
+    if len(names) == 1:
+        raise InputError(f"{where}: one class only, every label is {listed(labels)}")
+    if unknown := [each for name, each in wanted.items() if name not in names]:
+        text = f"no row has the positive label {unknown[0]!r}; found {listed(labels)}"
+        raise TableError(where, text, remedy=_likely_positive(labels, counts))
+    is_positive = np.array([name in wanted for name in names])
+    if is_positive.all():
+        raise InputError(f"{where}: one class only, all of {listed(labels)} are positive")
+    return is_positive
+
+
+def _likely_positive(
+    labels: Sequence[object], counts: NDArray[np.intp]
+) -> tuple[str, list[str]] | None:
+    """Propose the positive label in all its spellings: one that says so, else the rarest."""
+    spellings: dict[str, list[tuple[int, str]]] = {}
+    for label, n in zip(labels, counts.tolist(), strict=True):
+        text = listed([label]).strip()
+        spellings.setdefault(text.casefold(), []).append((n, text))
+    if not 2 <= len(spellings) <= _MOST_LABELS:
+        return None
+    said = [name for name in _POSITIVE if name in spellings]
+    rarest = min(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
+    chosen = spellings[said[0] if said else rarest]
+    return "positive", [text for _, text in sorted(chosen, reverse=True)]
+
+
+def canonical(label: object) -> object:
+    """Make 1, 1.0, True, "1" and "+1" the same label."""
+    if isinstance(label, float | np.floating):
+        return int(label) if label.is_integer() else float(label)
+    text = str(label).strip()
+    if re.fullmatch(r"[+-]?[0-9]{1,300}", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?[0-9]{0,300}\.[0-9]+", text):
+        return canonical(float(text))
+    return {"true": 1, "false": 0}.get(text.lower(), text)
+
+
+def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
+    """Return a number for each row, equal for rows of one group."""
+    return _factorised(groups, where, "group")[0].astype(np.int64)
+
+
+def require_unique(values: pd.Series, where: str) -> None:
+    """Refuse a column as an id that has a value twice."""
+    n_distinct = values.map(str).nunique()
+    if n_distinct < len(values):
+        raise InputError(
+            f"{where}: column {values.name!r} has {n_distinct:,} different values in "
+            f"{len(values):,} rows, so it is no id of a row: if rows with the same value belong "
+            "together, name it in groups, or else in drop"
+        )
+
+
+def order_in_time(
+    values: pd.Series, where: str, date_format: str | None = None
+) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
+
+    Dates and times may be text, of UTC where they name no zone.
+
+    Raises
+    ------
+    InputError
+        A missing value, or one that is no number in a column of numbers, or no date.
+    """
+    name = f"column {values.name!r}"
+    if values.isna().any():
+        row = values.index[values.isna()][0] + 1
+        raise InputError(f"{where}: {name}, row {row}: the time is missing")
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
+        return values.to_numpy(np.int64)
+    content = content_of(values, where, date_format=date_format)
+    if content.others:
+        raise ambiguous(values, content.notation, content.others, where)
+    numbers = as_numbers(values)
+    are_numbers = np.isfinite(numbers)
+    if are_numbers.all():
+        integers = pd.api.types.is_signed_integer_dtype(values.dtype)
+        return values.to_numpy(np.int64) if integers else numbers
+    moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
+    are_dates = moments.notna().to_numpy()
+    what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
+    if are_numbers.sum() > are_dates.sum():
+        what, are_dates = "is not a number, as most times are", are_numbers
+    refuse(values, ~are_dates, what, where)
+    return moments.to_numpy("datetime64[us]").astype(np.int64)
+
+
+def refuse(
+    values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, *, drop: bool = False
+) -> None:
+    """Name the first wrong value; with `drop` the column can be left out instead."""
+    if wrong.any():
+        i, name = int(np.argmax(wrong)), str(values.name)
+        text = f"column {name!r}, row {values.index[i] + 1}: {str(values.iloc[i])!r} {what}"
+        raise TableError(where, text, column=name, remedy=("drop", name) if drop else None)
+
+
+def ambiguous(
+    values: pd.Series, notation: str | None, others: Sequence[str], where: str
+) -> TableError:
+    """Return the error of a column that can be read in two ways."""
+    name, option = str(values.name), "date_format" if "%" in str(notation) else "decimal"
+    for value in values.dropna().drop_duplicates():
+        one = pd.Series([value], dtype=object)
+        readings = {
+            str(each): f"{moments_of(one, where, each)[0].date()}"
+            if option == "date_format"
+            else f"{as_numbers(one, each)[0]:.15g}"
+            for each in (notation, *others)
+        }
+        if len({*readings.values()}) > 1:
+            break
+    said = " or ".join(f"{read} ({option} {each})" for each, read in readings.items())
+    return TableError(where, f"column {name!r}: {value!r} can be {said}: name one", column=name)
+
+
+def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
+    """Return numbers of values with the same canonical text, and its first spellings."""
+    try:
+        codes, distinct = pd.factorize(values.astype(object))
+    except TypeError as error:
+        raise InputError(
+            f"{where}: the {what}s are lists or mappings, not single values"
+        ) from error
+    if (missing := codes < 0).any():
+        n, row = int(missing.sum()), values.index[missing][0] + 1
+        raise InputError(
+            f"{where}: row {row}: the {what} is missing"
+            + (f", as it is in {count(n - 1, 'other row')}; leave these rows out" if n > 1 else "")
+        )
+    spelled: dict[object, object] = {}
+    for value in distinct:
+        spelled.setdefault(canonical(value), value)
+    numbers = {name: number for number, name in enumerate(spelled)}
+    return np.array([numbers[canonical(value)] for value in distinct])[codes], [*spelled.values()]

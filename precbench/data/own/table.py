@@ -1,0 +1,569 @@
+"""Tables of the user: CSV, TSV, Parquet, XLSX or a data frame, read once."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeAlias, cast, get_args
+from zipfile import ZipFile
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from precbench.data.formats import SUFFIXES, Format, find_format, opened
+from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
+from precbench.data.own.problems import TableError, column_of, listed, named_columns
+from precbench.errors import InputError
+from precbench.text import count
+
+Source: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | OwnTable"
+Block = tuple[pd.DataFrame, pd.DataFrame]
+
+MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
+_WORKBOOKS = (".xls", ".xlsb", ".ods")
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
+TABLES = (*_SEPARATORS, "parquet", "xlsx")
+_NAMELESS = "Unnamed: "  # as pandas names a column without a name, before its place
+_GAPS = (  # the texts that pandas takes for missing values
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+_MOST_ROWS = 1_048_576  # of a sheet of Excel
+_SAMPLE = 50  # lines that tell the separator
+_MANY_LINES = 5  # in one value, which a stray quotation mark makes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How the text of a file is laid out; None where the file itself says so.
+
+    Attributes
+    ----------
+    separator, encoding : str, optional
+        Of CSV and TSV.
+    decimal : {".", ","}, optional
+        Of numbers in text.
+    date_format : str, optional
+        Of dates that are not in ISO 8601, as for `datetime.strptime`.
+    sheet : str, optional
+        Of a workbook.
+    skip_rows : int
+        Number of lines before that with the names of the columns.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: Any = None
+    date_format: str | None = None
+    sheet: str | None = None
+    skip_rows: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no file can have."""
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"decimal must be '.' or ',', found {self.decimal!r}")
+        if self.separator is not None and len(self.separator) != 1:
+            raise InputError(f"separator must be one character, found {self.separator!r}")
+        if self.date_format is not None:
+            check_date_format(self.date_format)
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError as error:
+            raise InputError(f"{error}; utf-8, utf-16 and cp1252 are known, among others") from None
+
+
+LAYOUT = tuple(Layout.__dataclass_fields__)
+
+
+@dataclass(eq=False)
+class OwnTable:
+    """A file of the user, or a frame, that was read once.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        Of the file, or the name of a frame in messages.
+    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
+    frame : pandas.DataFrame or None
+        None for a file without named columns. Its index counts the rows from 0, blank ones too.
+    is_file : bool
+    layout : Layout
+    words : frozenset of str
+        Columns in which NA, None and the like are words.
+    """
+
+    path: Path
+    format: Format
+    frame: Any
+    is_file: bool = True
+    layout: Layout = Layout()
+    words: frozenset[str] = frozenset()
+    _contents: dict[str, Content] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """Its name in messages."""
+        return str(self.path)
+
+    def column(self, name: str) -> pd.Series:
+        """Return a column."""
+        return column_of(self.frame, name, self.where)
+
+    def gap(self, name: str) -> str:
+        """Return how the file writes the first missing value of a column of text."""
+        if self.format not in _SEPARATORS or self.content(name).holds != "text":
+            return ""
+        first = int(np.argmax(self.column(name).isna()))
+        return str(raw_texts(self, [name], first + 1)[name].iloc[first])
+
+    def content(self, name: str) -> Content:
+        """Return what a column holds, which is found out once."""
+        if name not in self._contents:
+            self._contents[name] = content_of(
+                self.column(name),
+                self.where,
+                declares_text=self.format not in _SEPARATORS,
+                decimal=self.layout.decimal if self.is_file else None,
+                date_format=self.layout.date_format,
+            )
+        return self._contents[name]
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X is a frame of pandas whose columns have names, not numbers."""
+    return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
+
+
+def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnTable:
+    """Read a file, if it has named columns.
+
+    Parameters
+    ----------
+    source : path, DataFrame or OwnTable
+    options : mapping, optional
+        Those of `precbench.data.own.read.read_own_file`.
+
+    Raises
+    ------
+    InputError
+        An unknown format, a malformed or empty table.
+    """
+    if isinstance(source, OwnTable):
+        return source
+    given = options or {}
+    layout = Layout(**{name: given[name] for name in LAYOUT if given.get(name) is not None})
+    if is_frame(source):
+        return table_of(cast("pd.DataFrame", source), layout=layout)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"expected a path or a data frame, found {type(source).__name__}")
+    path = Path(source)
+    kind = format_of(path, given.get("format"))
+    if kind not in TABLES:
+        return OwnTable(path, kind, None)
+    words = [given.get(name) for name in ("label", "groups")]
+    words += several(given.get("categorical") or ())
+    table = _whole(path, kind, layout, frozenset(str(word) for word in words if word is not None))
+    if kind in _SEPARATORS and layout.decimal is None:
+        layout = replace(layout, decimal=_decimal_of(table))
+        if layout.decimal == ",":
+            return _whole(path, kind, layout, table.words)
+        table = replace(table, layout=layout, _contents={})
+    return table
+
+
+def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
+    """Return a frame, which knows the kinds of its columns, as a table."""
+    numbered = frame.set_axis(pd.RangeIndex(len(frame)))
+    return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
+
+
+def several(given: str | Sequence[str]) -> list[str]:
+    """Return names that may be joined by commas, beside the texts as they were given."""
+    texts = [given] if isinstance(given, str) else given
+    return [*texts, *(part.strip() for text in texts for part in text.split(","))]
+
+
+def format_of(path: Path, given: str | None = None) -> Format:
+    """Return the format of a file: as given, else from its suffix.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or its format is none that can be read.
+    """
+    kind = find_format(path, given)
+    if kind in get_args(Format):
+        return cast("Format", kind)
+    if kind.lower() in _WORKBOOKS:
+        raise InputError(f"{path}: unknown format {kind!r}: save the sheet as XLSX or CSV")
+    suffixes = [suffix for suffix, name in SUFFIXES.items() if name in get_args(Format)]
+    raise InputError(
+        f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
+        f"the suffixes {listed(suffixes)}"
+    )
+
+
+def read_blocks(
+    path: Path,
+    kind: Format,
+    layout: Layout,
+    *,
+    texts: Collection[str] | None = (),
+    words: Collection[str] = (),
+    rows_at_once: int | None = None,
+    keep: Sequence[str] = (),
+) -> Iterator[Block]:
+    """Read a table, by default at once, and beside it columns as they stand in the file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    kind : {"csv", "tsv", "parquet", "xlsx"}
+    layout : Layout
+    texts : collection of str or None
+        Columns of CSV, None for all, that stay text though all their values may be numbers.
+    words : collection of str
+        Of these, those in which only an empty cell is missing.
+    rows_at_once : int, optional
+    keep : sequence of str
+        Columns whose texts are wanted, too.
+
+    Yields
+    ------
+    frame : pandas.DataFrame
+        Without blank rows; its index counts all from 0.
+    kept : pandas.DataFrame of str
+        ``007`` stays ``007``, a missing value is ``""``.
+    """
+    if kind == "parquet":
+        blocks = _parquet(path, rows_at_once, keep)
+    elif kind == "xlsx":
+        blocks = _xlsx(path, layout, keep)
+    else:
+        blocks = _csv(path, kind, layout, texts, words, rows_at_once, keep)
+    is_empty = True
+    while True:
+        with _readable(path), warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            block = next(blocks, None)
+        if block is None:
+            break
+        if len(block[0]):
+            is_empty = False
+            yield block
+    if is_empty:
+        raise InputError(f"{path}: the file has no rows")
+
+
+def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
+    """Read a table at once, without columns that have neither a name nor a value."""
+    texts = None if layout.decimal == "," else words
+    frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
+    nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
+    empty = [name for name in nameless if frame[name].isna().all()]
+    if empty:
+        said = f"{count(len(empty), 'column')} without a name and without values"
+        warnings.warn(f"{path}: {said}: left out", stacklevel=4)
+    return OwnTable(path, kind, frame.drop(columns=empty), layout=layout, words=words)
+
+
+def _decimal_of(table: OwnTable) -> str | None:
+    """Return the mark before decimal places if all columns of a file agree on it.
+
+    Raises
+    ------
+    TableError
+        If numbers with a point may be thousands, because others have commas.
+    """
+    frame = table.frame
+    known = {name for name, values in frame.items() if values.dtype.kind in "biuf"}
+    contents = [table.content(name) for name in frame if name not in known]
+    written = [c for c in contents if c.holds == "numbers" and c.notation]
+    marks = {content.notation for content in written if not content.others}
+    floats = [name for name in known if frame[name].dtype.kind == "f"]
+    for name, texts in raw_texts(table, floats if written else ()).items():
+        given = texts[texts.str.contains(".", regex=False)]
+        if "," in marks and given.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all() and len(given):
+            text = (
+                f"column {name!r}: {given.iloc[0]!r} has a point, and numbers of other columns "
+                "have commas: name the decimal mark (decimal), . or ,"
+            )
+            raise TableError(table.where, text, column=str(name))
+        marks |= {"."} if len(given) else set()
+    return marks.pop() if len(marks) == 1 else None
+
+
+# --- CSV ---
+
+
+def _csv(
+    path: Path,
+    kind: str,
+    layout: Layout,
+    texts: Collection[str] | None,
+    words: Collection[str],
+    rows_at_once: int | None,
+    keep: Sequence[str],
+) -> Iterator[Block]:
+    encoding, has_blank = _scan(path)
+    if encoding == "cp1252" and layout.encoding is None:
+        said = "not UTF-8 text: read as Windows-1252; else name its encoding"
+        warnings.warn(f"{path}: {said}", stacklevel=5)
+    layout = replace(layout, encoding=layout.encoding or encoding)
+    header, options = _dialect(path, kind, layout)
+    lines = _filled_rows(path, options) if has_blank else None
+    options["chunksize"] = rows_at_once
+    texts = header if texts is None else [name for name in header if name in texts]
+    gaps = {name: [""] if name in words else _GAPS for name in header}
+    keep = _kept(keep, header, path)
+    as_text = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
+    with opened(path) as text, opened(path) as again, ExitStack() as stack:
+        options["dtype"] = dict.fromkeys(texts, "str")
+        options |= {"na_values": gaps, "keep_default_na": False}
+        if keep:
+            kept = stack.enter_context(pd.read_csv(again, **as_text))
+        for frame in stack.enter_context(pd.read_csv(text, **options)):
+            texts_kept = next(kept)[keep] if keep else pd.DataFrame(index=frame.index)
+            if lines is not None:
+                frame.index = lines[frame.index]
+            _warn_of_quotes(path, frame)
+            yield frame, texts_kept
+
+
+def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
+    """Return columns of a CSV or TSV file as they stand there."""
+    layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
+    _, options = _dialect(table.path, table.format, layout)
+    options |= {"usecols": list(names), "dtype": "str", "na_filter": False, "iterator": False}
+    with opened(table.path) as stream:
+        return cast("Any", pd.read_csv)(stream, nrows=n_rows, **options)
+
+
+def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the columns, and how pandas reads the lines below them."""
+    skipped = layout.skip_rows
+    with opened(path) as stream, io.TextIOWrapper(stream, layout.encoding, newline="") as text:
+        lines = [*islice(text, skipped, skipped + _SAMPLE)]
+        hint = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
+        if hint:  # of Excel
+            skipped += 1
+            lines = lines[1:]
+        separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
+        rows = csv.reader(chain(lines, text), delimiter=separator)
+        above, header = 0, []
+        for header in rows:
+            if header:
+                break
+            above = rows.line_num
+    if not header:
+        raise InputError(f"{path}: the file is empty")
+    header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
+    _check_header(path, header)
+    options: dict[str, Any] = {
+        "sep": separator,
+        "encoding": layout.encoding,
+        "skiprows": skipped + above,
+        "header": 0,
+        "names": header,
+        "index_col": False,
+        "low_memory": False,
+        "iterator": True,
+    }
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later ones are always exact
+        options["float_precision"] = "round_trip"
+    return header, options
+
+
+def _scan(path: Path) -> tuple[str, bool]:
+    """Return the encoding of a text, and whether it may have blank lines before its end.
+
+    It is UTF-8, UTF-16 with its mark, or else Windows-1252.
+    """
+    decoder: Any = codecs.getincrementaldecoder("utf-8")()
+    encoding, has_blank, ending = "utf-8-sig", False, b""
+    with opened(path) as stream:
+        while chunk := stream.read(2**20):
+            if not ending and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16", True
+            lines = (ending + chunk).rstrip(b"\r\n")
+            ending = (ending + chunk)[len(lines) :]
+            is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
+            has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                encoding = "cp1252"
+                decoder = codecs.getincrementaldecoder(encoding)("replace")
+    return encoding, has_blank
+
+
+def _separator(lines: list[str], usual: str) -> str:
+    """Return what makes columns of some lines: as many in each, and more than one."""
+    for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
+        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        if len({len(row) for row in rows}) == 1 < len(rows[0]):
+            return separator
+    return usual
+
+
+def _filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
+    """Return the places of the rows that are not blank among all below the header."""
+    with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
+        lines = islice(text, options["skiprows"], None)
+        rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
+        return np.flatnonzero([bool(row) for row in rows])
+
+
+def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
+    """Name a value of many lines, as a quotation mark without a partner makes."""
+    for name, values in frame.items():
+        if not is_declared_text(values):
+            continue
+        n_lines = values.str.count("\n")
+        if n_lines.max() >= _MANY_LINES:
+            row = frame.index[int(n_lines.argmax())] + 1
+            text = f"row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines"
+            warnings.warn(
+                f"{path}: {text}; is a quotation mark in it without its partner?", stacklevel=6
+            )
+
+
+# --- Parquet and workbooks ---
+
+
+def _parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
+    if rows_at_once is None:
+        yield _with_index(pd.read_parquet(path), 0), pd.DataFrame()
+        return
+    from pyarrow.parquet import ParquetFile
+
+    n_rows = 0
+    with ParquetFile(path) as file:
+        groups = range(file.num_row_groups)  # one by one: the buffers of a reading stay to its end
+        for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
+            frame = _with_index(batch.to_pandas(), n_rows)
+            n_rows += len(frame)
+            names = _kept(keep, [*frame.columns], path)
+            yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
+
+
+def _kept(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
+    """Return the columns to pass on."""
+    names = named_columns(keep, header, f"{path}: keep", ("all",))
+    return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
+
+
+def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """Return values as text, missing ones as ``""``."""
+    return pd.DataFrame(
+        {
+            name: ["" if value is None or value != value else str(value) for value in values]
+            for name, values in columns.items()
+        },
+        dtype="str",
+    )
+
+
+def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
+    """Return a table with the columns that pandas made its index, as they stand in the file."""
+    named = [name for name in frame.index.names if name is not None]
+    frame = frame.reset_index(level=named) if named else frame
+    return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
+
+
+def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
+    """Read a sheet, whole: it has a million rows at most."""
+    from openpyxl import load_workbook
+
+    with ExitStack() as stack:
+        book = stack.enter_context(closing(load_workbook(path, read_only=True, data_only=True)))
+        if layout.sheet is not None and layout.sheet not in book.sheetnames:
+            raise InputError(f"{path}: no sheet {layout.sheet!r}; it has {listed(book.sheetnames)}")
+        if layout.sheet is None and len(book.sheetnames) > 1:
+            raise InputError(
+                f"{path}: {len(book.sheetnames)} sheets: name one (sheet) of "
+                f"{listed(book.sheetnames)}"
+            )
+        sheet: Any = book[layout.sheet or book.sheetnames[0]]
+        _refuse_merged(path, sheet)
+        sheet.reset_dimensions()  # which a file may claim
+        cells = stack.enter_context(closing(sheet.iter_rows(values_only=True)))
+        lines = islice(cells, layout.skip_rows, _MOST_ROWS)
+        first = next((line for line in lines if set(line) - {None}), ())
+        header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(first)]
+        _check_header(path, header)
+        width, rows = len(header), {}
+        for place, line in enumerate(lines):
+            if set(line[width:]) - {None}:
+                raise InputError(
+                    f"{path}: a row has more values than there are column names; if there are "
+                    "lines before these, leave them out (skip_rows)"
+                )
+            if set(line) - {None}:
+                rows[place] = [*line[:width], *[None] * (width - len(line))]
+    frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
+    places = {name: header.index(name) for name in _kept(keep, header, path)}
+    yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
+
+
+def _refuse_merged(path: Path, sheet: Any) -> None:
+    """Refuse cells that are merged over rows: only the first of them has the value."""
+    with ZipFile(path) as archive, archive.open(sheet._worksheet_path) as stream:
+        merged = re.findall(rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', stream.read())
+    for column, first, last_column, last in merged:
+        if int(first) < int(last):
+            cells = f"{column.decode()}{int(first)}:{last_column.decode()}{int(last)}"
+            raise InputError(
+                f"{path}: the cells {cells} are merged, so that only the first row has their "
+                "value: unmerge them, and fill the rows"
+            )
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Report the errors of pandas on a damaged file in one line."""
+    try:
+        yield
+    except pd.errors.ParserWarning as error:
+        raise InputError(
+            f"{path}: the rows have more values than there are column names; if there are lines "
+            "before these, leave them out (skip_rows)"
+        ) from error
+    except InputError:
+        raise
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not {error.encoding} text: name its encoding") from error
+    except ImportError as error:
+        needs = "Parquet files need pyarrow; install precbench[parquet]"
+        if path.suffix.lower() != ".parquet":
+            needs = "workbooks need openpyxl; install precbench[excel]"
+        raise InputError(f"{path}: {needs}") from error
+    except Exception as error:  # a damaged file has many ways to fail
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path}: the file cannot be read: {reason}") from error
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    """Refuse a header that pandas would silently repair, or that takes too much memory."""
+    if len(names) > MOST_COLUMNS:
+        raise InputError(
+            f"{path}: {len(names):,} columns, and a table may have {MOST_COLUMNS:,}; save the rows "
+            "as svmlight or npz"
+        )
+    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
+        raise InputError(
+            f"{path}: the first line must hold the column names, found {listed(names)}"
+        )
+    twice = pd.Series(names).duplicated()
+    if twice.any():
+        raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")

@@ -1,0 +1,358 @@
+"""Tables as people have them: the same rows in any notation, and nothing wrong without a word."""
+
+import io
+import json
+import shlex
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from openpyxl import Workbook
+
+import precbench
+from precbench.data.own.content import as_numbers, content_of
+from precbench.data.own.profile import profile_table
+from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.roles import canonical
+from precbench.errors import InputError
+from tests.helpers import invoke, succeed
+from tests.sentences import raises, refused, warns
+
+N = 120
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.permutation([0, 0, 1] * (N // 3))
+    return pd.DataFrame(
+        {
+            "spent": np.where(
+                rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)
+            ),
+            "visits": rng.integers(0, 2000, N),
+            "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+            "city": rng.choice(["Zürich", "Oslo", "Bern"], N),
+            "y": y,
+        }
+    )
+
+
+def written(table, name, **how):
+    """Write a CSV file and return its name."""
+    table.to_csv(name, index=False, **how)
+    return name
+
+
+def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
+    """CSV in six dialects, XLSX, Parquet and a frame, bit for bit; npz of the numbers alone."""
+    german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
+    english = rows.assign(
+        since=rows["since"].dt.strftime("%m/%d/%Y"),
+        spent=rows["spent"].map("$ {:,.2f}".format, na_action="ignore"),
+        visits=rows["visits"].map("{:,}".format),
+    )
+    titled = "A report\n,,\n" + rows.to_csv(index=False)
+    Path("titled.csv").write_text(titled)
+    rows.to_excel("mine.xlsx", index=False)
+    rows.to_parquet("mine.parquet")
+    sources = [
+        (written(rows, "plain.csv"), {}),
+        (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
+        (written(english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"), {}),
+        (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
+        (written(rows, "bars.csv", sep="|"), {}),
+        ("titled.csv", {"skip_rows": 2}),
+        ("mine.xlsx", {}),
+        ("mine.parquet", {}),
+        (rows, {}),
+    ]
+    options = {"label": "y", "categorical": "one-hot", "missing": "median"}
+    options |= {"solver": "logistic-regression", "n_splits": 2, "k": 10}
+    models, lists = [], []
+    for source, layout in sources:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an encoding
+            models.append(precbench.fit(source, **options, **layout))
+            if source is rows:
+                lists.append(models[-1].decision_function(rows))
+            else:
+                blocks = read_new_blocks(source, models[-1].encoding, **layout)
+                lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))
+    for model, scores in zip(models, lists, strict=True):
+        assert model.coef.tobytes() == models[0].coef.tobytes()
+        assert scores.tobytes() == lists[0].tobytes()
+
+    numbers = rows[["spent", "visits"]].fillna(0.0)
+    np.savez("mine.npz", X=numbers.to_numpy(), y=rows["y"])
+    alone = {"solver": "logistic-regression", "n_splits": 2, "k": 10}
+    text = precbench.fit(written(numbers.assign(y=rows["y"]), "numbers.csv"), label="y", **alone)
+    assert precbench.fit("mine.npz", **alone).coef.tobytes() == text.coef.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "notation"),
+    [
+        ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
+        ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
+        ("1'200 900 31'571.25", [1200, 900, 31571.25], "."),
+        ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."),
+        ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
+        ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
+    ],
+)
+def test_amounts_are_numbers(texts, numbers, notation):
+    content = content_of(pd.Series(texts.split()), "t")
+    assert (content.holds, content.notation, content.others) == ("numbers", notation, ())
+    assert content.numbers.tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "text", ["1_1", "Nan", "١٢", "12-3", "1,23", "1,2345.0", "$", "5more", "1..2", "--1", "0x1F"]
+)
+def test_what_no_person_writes_for_a_number_is_text(text):
+    assert content_of(pd.Series(["1,000.5", text]), "t").holds == "text"
+    assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0]
+    assert canonical(text) == text
+
+
+def test_exponents_are_numbers_where_the_file_has_no_types(rows):
+    codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
+    assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
+    codes.to_parquet("mine.parquet")
+    with raises(InputError, "'code' '3E5' categorical"):
+        read_own_file("mine.parquet", label="y")
+
+
+def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
+    """And an option decides, or other columns of the file, here and in new rows."""
+    rows = rows.assign(paid=[f"{i % 9 + 1},000" for i in range(N)], due="05/06/2024")
+    path = written(rows[["visits", "paid", "y"]], "paid.csv")
+    with raises(InputError, "'paid' '1,000' 1000 (decimal .) 1 (decimal ,)"):
+        read_own_file(path, label="y")
+    for mark, first in ((".", 1000), (",", 1)):
+        dataset, encoding = read_own_file(path, label="y", decimal=mark)
+        assert dataset.X[0, 1] == first
+        assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+    pointed = rows.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
+    assert read_own_file(written(pointed, "point.csv"), label="y")[0].X[0, 0] == 1000
+    pointed["share"] = [f"{i % 9},5" for i in range(N)]
+    with raises(InputError, "'paid' decimal"):
+        read_own_file(written(pointed, "both.csv"), label="y")
+    path = written(rows[["visits", "due", "y"]], "due.csv")
+    with raises(InputError, "'due' 2024-05-06 %m/%d/%Y 2024-06-05 %d/%m/%Y"):
+        read_own_file(path, label="y")
+    for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
+        _, encoding = read_own_file(path, label="y", date_format=form)
+        assert encoding.columns[1].origin == origin
+    german = rows.assign(spent=[f"{i},5" for i in range(N)], visits=[f"{i}.000" for i in range(N)])
+    path = written(german[["spent", "visits", "y"]], "mixed.csv", sep=";")
+    with raises(InputError, "'visits' 0.000 decimal"):
+        read_own_file(path, label="y")
+    assert read_own_file(path, label="y", decimal=",")[0].X[3].tolist() == [3.5, 3000]
+
+
+def test_a_format_of_dates_is_one(rows):
+    for wrong, option in (("%Q", "date_format"), (";;", "separator"), ("é", "encoding")):
+        with raises(InputError, wrong):
+            read_own_file(written(rows, "mine.csv"), label="y", **{option: wrong})
+    with raises(InputError, "decimal ';'"):
+        read_own_file("mine.csv", label="y", decimal=";")
+    with pytest.raises(TypeError, match="seperator"):
+        read_own_file("mine.csv", label="y", seperator=";")
+
+
+def test_words_for_nothing_are_values_of_declared_columns(rows):
+    """NA may be Namibia and None a tariff: in columns named as categories, groups and labels."""
+    rows = rows.assign(country=rows["city"].map({"Bern": "NA", "Oslo": "None", "Zürich": "x"}))
+    path = written(rows[["visits", "country", "y"]], "mine.csv")
+    with raises(InputError, "'country' 1 'None' categorical"):
+        read_own_file(path, label="y", categorical="one-hot")
+    dataset, encoding = read_own_file(path, label="y", categorical=["country"])
+    assert encoding.columns[1].categories == ("NA", "None", "x")
+    assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+    assert len(set(read_own_file(path, label="y", groups="country")[0].groups)) == 3
+    with warns(UserWarning, "NA x"):
+        labels = read_own_file(path, label="country", positive="None", drop=["y"])[0]
+    assert labels.n_pos == (rows["country"] == "None").sum()
+    # A value that is missing in the training rows is missing in new ones, too.
+    _, encoding = read_own_file(path, label="y", categorical="one-hot", missing="most-frequent")
+    assert encoding.columns[1].categories == ("x",)
+
+
+def test_groups_are_the_same_in_any_format(rows):
+    """A number stored as text, blanks at its ends, 7.0 beside a gap."""
+    groups = [f" {i % 7}" if i % 2 else i % 7 for i in range(N)]
+    rows = rows.assign(who=groups)[["visits", "who", "y"]]
+    rows.to_excel("mine.xlsx", index=False)
+    rows.astype({"who": str}).to_parquet("mine.parquet")
+    for name in ("mine.xlsx", "mine.parquet", written(rows, "mine.csv")):
+        found = read_own_file(name, label="y", groups="who")[0].groups
+        assert found.tolist() == [i % 7 for i in range(N)]
+    exact = rows.assign(who=2**60 + np.arange(N) % 9)
+    found = read_own_file(written(exact, "mine.csv"), label="y", groups="who")[0].groups
+    assert len(set(found)) == 9  # no float holds them
+    lines = invoke("fit", "mine.csv", "--label", "y", "--groups", "who", "--save", "m.npz").stdout
+    assert "9 groups" in lines
+
+
+@pytest.mark.parametrize("named", ["object", "category", "string"])
+def test_a_column_that_is_declared_text_is_no_number(rows, named):
+    rows = rows.assign(branch=(rows["visits"] % 5).astype(str).astype(named))
+    rows = rows[["branch", "visits", "y"]]
+    rows.to_parquet("mine.parquet")
+    for source in (rows, "mine.parquet"):
+        _, encoding = read_own_file(source, label="y", categorical="one-hot")
+        assert encoding.columns[0].categories == ("0", "1", "2", "3", "4")
+        with raises(InputError, "'branch' categorical"):
+            read_own_file(source, label="y")
+        assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
+
+
+def test_row_numbers_are_those_of_the_file(rows):
+    """Blank rows count, in messages and in lists."""
+    rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
+    lines = rows.to_csv(index=False).splitlines()
+    lines[4:4] = [""]
+    lines[11:11] = ["", ""]
+    Path("mine.csv").write_text("\n".join([*lines, "", ""]))
+    book = Workbook()
+    for line in lines:
+        book.active.append([int(t) if t.isdigit() else t for t in line.split(",")] if line else [])
+    book.save("mine.xlsx")
+    expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
+    arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
+    for name in ("mine.csv", "mine.xlsx"):
+        succeed("fit", name, *arguments, "--save", "m.npz")
+        listed = pd.read_csv(io.StringIO(invoke("score", "m.npz", name, "--id", "id").stdout))
+        listed = listed.sort_values("row")
+        assert listed["row"].tolist() == expected and listed["id"].tolist() == [*rows["id"]]
+    Path("mine.csv").write_text("\n".join([*lines, "", "", "?,1,r20"]))
+    with raises(InputError, f"'visits' {expected[-1] + 3} '?'"):
+        read_own_file("mine.csv", label="y", drop=["id"])
+
+
+def test_a_quotation_mark_that_swallows_rows_is_named(rows):
+    rows = rows.assign(note="fine")[["note", "visits", "y"]]
+    rows.loc[[20, 60], "note"] = '"3'
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in rows.to_numpy())]
+    Path("mine.csv").write_text("\n".join(lines))
+    with warns(UserWarning, "mine.csv 21 'note' 41 lines"):
+        dataset, encoding = read_own_file("mine.csv", label="y", drop=["note"])
+    assert len(dataset.y) == N - 40
+    with warns(UserWarning, "21 'note'"):
+        read_new_rows("mine.csv", encoding)
+
+
+def test_sheets_as_excel_has_them(rows):
+    """One of several, lines above the table, merged cells, and formulas without values."""
+    with pd.ExcelWriter("mine.xlsx") as book:
+        rows.to_excel(book, sheet_name="old", index=False)
+        rows.to_excel(book, sheet_name="new", index=False, startrow=3)
+    with raises(InputError, "mine.xlsx 2 sheet old new"):
+        read_own_file("mine.xlsx", label="y")
+    with raises(InputError, "'nwe' old new"):
+        read_own_file("mine.xlsx", label="y", sheet="nwe")
+    options = {"label": "y", "missing": "median", "categorical": "one-hot", "sheet": "new"}
+    assert len(read_own_file("mine.xlsx", **options)[0].y) == N
+    book = Workbook()
+    for line in [["branch", "sum", "y"], ["a", 1, 0], [None, 2, 1], ["b", 3, 1]]:
+        book.active.append(line)
+    book.active["D1"], book.active["D2"] = "twice", "=2*B2"
+    book.save("formula.xlsx")
+    with raises(InputError, "'twice' formulas Excel"):
+        read_own_file("formula.xlsx", label="y", drop=["branch"])
+    book.active.merge_cells("A2:A3")
+    book.save("merged.xlsx")
+    with raises(InputError, "merged.xlsx A2:A3 merged"):
+        read_own_file("merged.xlsx", label="y")
+
+
+def test_several_labels_may_be_positive(rows):
+    rows = rows.assign(y=np.resize(["Charged Off", "Late", "Paid", "paid "], N))
+    path = written(rows[["visits", "y"]], "loans.csv")
+    with warns(UserWarning, "Paid (30) paid (30)"):
+        dataset, _ = read_own_file(path, label="y", positive=["Charged Off", "Late"])
+    assert dataset.n_pos == N / 2
+    arguments = ["--label", "y", "--positive", "Charged Off", "--positive", "Late"]
+    assert (
+        f"{N // 2} positive"
+        in succeed(
+            "fit", path, *arguments, "--solver", "logistic-regression", "--save", "m.npz"
+        ).stdout
+    )
+    with raises(InputError, "'late' Late"):
+        read_own_file(path, label="y", positive=["Charged Off", "late"])
+    with raises(InputError, "one class"):
+        read_own_file(path, label="y", positive=["Charged Off", "Late", "Paid", "paid "])
+    line = refused(["fit", path, "--label", "y", "--save", "m.npz"], "Charged Late Paid")
+    assert "--positive" in shlex.split(line.rpartition(": ")[2])
+
+
+def test_a_model_scores_gaps_that_it_never_saw(rows):
+    """Filled with the median, counted and said; or refused, if that is asked for."""
+    complete = rows.fillna({"spent": 1.0})[["spent", "visits", "y"]]
+    dataset, encoding = read_own_file(written(complete, "mine.csv"), label="y")
+    holes = complete.assign(visits=np.where(np.arange(N) < 3, np.nan, complete["visits"]))
+    with warns(UserWarning, "3 filled visits"):
+        X = read_new_rows(written(holes, "new.csv"), encoding)
+    assert (X[:3, 1] == complete["visits"].median()).all()
+    assert X[3:].tobytes() == dataset.X[3:].tobytes()
+    succeed("fit", "mine.csv", "--label", "y", "--save", "m.npz", "--splits", "1")
+    assert "3 values filled in visits" in succeed("score", "m.npz", "new.csv").stderr
+    refused(["score", "m.npz", "new.csv", "--refuse-gaps"], "new.csv 'visits' 1")
+
+
+def test_the_profile_says_how_a_column_is_written(rows):
+    rows = rows.assign(
+        total=rows["visits"].map("$ {:,.2f}".format), since=rows["since"].dt.strftime("%d.%m.%Y")
+    )
+    found = profile_table(written(rows, "mine.csv"), {"label": "y"}).columns
+    said = {column.name: column.holds for column in found}
+    assert said["total"] == "numbers (.)" and said["since"] == "dates (%d.%m.%Y)"
+
+
+def test_text_that_is_not_utf8_is_read_with_a_word(rows):
+    path = written(rows[["visits", "city", "y"]], "mine.csv", encoding="cp1252")
+    with warns(UserWarning, "mine.csv Windows-1252"):
+        _, encoding = read_own_file(path, label="y", categorical="one-hot")
+    assert encoding.columns[1].categories == ("Bern", "Oslo", "Zürich")
+    read_own_file(path, label="y", categorical="one-hot", encoding="cp1252")  # without
+    with raises(InputError, "mine.csv utf-8"):
+        read_own_file(path, label="y", categorical="one-hot", encoding="utf-8")
+
+
+def test_the_list_has_the_columns_that_are_asked_for(rows):
+    """Under their own names, in any format, with numbers as numbers; from a pipe, too."""
+    rows = rows.fillna({"spent": 1.0})[["spent", "visits", "city", "y"]]
+    rows = rows.assign(customer=[f"0{i}" for i in range(N)], phone=range(700, 700 + N))
+    rows.to_excel("mine.xlsx", index=False)
+    rows.to_parquet("mine.parquet")
+    options = ["--label", "y", "--drop", "city", "--drop", "phone", "--id", "customer"]
+    solver = ["--solver", "logistic-regression", "--splits", "1"]
+    succeed("fit", written(rows, "mine.csv"), *options, *solver, "--save", "m.npz")
+    wanted = ["--id", "customer", "--keep", "phone,city", "--top", "5"]
+    text = succeed("score", "m.npz", "mine.csv", *wanted).stdout
+    best = pd.read_csv(io.StringIO(text), dtype={"customer": str})
+    assert best.columns.tolist() == ["rank", "row", "customer", "phone", "city", "score"]
+    assert best["phone"].tolist() == [699 + row for row in best["row"]]
+    for source in ("mine.csv", "mine.xlsx", "mine.parquet"):
+        for out in ("out.csv", "out.xlsx", "out.parquet"):
+            succeed("score", "m.npz", source, *wanted, "--out", out)
+        assert Path("out.csv").read_text() == text
+        pd.testing.assert_frame_equal(pd.read_excel("out.xlsx", dtype={"customer": str}), best)
+        listed = pd.read_parquet("out.parquet")
+        pd.testing.assert_frame_equal(listed.astype({"phone": int}), best, check_dtype=False)
+        found = json.loads(succeed("score", "m.npz", source, *wanted, "--json").stdout)
+        assert found == best.to_dict("records")
+    again = invoke("score", "m.npz", "-", *wanted, input=Path("mine.csv").read_bytes())
+    assert again.stdout == text
+    every = succeed("score", "m.npz", "mine.csv", "--keep", "all", "--top", "1").stdout
+    assert every.startswith("rank,row,spent,visits,city,y,customer,phone,score\n")
+    refused(["score", "m.npz", "mine.csv", "--keep", "fone"], "'fone' 'phone'")
+    rows.rename(columns={"phone": "score"}).to_csv("taken.csv", index=False)
+    refused(["score", "m.npz", "taken.csv", "--keep", "score"], "'score'")
