@@ -62,11 +62,10 @@ class Outcomes:
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
         """Raise unless times may be compared: of one run, on one machine."""
-        runs = self.runs(dataset, solvers)
-        if len(runs) > 1 or "" in runs:  # the first versions did not note the run
-            raise MissingError("timed in different runs: run it again with --timing --force")
-        if len(self.machines(dataset, solvers)) > 1:
-            raise MissingError("timed on different machines: run it again with --timing --force")
+        trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
+        for column, where in (("run", "in different runs"), ("machine", "on different machines")):
+            if trials[column].nunique() > 1:
+                raise MissingError(f"timed {where}: run it again with --timing --force")
 
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
@@ -106,14 +105,6 @@ class Outcomes:
         """
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
-
-    def runs(self, dataset: str, solvers: Iterable[str]) -> set[str]:
-        """Return the ids of the runs that trained these solvers."""
-        return {run for solver in solvers for run in self._trials(dataset, solver)["run"]}
-
-    def machines(self, dataset: str, solvers: Iterable[str]) -> set[str]:
-        """Return the kinds of machine on which these solvers were trained."""
-        return {kind for solver in solvers for kind in self._trials(dataset, solver)["machine"]}
 
     def sweep(
         self,

@@ -187,8 +187,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
         If the file is missing or is not a ledger.
     """
     if path.exists() and not path.is_file():  # a device may never end
-        kind = "a folder" if path.is_dir() else "not a regular file"
-        raise InputError(f"{path} is not a ledger: it is {kind}; name another file (--reference)")
+        raise InputError(f"{path} is not a ledger but a folder or a device: name another file")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]

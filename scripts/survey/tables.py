@@ -70,7 +70,8 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     given = defaultdict(list)
     for row in ledger:
         claim = claims[row.id]
-        given[f"{row.paper}{claim.apart}", claim.counted_as].append(_counted(row, readings))
+        sentence = claim.sentence or claim.says or claim.id
+        given[f"{row.paper}{claim.apart}", sentence].append(_counted(row, readings))
     verdicts = [str(verdict) for verdict in Verdict]
     verdicts.insert(1, READING)
     ranks = {verdict: i for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])}

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -49,14 +49,6 @@ class Minimum(Section):
     study: str
     config: str
     cell: Selection
-
-
-class Doubt(NamedTuple):
-    """Why nothing may rest on what a solver returned, and the verdict where something has to."""
-
-    solver: str
-    verdict: Verdict
-    reason: str
 
 
 class Claim(Section):
@@ -119,11 +111,6 @@ class Claim(Section):
     def apart(self) -> str:
         """What keeps it apart from the claims that were read in the paper, after its name."""
         return ", second-hand" if self.secondhand else ", additional" if self.ours else ""
-
-    @property
-    def counted_as(self) -> tuple[str, str]:
-        """What counts once, however many claims it takes: a sentence, or a number."""
-        return self.paper, self.sentence or self.says or self.id
 
     @property
     def paper(self) -> str:
@@ -219,12 +206,12 @@ class Claim(Section):
         Times that a limit cut short are lower bounds: they may still be too long.
         """
         row, claim = self.judge(evidence), self
-        for doubt in self.doubts(evidence):
-            rest = claim.without(doubt.solver)
+        for solver, (verdict, reason) in self.doubts(evidence).items():
+            rest = claim.without(solver)
             if rest is None:
-                return replace(row, verdict=doubt.verdict, reason=_joined(doubt.reason, row.reason))
+                return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = rest, rest.judge(evidence)
-            row = replace(row, reason=_joined(row.reason, f"left out, as {doubt.reason}"))
+            row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
         for *_, text in claim._stopped(evidence, "tuning limit"):
             row = replace(row, reason=_joined(row.reason, text))
         if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
@@ -234,15 +221,14 @@ class Claim(Section):
             return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
         return row
 
-    def doubts(self, evidence: Evidence) -> list[Doubt]:
-        """Return the solvers on which nothing may rest.
+    def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
+        """Return the solvers on which nothing may rest, each with a verdict and the reason.
 
         Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped at
         least half of their trials on one and values are compared.
         """
-        doubts: dict[str, Doubt] = {}
-        known = self.minimum
-        if known is not None:
+        doubts: dict[str, tuple[Verdict, str]] = {}
+        if (known := self.minimum) is not None:
             if known.study not in evidence.values:
                 raise MissingError(f"not in these results: precbench run {known.config}")
             rows = self.selected(evidence.values[known.study], known.cell).set_index("dataset")
@@ -250,12 +236,12 @@ class Claim(Section):
                 raise MissingError(f"{known.study} says nothing of {', '.join(sorted(lacks))}")
             if idle := [name for name in self.data if rows["value"][name] == 1]:
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
-                doubts[known.solver] = Doubt(known.solver, Verdict.NO_POWER, reason)
+                doubts[known.solver] = Verdict.NO_POWER, reason
         if self.compares_values:
             for solver, stopped, trials, text in self._stopped(evidence):
                 if 2 * stopped >= trials:
-                    doubts.setdefault(solver, Doubt(solver, Verdict.INCONCLUSIVE, text))
-        return list(doubts.values())
+                    doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
+        return doubts
 
     def without(self, solver: str) -> Self | None:
         """Return the claim without a solver, or None if nothing is left to compare."""

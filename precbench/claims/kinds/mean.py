@@ -144,8 +144,7 @@ def _judge_average(cell: _Draws) -> LedgerRow:
         return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **fields)
     printed = parse_printed(claim.printed, claim.power_of_ten)
     near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
-    holds = agrees(printed, mean) or bool(near and claim.margin)
-    return cell.row(*claim.judged(holds), **fields)
+    return cell.row(*claim.judged(near or agrees(printed, mean)), **fields)
 
 
 def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:

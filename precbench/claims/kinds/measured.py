@@ -106,8 +106,7 @@ class OrderClaim(MeasuredClaim):
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         measured = f"holds in {wins} of {len(better)}, fails in {losses}"
         fields: dict[str, Any] = {"measured": measured, "runs": len(better)}
-        needed = MIN_REPETITIONS if self.one_draw else MIN_SPLITS
-        needed = 1 if self.deterministic else needed
+        needed = 1 if self.deterministic else MIN_REPETITIONS if self.one_draw else MIN_SPLITS
         if len(better) < needed:
             reason = f"needs {count(needed, 'split')}"
             return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
@@ -188,8 +187,7 @@ class _Side(NamedTuple):
         return -values if metric in (WALL_SECONDS, *self.outcomes.run.losses) else values
 
     def _variation(self, solver: str) -> pd.Series:
-        points = [self.at] if self.at else []
-        values = self.outcomes.sweep(*self._cell(solver), points=points)
+        values = self.outcomes.sweep(*self._cell(solver), points=[self.at] if self.at else [])
         return values.min(axis=1) / values.max(axis=1) - 1
 
     def _falls(self, solver: str) -> pd.Series:
@@ -266,10 +264,8 @@ class RatioClaim(Claim):
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
             return self.ledger_row(*self.judged(True), **fields)
-        same = ratio > 1
-        reason = f"the {'same' if same else 'other'} side is the faster"
-        verdict = Verdict.TREND_ONLY if same else Verdict.NOT_REPRODUCED
-        return self.ledger_row(verdict, reason=reason, **fields)
+        reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
+        return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
         """Return the seconds of both sides to about the worse of the final values, by split."""
@@ -402,6 +398,4 @@ class FactClaim(Claim):
         }
         value = float(values[self.of])
         fields: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
-        if agrees(parse_printed(self.printed), value):
-            return self.ledger_row(*self.judged(True), **fields)
-        return self.ledger_row(Verdict.NOT_REPRODUCED, **fields)
+        return self.ledger_row(*self.judged(agrees(parse_printed(self.printed), value)), **fields)

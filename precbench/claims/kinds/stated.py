@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -218,9 +218,9 @@ class RateClaim(Claim):
         """Judge the exponent by the slopes of all curves and their joint interval."""
         table = self.results_in(evidence.values)
         curves = list(self._curves(table))
-        positive = [curve for curve in curves if (curve.values > 0).all()]
+        positive = [(x, values) for x, values in curves if (values > 0).all()]
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
-        runs = sum(len(curve.values) for curve in curves)
+        runs = sum(len(values) for _, values in curves)
         if not slopes:
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
@@ -241,7 +241,8 @@ class RateClaim(Claim):
             verdict = Verdict.TREND_ONLY
         return self.ledger_row(verdict, measured=measured, runs=runs, reason=reason)
 
-    def _curves(self, table: pd.DataFrame) -> Iterator["_Curve"]:
+    def _curves(self, table: pd.DataFrame) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield the logarithms of the sizes and the values of each curve."""
         rows = self.selected(table, self.cell)
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
@@ -249,12 +250,7 @@ class RateClaim(Claim):
             x = -np.log(self.counterparts(table, self.cell, self.by))
         others = [c for c in table if c not in ("value", self.against)]
         for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
-            yield _Curve(curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float))
-
-
-class _Curve(NamedTuple):
-    x: NDArray[np.float64]
-    values: NDArray[np.float64]
+            yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
 def _shown(slopes: list[Slope]) -> str:
