@@ -9,8 +9,9 @@ by its constructors.
 import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,9 @@ def parse(text: str, file: str = "<text>") -> Document:
     InputError
         As for `load`.
     """
-    builder = _Builder(file)
+    builder = _Builder(text, file)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            builder.take(event)
+        data = builder.document()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -166,85 +166,59 @@ def parse(text: str, file: str = "<text>") -> Document:
         raise InputError(_complaint(file, _place(error.problem_mark), (), message)) from error
     if builder.mistakes:
         raise InputError("\n".join(builder.mistakes))
-    return Document(file, builder.data, builder.where)
+    return Document(file, data, builder.where)
 
 
 class _Builder:
-    """Turns the parser's events into data, without recursion."""
+    """Turns the parser's events into data; what nests too deeply is refused on the way down."""
 
-    def __init__(self, file: str):
+    def __init__(self, text: str, file: str):
         self.file = file
-        self.data: Any = None
-        self.where: dict[Keys, tuple[int, int]] = {(): (1, 1)}
+        self.where: dict[Keys, tuple[int, int]] = {}
         self.mistakes: list[str] = []
-        self._open: list[dict | list] = []  # the containers around the current event
-        self._keys: list[str | None] = []  # for each of them, the key that awaits its value
-        self._path: list[str | int] = []
-        self._documents = 0
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
 
-    def take(self, event: yaml.Event) -> None:
-        """Take the next event."""
-        if isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                self._refuse(event, "a second document in one file", fatal=True)
-        elif isinstance(event, yaml.AliasEvent):
-            self._refuse(event, f"the alias *{event.anchor} (write the value out)", fatal=True)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._refuse_labels(event)
-            self._refuse_unseen(event)
-            if self._awaits_key():
-                self._take_key(event)
-            else:
-                self._place_value(event, self._scalar(event))
-        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            self._refuse_labels(event)
-            if self._awaits_key():
-                self._refuse(event, "a key that is not plain text", fatal=True)
-            if len(self._open) == MAX_DEPTH:
-                self._refuse(event, f"more than {MAX_DEPTH} levels", fatal=True)
-            container: dict | list = {} if isinstance(event, yaml.MappingStartEvent) else []
-            self._place_value(event, container, leave=False)
-            self._open.append(container)
-            self._keys.append(None)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self._open.pop()
-            self._keys.pop()
-            self._leave()
+    def document(self) -> Any:
+        """Return the data of the only document, None for an empty file."""
+        data = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent) and self.where:
+                self._refuse(event, (), "a second document in one file", fatal=True)
+            elif isinstance(event, yaml.NodeEvent):
+                data = self._value(event, ())
+        self.where.setdefault((), (1, 1))
+        return data
 
-    def _awaits_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1], dict) and self._keys[-1] is None
+    def _value(self, event: Any, keys: Keys) -> Any:
+        """Return the scalar, list or dictionary that begins with an event."""
+        self.where.setdefault(keys, _place(event.start_mark))  # in a mapping it has that of its key
+        self._refuse_hidden(event, keys)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, keys)
+        if len(keys) == MAX_DEPTH:
+            self._refuse(event, keys, f"more than {MAX_DEPTH} levels", fatal=True)
+        members = takewhile(lambda e: not isinstance(e, yaml.CollectionEndEvent), self._events)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return [self._value(item, (*keys, i)) for i, item in enumerate(members)]
+        return {
+            name: self._value(next(self._events), (*keys, name))
+            for name in (self._key(key, keys) for key in members)
+        }
 
-    def _take_key(self, event: yaml.ScalarEvent) -> None:
-        self._keys[-1] = event.value
-        self._path.append(event.value)
-        if event.value in self._open[-1]:
-            line = self.where[tuple(self._path)][0]
-            self._refuse(event, f"duplicate key {event.value!r}, first in line {line}")
-        else:
-            self.where[tuple(self._path)] = _place(event.start_mark)
+    def _key(self, event: Any, keys: Keys) -> str:
+        """Return a key of a mapping, and note its place."""
+        self._refuse_hidden(event, keys)
+        if not isinstance(event, yaml.ScalarEvent):
+            self._refuse(event, keys, "a key that is not plain text", fatal=True)
+        name: str = event.value
+        if {"\n", "\t"} & set(name):
+            self._refuse(event, keys, "a control character in a text")
+        if first := self.where.get((*keys, name)):
+            self._refuse(event, (*keys, name), f"duplicate key {name!r}, first in line {first[0]}")
+        self.where.setdefault((*keys, name), _place(event.start_mark))
+        return name
 
-    def _place_value(self, event: yaml.Event, value: Any, leave: bool = True) -> None:
-        if not self._open:
-            self.data = value
-            self.where[()] = _place(event.start_mark)
-            return
-        parent = self._open[-1]
-        if isinstance(parent, list):
-            self._path.append(len(parent))
-            self.where[tuple(self._path)] = _place(event.start_mark)
-            parent.append(value)
-        else:
-            parent[self._path[-1]] = value
-        if leave:
-            self._leave()
-
-    def _leave(self) -> None:
-        if self._path:
-            self._path.pop()
-            self._keys[-1] = None
-
-    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+    def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
         text = event.value
         if event.style:  # quoted, or a block of text
             return text
@@ -253,33 +227,35 @@ class _Builder:
         if _INTEGER.fullmatch(text):
             if len(text) < 19:
                 return int(text)
-            self._refuse(event, "an integer of more than 18 digits")
+            self._refuse(event, keys, "an integer of more than 18 digits")
         elif _FLOAT.fullmatch(text):
             number = float(text)
             if math.isfinite(number):
                 return number
-            self._refuse(event, f"the number {text} is too large")
+            self._refuse(event, keys, f"the number {text} is too large")
         elif _OTHER_BASE.fullmatch(text):
-            self._refuse(event, f"{text} (write a decimal number without leading zeros, or quotes)")
+            what = f"{text} (write a decimal number without leading zeros, or quotes)"
+            self._refuse(event, keys, what)
         elif _NOT_FINITE.fullmatch(text):
-            self._refuse(event, f"{text} (numbers must be finite)")
+            self._refuse(event, keys, f"{text} (numbers must be finite)")
         return text
 
-    def _refuse_labels(self, event: Any) -> None:
+    def _refuse_hidden(self, event: Any, keys: Keys) -> None:
+        """Refuse what is not plain data, and what an editor does not show."""
+        if isinstance(event, yaml.AliasEvent):
+            what = f"the alias *{event.anchor} (write the value out)"
+            self._refuse(event, keys, what, fatal=True)
         if event.anchor:
-            self._refuse(event, f"the anchor &{event.anchor} (write values out where needed)")
+            what = f"the anchor &{event.anchor} (write values out where needed)"
+            self._refuse(event, keys, what)
         if event.tag:
-            self._refuse(event, f"the tag {event.tag}")
+            self._refuse(event, keys, f"the tag {event.tag}")
+        if isinstance(event, yaml.ScalarEvent) and visible(event.value) != event.value:
+            self._refuse(event, keys, "a control character in a text")
 
-    def _refuse_unseen(self, event: yaml.ScalarEvent) -> None:
-        text = event.value
-        if visible(text) != text or (self._awaits_key() and {"\n", "\t"} & set(text)):
-            self._refuse(event, "a control character in a text")
-
-    def _refuse(self, event: yaml.Event, what: str, fatal: bool = False) -> None:
-        place = _place(event.start_mark)
+    def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
-        self.mistakes.append(_complaint(self.file, place, tuple(self._path), what))
+        self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
             raise InputError("\n".join(self.mistakes))
 
