@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from precbench.errors import InputError
 from precbench.strict_json import Count, Fields, Number, checked
+from precbench.studies import Result
 
 __all__ = [
     "COLUMNS",
@@ -24,7 +25,6 @@ __all__ = [
     "Sweep",
     "plain_strings",
     "read_csv",
-    "read_description",
     "read_run",
     "read_values",
 ]
@@ -115,18 +115,6 @@ class Sizes(Fields):
     stand_in: bool
     training_rows: Count
     test_share: Annotated[Number, Field(gt=0, lt=1)] | None
-
-
-class _Study(Fields):
-    """``illustration.json``."""
-
-    version: Count = Field(alias="schema")
-    name: str
-    title: str
-    source: str | None
-    kind: str
-    parameters: dict[str, Any]
-    smoke: bool
 
 
 class Run(Fields):
@@ -233,8 +221,11 @@ class Run(Fields):
     @property
     def test_shares(self) -> dict[str, float]:
         """The fraction of rows in the test set, if known, by data set with overlapping splits."""
-        known = {dataset: sizes.test_share for dataset, sizes in self.data.items()}
-        return {dataset: share for dataset, share in known.items() if share is not None}
+        return {
+            dataset: sizes.test_share
+            for dataset, sizes in self.data.items()
+            if sizes.test_share is not None
+        }
 
     def dataset_title(self, dataset: str) -> str:
         """Return the title of a data set, marked if it is a stand-in or of smoke size."""
@@ -313,12 +304,11 @@ def _check_rows(run: Run, path: Path) -> None:
             )
     measured = set(tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None))
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
-        lacking = [label for label in labels[point] if (dataset, point, label) not in measured]
-        if lacking:
+        if lacking := [at for at in labels[point] if (dataset, point, at) not in measured]:
             raise InputError(f"{path} has no row of {lacking[0]} on {dataset}; {_RUN_AGAIN}")
 
 
-def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+def read_values(folder: str | os.PathLike[str]) -> Result:
     """Read the files of a study: ``illustration.json`` and ``values.csv``.
 
     Parameters
@@ -326,46 +316,17 @@ def read_values(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.Data
     folder : path-like
         ``results/<name>``.
 
-    Returns
-    -------
-    about : dict
-        From `read_description`.
-    values : pandas.DataFrame
-        With a column ``value`` of numbers.
-
     Raises
     ------
     InputError
         If a file is missing or malformed.
     """
-    description = read_description(folder)
-    values = Path(folder) / "values.csv"
-    table = _read_table(values, na_values=[""])
-    if "value" not in table or table["value"].dtype.kind not in "fi":
-        raise InputError(f"{values} has no column value with numbers; {_RUN_AGAIN}")
-    return description, table
-
-
-def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the description of a study: ``illustration.json``.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<name>``.
-
-    Returns
-    -------
-    dict
-        ``schema``, ``name``, ``title``, ``source``, ``kind``, ``parameters`` and ``smoke``.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or malformed.
-    """
-    description = _read_json(Path(folder) / "illustration.json", _Study)
-    return description.model_dump(by_alias=True)
+    folder = Path(folder)
+    path = folder / "values.csv"
+    values = _read_table(path, na_values=[""])
+    if "value" not in values or values["value"].dtype.kind not in "fi":
+        raise InputError(f"{path} has no column value with numbers; {_RUN_AGAIN}")
+    return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:

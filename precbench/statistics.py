@@ -425,8 +425,7 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     order = np.argsort(np.asarray(ranks, dtype=np.float64), kind="stable")
     alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
-    groups = _maximal(set(), set(range(len(order))), set(), neighbours)
-    ordered = sorted(map(sorted, groups))
+    ordered = sorted(map(sorted, _maximal(set(), set(range(len(order))), set(), neighbours)))
     return [tuple(int(order[i]) for i in group) for group in ordered if len(group) > 1]
 
 

@@ -8,7 +8,8 @@ other packages add theirs through entry points of the group ``precbench.studies`
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from precbench.errors import InputError
 from precbench.extensions import Registry
+from precbench.strict_json import Fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,11 +34,21 @@ Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 """Functions of labels and scores, by label; a config lists metrics as an experiment does."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """The files of a study: its numbers and their description."""
+class Result(Fields):
+    """The contents of the results folder of a study.
 
-    values: "pd.DataFrame"
+    Attributes
+    ----------
+    folder : pathlib.Path
+    values : pandas.DataFrame
+        With a column ``value`` of numbers.
+    version, name, title, source, kind, parameters, smoke
+        As in ``illustration.json``; `version` is its ``schema``.
+    """
+
+    folder: Path
+    values: Any
+    version: Count = Field(alias="schema")
     name: str
     title: str
     source: str | None
@@ -78,11 +90,7 @@ class StudyKind:
     @property
     def function(self) -> "Callable[..., pd.DataFrame]":
         """The function that computes it."""
-        if callable(self.compute):
-            return self.compute
-        module, _, name = self.compute.partition(":")
-        function: Callable[..., pd.DataFrame] = getattr(import_module(module), name)
-        return function
+        return self.compute if callable(self.compute) else resolve_name(self.compute)
 
 
 def _checked(kind: object) -> StudyKind:

@@ -279,10 +279,8 @@ def test_shares_are_those_of_the_solvers(figure):
 def test_unmeasurable_time_leaves_no_row(figure):
     table = figure[figure["statistic"] != "accumulation"]
     one = table[(table["part"] == "speed") & (table["components"] == 1)].head(1)
-    result = Result(
-        pd.concat([table, one.assign(statistic="accumulation", value=170.0)]),
-        *("", "", None, "gaussian-mixtures", {}, True),
-    )
+    values = pd.concat([table, one.assign(statistic="accumulation", value=170.0)])
+    result = Result.model_construct(values=values, title="")
     [speed] = [t for t in STUDIES["gaussian-mixtures"].tables(result) if "times as fast" in t.title]
     cells = {tuple(c.text for c in row) for row in speed.rows}
     assert ("bbr", "speed-up", "accumulation", "170", "–", "–") in cells

@@ -200,18 +200,17 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):
         for path in result_folders(folder, "values.csv"):
-            description, values = read_values(path)
+            study = read_values(path)
             evidence.found = True
-            if not description["smoke"]:
-                _refuse_second(paths, description["name"], path)
-                evidence.values[description["name"]] = values
+            if not study.smoke:
+                _refuse_second(paths, study.name, path)
+                evidence.values[study.name] = study.values
         for path in result_folders(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True
-            if run.smoke:
-                continue
-            _refuse_second(paths, run.name, path)
-            evidence.outcomes[run.name] = Outcomes(run)
+            if not run.smoke:
+                _refuse_second(paths, run.name, path)
+                evidence.outcomes[run.name] = Outcomes(run)
     return evidence
 
 

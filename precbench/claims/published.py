@@ -79,32 +79,35 @@ class _Table(Section):
     @classmethod
     def _known_to_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
         columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
-        problems: list[Problem] = []
-        for name, members in groups.items():
-            for i, column in enumerate(members):
-                problems += at((name, i), unknown("column of this table", column, columns))
-        for name, row in rows.items():
-            if row.best is not None:
-                problems += at((), unknown(f"group (best of row {name})", row.best, groups))
-        if any(row.best for row in rows.values()):
-            problems += at(
-                (), [f"column {c} has no solver" for c in columns if "solver" not in columns[c]]
-            )
-        refuse(problems)
+        best = {name: row.best for name, row in rows.items() if row.best is not None}
+        problems: list[Problem] = [
+            ((name, i), text)
+            for name, members in groups.items()
+            for i, column in enumerate(members)
+            for text in unknown("column of this table", column, columns)
+        ]
+        for name, group in best.items():
+            problems += at((), unknown(f"group (best of row {name})", group, groups))
+        lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
+        refuse(problems + at((), [f"column {column} has no solver" for column in lacking]))
         return groups
 
     @field_validator("rows")
     @classmethod
     def _as_wide_as_the_table(cls, rows: dict[str, _Row], info: Any) -> Any:
         columns = info.data.get("columns", {})
-        problems: list[Problem] = []
-        for name, row in rows.items():
-            if len(row.printed) != len(columns):
-                text = f"has {len(row.printed)} cells, the table has {len(columns)} columns"
-                problems.append(((name, "printed"), text))
-            for column in row.exceptions:
-                where = (name, "exceptions", column)
-                problems += at(where, unknown("column of this table", column, columns))
+        widths = {name: len(row.printed) for name, row in rows.items()}
+        problems: list[Problem] = [
+            ((name, "printed"), f"has {n} cells, the table has {len(columns)} columns")
+            for name, n in widths.items()
+            if n != len(columns)
+        ]
+        problems += [
+            ((name, "exceptions", column), text)
+            for name, row in rows.items()
+            for column in row.exceptions
+            for text in unknown("column of this table", column, columns)
+        ]
         refuse(problems)
         return rows
 
@@ -244,8 +247,7 @@ def load_deviations(path: Path | None = None) -> dict[str, Deviation]:
     InputError
         With one line for each mistake.
     """
-    document = load(path or _deviations_file())
-    return validated(document, _Deviations).deviations
+    return validated(load(path or _deviations_file()), _Deviations).deviations
 
 
 def _deviations_file() -> Path:
@@ -311,8 +313,7 @@ def _found(published: _Published, common: Fields) -> Iterator[_Found]:
         for name, row in table.rows.items():
             keys = ("tables", number, "rows", name)
             for column, fields in _cells(table, name, row):
-                values = {"row": name, "column": column}
-                yield _Found(keys, _merged(common, fields), values, {})
+                yield _Found(keys, _merged(common, fields), {"row": name, "column": column}, {})
             if row.best is not None:
                 yield _Found(keys, _merged(common, _best(table, name, row)), {"row": name}, {})
     for number, entry in enumerate(published.claims):

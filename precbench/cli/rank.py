@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -20,6 +20,7 @@ from precbench.locations import shipped
 from precbench.report.html import study_page
 from precbench.report.table import Table, text_table
 from precbench.solvers import SOLVERS
+from precbench.studies import Result
 from precbench.survey.ranking import (
     AP,
     LEAST_ROWS,
@@ -98,8 +99,14 @@ def rank(
     found = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem = options.out / experiment
-    about = {"smoke": False, "title": f"Where {name} stands", "source": None, "name": ""}
-    page = study_page(stem, about | {"parameters": entry}, tables, [], [])
+    about: dict[str, Any] = {
+        "name": "",
+        "title": f"Where {name} stands",
+        "source": None,
+        "smoke": False,
+    }
+    study = Result.model_construct(folder=stem, parameters=entry, **about)
+    page = study_page(study, tables, [], [])
     contents = {
         stem.with_suffix(".csv"): found.to_csv(lineterminator="\n"),
         stem.with_suffix(".html"): page.html,

@@ -14,7 +14,7 @@ from precbench.cli.options import Json
 from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
-from precbench.report.html import index_page, ledger_about
+from precbench.report.html import ledger_about, render
 from precbench.report.repeat import shipped_config
 from precbench.store import Store, result_folders, stores
 from precbench.text import count
@@ -33,11 +33,9 @@ def plot_results(
       precbench plot results/letter
       precbench plot results/
     """
-    folders = finished_folders(results)
     written = {}
-    for folder in folders:
-        paths = [str(path) for path in write_report(folder).files]
-        written[str(folder)] = paths
+    for folder in finished_folders(results):
+        written[str(folder)] = paths = [str(path) for path in write_report(folder).files]
         if not as_json:
             print("\n".join(paths), flush=True)
     if as_json:
@@ -110,7 +108,7 @@ def write_pages(
     written = [folder / PAGE for folder in folders]
     if folders != [results]:
         index = results / "index.html"
-        write_whole({index: index_page(pages)})
+        write_whole({index: render("index.html.j2", entries=pages)})
         written.insert(0, index)
         if not as_json:
             print(index)

@@ -43,13 +43,14 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
     ]
     start = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
-    summary = _in_pieces("seconds", grid[grid >= start], curves, _last_step)
+    summary = _in_pieces(
+        "seconds",
+        grid[grid >= start],
+        curves,
+        lambda at, times, values: values[np.searchsorted(times, at, "right") - 1],
+    )
     ends = np.sort([times[-1] for times, _ in curves])
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
-
-
-def _last_step(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return values[np.searchsorted(times, at, "right") - 1]
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:

@@ -397,8 +397,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
             axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
             lines.mark(axes, data[data[x] == at], x)
         lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
-        unit = _K_LABELS["float"] if x == "share" else _K_LABELS["int"]
-        _label(axes, f"{unit}, log scale", "prec@k")
+        _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
     return _Page(
         dataset,
@@ -451,8 +450,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
         _main_metric(run, dataset, sweep)[1].assign(**{name: value})
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
-    statistics = partial(value_against_sweep, parameter=name)
-    data = _per_solver(run, finals[finals["final"]], statistics)
+    data = _per_solver(run, finals[finals["final"]], partial(value_against_sweep, parameter=name))
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:

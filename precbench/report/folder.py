@@ -10,7 +10,7 @@ from precbench.claims.evidence import Outcomes
 from precbench.files import write_whole
 from precbench.report.figures import write_figures
 from precbench.report.html import Advised, Page, experiment_page, ledger_about, study_page
-from precbench.report.study import draw_study, is_study, study_tables, write_study_tables
+from precbench.report.study import draw_study, read_study, study_tables, write_study_tables
 from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
 from precbench.results import Run, plain_strings, read_run, read_values
@@ -70,17 +70,19 @@ def write_report(
         If a file is missing or malformed.
     """
     folder = Path(folder)
-    changed = figures == "changed"
-    sources = [folder / name for name in _INPUTS if changed and (folder / name).is_file()]
-    if is_study(folder):
-        tables, files = study_tables(folder), write_study_tables(folder)
+    inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
+    sources = inputs if figures == "changed" else []
+    if (folder / "illustration.json").is_file():
+        measured = read_values(folder)
+        study = read_study(measured)
+        tables = study_tables(study)
+        files = write_study_tables(study, tables)
         if figures == "none":
             return Report(tables, files)
-        drawn = draw_study(folder, sources)
-        study, values = read_values(folder)
-        evidence = Evidence(values={study["name"]: values})
-        rows = _verdicts(study["name"], ledger, evidence, study["smoke"])
-        page = study_page(folder, study, tables, drawn, rows)
+        drawn = draw_study(study, sources)
+        evidence = Evidence(values={study.name: measured.values})
+        rows = _verdicts(study.name, ledger, evidence, study.smoke)
+        page = study_page(measured, tables, drawn, rows)
     else:
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)

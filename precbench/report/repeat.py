@@ -8,14 +8,10 @@ from precbench.locations import config_names
 __all__ = ["repeat_command", "shipped_config"]
 
 
+@cache
 def shipped_config(experiment: str) -> str | None:
     """Return the name of the shipped config of an experiment or study, None for one's own."""
-    return _by_experiment().get(experiment)
-
-
-@cache
-def _by_experiment() -> dict[str, str]:
-    return {name.replace("/", "-"): name for name in config_names()}
+    return next((name for name in config_names() if name.replace("/", "-") == experiment), None)
 
 
 def repeat_command(

@@ -1,9 +1,7 @@
 """Studies: ``values.csv`` as tables and a figure, as ``illustration.json`` describes it."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ from precbench.files import write_whole
 from precbench.report.sheet import Sheet
 from precbench.report.table import Table, text_table
 from precbench.report.tables import markdown_page, three_digits
-from precbench.results import read_csv, read_description
+from precbench.results import read_csv
 from precbench.store import SCHEMA
 from precbench.studies import STUDIES, Result
 from precbench.text import one_line
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "draw_study",
-    "is_study",
+    "read_study",
     "study_tables",
     "value_table",
     "write_study_tables",
@@ -31,55 +29,68 @@ __all__ = [
 _TITLE = 0.25  # inches of the size of a study
 
 
-def is_study(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder holds a study rather than an experiment."""
-    return (Path(folder) / "illustration.json").is_file()
+def read_study(measured: Result) -> Result:
+    """Return a study with the columns of its values as its kind reads them.
+
+    Parameters
+    ----------
+    measured : Result
+        From `precbench.results.read_values`.
+
+    Raises
+    ------
+    InputError
+        If the study is of a newer precbench, or a column is missing or malformed.
+    """
+    where = measured.folder / "illustration.json"
+    if measured.version not in range(1, SCHEMA + 1):
+        raise InputError(
+            f"{where} was written by a newer precbench (schema {measured.version}): update "
+            "precbench, or write elsewhere with --out"
+        )
+    if measured.kind not in STUDIES:
+        raise InputError(
+            f"{where} is of a kind of study that is not installed, {measured.kind!r}: update "
+            "precbench, or install the package that adds it"
+        )
+    kind = STUDIES[measured.kind]
+    columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
+    values = read_csv(measured.folder / "values.csv", columns)
+    title = f"{measured.title}, smoke size" if measured.smoke else measured.title
+    return measured.model_copy(update={"values": values, "title": title})
 
 
-def study_tables(folder: str | os.PathLike[str]) -> list[Table]:
+def study_tables(study: Result) -> list[Table]:
     """Lay out the numbers of a study.
 
     Parameters
     ----------
-    folder : path-like
-        ``results/<name>``, with ``illustration.json`` and ``values.csv``.
+    study : Result
+        From `read_study`.
 
     Raises
     ------
     InputError
-        If a file is missing, malformed or of a newer precbench.
+        If the numbers and parameters are not those of its kind.
     """
-    result = _read(folder)
-    with _showing(folder):
-        return list(STUDIES[result.kind].tables(result))
+    with _showing(study):
+        return list(STUDIES[study.kind].tables(study))
 
 
-def write_study_tables(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``tables.md``.
-
-    Parameters
-    ----------
-    folder : path-like
-        As for `study_tables`.
-
-    Raises
-    ------
-    InputError
-        As for `study_tables`.
-    """
-    folder, result, tables = Path(folder), _read(folder), study_tables(folder)
-    text = folder / "tables.md"
-    write_whole({text: markdown_page(result.title, result.source, tables)})
-    return [text]
+def write_study_tables(study: Result, tables: Sequence[Table]) -> list[Path]:
+    """Write ``tables.md``."""
+    path = study.folder / "tables.md"
+    write_whole({path: markdown_page(study.title, study.source, tables)})
+    return [path]
 
 
-def draw_study(folder: str | os.PathLike[str], sources: Sequence[Path] = ()) -> list[Path]:
+def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
     """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``.
 
     Parameters
     ----------
-    folder : path-like
-        As for `study_tables`.
+    study : Result
+        From `read_study`.
     sources : sequence of pathlib.Path
         See `Sheet.save`.
 
@@ -93,19 +104,18 @@ def draw_study(folder: str | os.PathLike[str], sources: Sequence[Path] = ()) -> 
     InputError
         As for `study_tables`.
     """
-    folder, result = Path(folder), _read(folder)
-    kind, stem = STUDIES[result.kind], folder / "figures" / result.kind
+    kind = STUDIES[study.kind]
     width, height = kind.size
-    with _showing(folder):
+    with _showing(study):
         sheet = Sheet(
-            result.title,
-            lambda figure: kind.draw(figure, result),
+            study.title,
+            lambda figure: kind.draw(figure, study),
             width,
             height - _TITLE,
-            caption=[kind.caption.format(**result.parameters)],
-            smoke=result.smoke,
+            caption=[kind.caption.format(**study.parameters)],
+            smoke=study.smoke,
         )
-        return sheet.save(stem, sources=sources)
+        return sheet.save(study.folder / "figures" / study.kind, sources=sources)
 
 
 def value_table(result: Result, rows: "pd.DataFrame", columns: list[str], note: str = "") -> Table:
@@ -118,33 +128,12 @@ def value_table(result: Result, rows: "pd.DataFrame", columns: list[str], note: 
 
 
 @contextmanager
-def _showing(folder: str | os.PathLike[str]) -> Iterator[None]:
+def _showing(study: Result) -> Iterator[None]:
     """Report numbers and parameters that the study's own table or figure cannot show."""
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise InputError(
-            f"{Path(folder) / 'values.csv'} and illustration.json do not hold what this kind of "
+            f"{study.folder / 'values.csv'} and illustration.json do not hold what this kind of "
             f"study shows ({type(error).__name__}: {one_line(str(error))}); run it again"
         ) from error
-
-
-def _read(folder: str | os.PathLike[str]) -> Result:
-    description = read_description(folder)
-    where = Path(folder) / "illustration.json"
-    if description["schema"] not in range(1, SCHEMA + 1):
-        raise InputError(
-            f"{where} was written by a newer precbench (schema {description['schema']}): update "
-            "precbench, or write elsewhere with --out"
-        )
-    if description["kind"] not in STUDIES:
-        raise InputError(
-            f"{where} is of a kind of study that is not installed, {description['kind']!r}: update "
-            "precbench, or install the package that adds it"
-        )
-    kind = STUDIES[description["kind"]]
-    columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
-    values = read_csv(Path(folder) / "values.csv", columns)
-    if description["smoke"]:
-        description["title"] += ", smoke size"
-    return Result(values, **{field.name: description[field.name] for field in fields(Result)[1:]})

@@ -198,8 +198,8 @@ def _against_the_best(
             both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
             pair = wide[best][both], wide[solver][both]
             if solver != best and both.sum() > 1 and np.isfinite(pair).all():
-                key = (*at, str(solvers[solver]))
-                p_values[key] = resampled_test(*pair, test_shares[dataset]).p
+                p = resampled_test(*pair, test_shares[dataset]).p
+                p_values[(*at, str(solvers[solver]))] = p
     return p_values
 
 
@@ -401,12 +401,11 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     kinds = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    in_parallel = (summary["timing"] == "parallel").any()
     sentences = {
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
         "† Timed while other trials ran in parallel: not comparable with sequential times.": (
-            times and in_parallel
+            times and (summary["timing"] == "parallel").any()
         ),
         f"Timed on different machines, {how}: {'; '.join(kinds)}.": times and len(kinds) > 1,
     }

@@ -145,8 +145,7 @@ class Survey:
         self.table = table
         self.solvers = list(table["solver"].unique())
         self.known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
-        names = list(table["task"].unique())
-        self.tasks = self.known.loc[[name for name in self.known.index if name in names]]
+        self.tasks = self.known[self.known.index.isin(table["task"])]
 
     @property
     def real(self) -> list[str]:

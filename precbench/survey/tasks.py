@@ -54,10 +54,9 @@ def read_task(task: Any) -> pd.DataFrame:
     content = Path(str(installed.locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(f"{path} is not the file of {task.package}")
-    lines = content.decode("latin1").splitlines()
     cells = [
         [cell.strip() for cell in line.split(",")]
-        for line in lines
+        for line in content.decode("latin1").splitlines()
         if line.strip() and line[0] not in "@%"
     ]
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")

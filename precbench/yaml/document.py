@@ -68,13 +68,10 @@ class Document:
         """
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
-        lines = [_complaint(*problem) for problem in placed]
-        lines = list(dict.fromkeys(lines))
-        more = len(lines) - MAX_MISTAKES
-        shown = lines[:MAX_MISTAKES]
-        if more > 0:
-            shown.append(f"{self.file}: and {more:,} more")
-        return InputError("\n".join(shown))
+        lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
+        if (more := len(lines) - MAX_MISTAKES) > 0:
+            lines[MAX_MISTAKES:] = [f"{self.file}: and {more:,} more"]
+        return InputError("\n".join(lines))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
@@ -132,9 +129,8 @@ def extended(own: Document, folder: Path) -> Document:
         return own
     name = own.data["extends"]
     if not isinstance(name, str) or Path(name).name != name:
-        shown = reprlib.repr(name)
-        problem = f"should be the name of a file beside this one, found {shown}"
-        raise own.refusal([(("extends",), problem)])
+        problem = "should be the name of a file beside this one, found"
+        raise own.refusal([(("extends",), f"{problem} {reprlib.repr(name)}")])
     if not (folder / name).is_file():
         near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
         raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])

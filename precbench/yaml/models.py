@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
@@ -132,11 +131,7 @@ class Section(BaseModel):
     @classmethod
     def _keys(cls) -> list[str]:
         """Return the keys that the file may have here."""
-        keys: list[Any] = []
-        for name, field in cls.model_fields.items():
-            alias = field.validation_alias or name
-            keys += alias.choices if isinstance(alias, AliasChoices) else [alias]
-        return keys
+        return [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:

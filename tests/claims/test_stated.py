@@ -277,8 +277,3 @@ def test_statements_are_not_testable():
     for fields in ({}, {"reason": "a formula", "untested": "no experiment varies n"}):
         with raises(ValueError, "reason"):
             claim("statement", "1 / n", **fields)
-
-
-def test_former_key_of_the_trivial_model():
-    old = claim("bound", "below", **REGRET, idle={"quantity": "w = 0"})
-    assert old == claim("bound", "below", **REGRET, trivial={"quantity": "w = 0"})

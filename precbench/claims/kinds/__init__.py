@@ -24,8 +24,7 @@ _BUILT_IN = {
 
 
 def _built_in(name: str) -> type[Claim]:
-    kind: type[Claim] = resolve_name(f"{__name__}.{_BUILT_IN[name]}")
-    return kind
+    return resolve_name(f"{__name__}.{_BUILT_IN[name]}")
 
 
 def _checked(kind: object) -> type[Claim]:

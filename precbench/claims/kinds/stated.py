@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field, model_validator
 
 from precbench.claims.evidence import Evidence
 from precbench.claims.kinds.base import Claim, Selection, Texts
@@ -126,7 +126,7 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
-    trivial: Selection | None = Field(None, validation_alias=AliasChoices("trivial", "idle"))
+    trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
     open_constant: bool = False

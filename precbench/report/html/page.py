@@ -19,6 +19,7 @@ from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits, tuned
 from precbench.results import Run
+from precbench.studies import Result
 from precbench.text import count
 
 __all__ = ["Advised", "Page", "experiment_page", "ledger_about", "study_page"]
@@ -164,15 +165,13 @@ def experiment_page(
         ids={entry["id"] for entry in by_solver},
         machines=machines(run.folder, trials),
     )
-    n = len(run.solvers)
-    facts = [f"{count(n, 'method')} on {', '.join(run.datasets)}"]
+    facts = [f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"]
     facts += [f"{dataset}: best {best}" for dataset, best in _best(run, summary).items()]
     return Page(html, run.folder.name, run.title, run.source, facts, marks, _counted(ledger))
 
 
 def study_page(
-    folder: Path,
-    about: dict[str, Any],
+    study: Result,
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
@@ -181,30 +180,27 @@ def study_page(
 
     Parameters
     ----------
-    folder : pathlib.Path
-    about : dict
-        From `precbench.results.read_description`.
+    study : Result
     tables : sequence of Table
     figures : iterable of pathlib.Path
         Of which the SVG files are shown.
     ledger : sequence of LedgerRow
     """
-    marks = ["smoke size"] if about["smoke"] else []
-    rows = [(name, str(value)) for name, value in about["parameters"].items()]
+    marks = ["smoke size"] if study.smoke else []
+    rows = [(name, str(value)) for name, value in study.parameters.items()]
     html = render(
         "study.html.j2",
-        about=about,
+        about=study,
         marks=marks,
         tables=tables,
         figures=_figures(figures),
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
         parameters=text_table("Parameters", ["parameter", "value"], rows),
-        config=shipped_config(about["name"]),
+        config=shipped_config(study.name),
     )
-    return Page(
-        html, folder.name, about["title"], about["source"], ["a study"], marks, _counted(ledger)
-    )
+    name, facts = study.folder.name, ["a study"]
+    return Page(html, name, study.title, study.source, facts, marks, _counted(ledger))
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
@@ -241,8 +237,7 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
         if trial is None:
             return None
         beside_others = trial.timing != "sequential" and trial.sweep in alone
-        is_metric = quantity.startswith("m")
-        if not is_metric and (beside_others or trial.sweep in mixed):
+        if not quantity.startswith("m") and (beside_others or trial.sweep in mixed):
             return None
         return trial.number(quantity)
 
@@ -275,9 +270,10 @@ def _name(stem: str, run: Run | None) -> str:
 
 def _by_verdict(ledger: Sequence[LedgerRow]) -> list[tuple[bool, list[LedgerRow]]]:
     """Return the rows that results have settled, and the others."""
-    settled = [row for row in ledger if row.verdict.is_settled]
-    others = [row for row in ledger if not row.verdict.is_settled]
-    return [(True, settled), (False, others)]
+    return [
+        (is_settled, [row for row in ledger if row.verdict.is_settled is is_settled])
+        for is_settled in (True, False)
+    ]
 
 
 def _counted(ledger: Sequence[LedgerRow]) -> str:
@@ -287,17 +283,13 @@ def _counted(ledger: Sequence[LedgerRow]) -> str:
 
 def _data_table(run: Run) -> Table:
     rows = []
-    for dataset in run.datasets:
+    for dataset in filter(run.n_splits, run.datasets):
         counts = run.data.get(dataset)
-        n_splits = run.n_splits(dataset)
-        if not n_splits:
-            continue
         sizes = ["–"] * 4
         if counts is not None:
-            share = counts.positives / counts.rows
             sizes = [f"{n:,}" for n in (counts.rows, counts.features, counts.positives)]
-            sizes.append(f"{100 * share:.2f} %")
-        rows.append([run.dataset_title(dataset), *sizes, str(n_splits)])
+            sizes.append(f"{100 * counts.positives / counts.rows:.2f} %")
+        rows.append([run.dataset_title(dataset), *sizes, str(run.n_splits(dataset))])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
     return text_table("Data", header, rows)
 

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from precbench.report.table import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["index_page", "render"]
+__all__ = ["render"]
 
 
 def render(template: str, **values: Any) -> str:
@@ -69,14 +68,3 @@ def _columns_of_words(table: Table) -> set[int]:
     """Return the places of the columns that hold more than numbers."""
     columns = enumerate(zip(*table.rows, strict=True))
     return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}
-
-
-def index_page(entries: Sequence[Any]) -> str:
-    """Return the page that leads to the reports of several folders.
-
-    Parameters
-    ----------
-    entries : sequence
-        Of each report ``folder``, ``title``, ``source``, ``facts``, ``marks`` and ``verdicts``.
-    """
-    return render("index.html.j2", entries=entries)

@@ -91,15 +91,18 @@ def machines(folder: Path, trials: list[Trial]) -> Table:
     rows = []
     for name, n in sorted(counts.items()):
         machine = known[name]
-        memory = "" if machine.memory_gib is None else f"{machine.memory_gib:g} GiB"
         cores = "" if machine.cores is None else f"{machine.cores}"
         packages = ", ".join(
             f"{package} {version}" for package, version in machine.packages.items()
         )
         commit = (machine.commit or "")[:12] + (", changed" if machine.dirty else "")
         rows.append(
-            [name, str(n), machine.cpu, cores, memory, f"{machine.os}, {machine.machine}",
-             ", ".join(filter(None, [machine.python, packages])), commit]
-        )  # fmt: skip
+            [
+                *(name, str(n), machine.cpu, cores, f"{machine.memory_gib:g} GiB"),
+                f"{machine.os}, {machine.machine}",
+                ", ".join(filter(None, [machine.python, packages])),
+                commit,
+            ]
+        )
     header = ["machine", "trials", "processor", "cores", "memory", "system", "software", "commit"]
     return text_table("Machines", header, rows)
