@@ -27,7 +27,6 @@ from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.samples import Rows, Sample
 from precbench.experiment.sections import SolverEntry
-from precbench.experiment.trial import Split
 from precbench.metrics import METRICS, Metric, roc_curve
 from precbench.results import COLUMNS, Sizes, plain_strings, read_csv
 from precbench.solvers import SOLVERS, LinearRanker
@@ -102,8 +101,7 @@ def write_results(
                 if "precision-k" in plots and part == "test":
                     curves["precision-k.csv"].append(_precisions(about, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
-                    counts = curves.setdefault("roc-counts.csv", [])
-                    counts.append(_roc_counts(of_part, y, final))
+                    curves.setdefault("roc-counts.csv", []).append(_roc_counts(of_part, y, final))
         if advance is not None:
             advance(len(trials))
     results = pd.DataFrame(rows, columns=[*COLUMNS])
@@ -195,17 +193,13 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
     """Group the trials that have records by their rows, which are loaded once."""
-    splits: dict[Any, list[tuple[Trial, str]]] = {}
+    groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
     for trial, key in plan.trials:
-        splits.setdefault((trial.dataset.name, trial.split), []).append((trial, key))
-    for trials in splits.values():
-        groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
-        for trial, key in trials:
-            record = store.read(key)
-            if record is not None:
-                trial = _with_features(trial, store, record)
-                groups.setdefault(trial.fourier, []).append((trial, key, record))
-        yield from groups.values()
+        if (record := store.read(key)) is not None:
+            trial = _with_features(trial, store, record)
+            rows = trial.dataset.name, trial.split, trial.fourier
+            groups.setdefault(rows, []).append((trial, key, record))
+    yield from groups.values()
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
@@ -316,11 +310,9 @@ def _roc_vertices(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray
     """Return the ROC curve, thinned on a log scale, which keeps the top of the list in full."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
-        places = np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1
-        kept = np.unique(places)
+        kept = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
         fpr, tpr = fpr[kept], tpr[kept]
-    named = {name: about[name] for name in _ROC_COLUMNS}
-    return pd.DataFrame({**named, "fpr": fpr, "tpr": tpr})
+    return pd.DataFrame({**{n: about[n] for n in _ROC_COLUMNS}, "fpr": fpr, "tpr": tpr})
 
 
 def _roc_counts(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
@@ -362,17 +354,6 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
         "stand_in": dataset.stand_in,
         "training_rows": dataset.n_train or 0,
     }
-
-
-def _test_share(split: Split, n_rows: int) -> float | None:
-    """Return the fraction of rows in the test set, or None if it is the same in every split."""
-    if split.kind == "kfold":
-        return 1 / split.n_splits
-    if split.kind == "time":
-        return split.test_size
-    if split.kind == "random":
-        return split.test_size if split.train_size is None else 1 - split.train_size / n_rows
-    return None
 
 
 def _form(entry: SolverEntry) -> str:
@@ -424,7 +405,7 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         "scaling": plan.scaling,
         "folds": experiment.protocol.folds,
         "data": {
-            name: _sizes(dataset) | {"test_share": _test_share(splits[name], len(dataset.y))}
+            name: _sizes(dataset) | {"test_share": splits[name].test_share(len(dataset.y))}
             for name, dataset in plan.datasets.items()
         },
         "smoke": plan.smoke,

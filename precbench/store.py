@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
@@ -258,12 +258,7 @@ class Store:
             If the note is damaged.
         """
         path = self.folder / "asked.json"
-        try:
-            return parse(path.read_bytes(), Asked)
-        except FileNotFoundError:
-            return Asked.model_construct(keys=self.keys())
-        except ValueError as error:
-            raise InputError(f"{path} is damaged ({error}): remove it") from None
+        return _read(path, Asked) if path.exists() else Asked.model_construct(keys=self.keys())
 
     def holder(self) -> int | None:
         """Return the process of the run that holds the folder, None if there is none."""
@@ -298,13 +293,8 @@ class Store:
         InputError
             If a file is damaged.
         """
-        machines = {}
-        for path in sorted((self.folder / "environments").glob("*.json")):
-            try:
-                machines[path.stem] = parse(path.read_bytes(), Machine)
-            except ValueError as error:
-                raise InputError(f"{path} is damaged ({error}): remove it") from None
-        return machines
+        paths = sorted((self.folder / "environments").glob("*.json"))
+        return {path.stem: _read(path, Machine) for path in paths}
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder that is made from the records, whole or not at all.
@@ -344,11 +334,6 @@ class Store:
         _write(contents)
         if not arrays:
             npz_file.unlink(missing_ok=True)
-
-    def remove(self, key: str) -> None:
-        """Remove a record, if there is one."""
-        for path in (self._file(key), self._file(key).with_suffix(".npz")):
-            path.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Record]:
         """Read all records, checked, by key; each file is parsed again only after it has changed.
@@ -428,6 +413,17 @@ class Store:
 
     def _file(self, key: str) -> Path:
         return self._trials / f"{key}.json"
+
+
+_Kind = TypeVar("_Kind", bound=Fields)
+
+
+def _read(path: Path, kind: type[_Kind]) -> _Kind:
+    """Read a file that the next run writes again."""
+    try:
+        return parse(path.read_bytes(), kind)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}): remove it") from None
 
 
 def _read_record(path: Path) -> Record:

@@ -157,7 +157,7 @@ def test_a_record_is_parsed_again_only_after_it_has_changed(store, monkeypatch):
     assert len(parsed) == 2  # its schema, then the record
     Store(store.folder).write({"key": KEY, "status": "failed", "reason": "2"})
     assert store.read(KEY).reason == "2"
-    store.remove(KEY)
+    (store.folder / "trials" / f"{KEY}.json").unlink()
     assert store.read(KEY) is None and store.load() == {}
 
 

@@ -4,9 +4,10 @@ Every mistake in a config is found here, before anything runs, and all are repor
 each with file, line and the nearest valid name.
 """
 
-from precbench.experiment.config import Experiment, Study, list_configs, load_config
+from precbench.experiment.config import Experiment, Study, load_config
 from precbench.experiment.sections import FileData, Limit, Metric, NamedData
 from precbench.experiment.trial import Split, Trial
+from precbench.locations import config_names as list_configs
 
 __all__ = [
     "Experiment",

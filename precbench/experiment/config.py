@@ -2,14 +2,13 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     Field,
     PositiveInt,
     Strict,
@@ -109,8 +108,8 @@ class Experiment(Section):
     @field_validator("parts", "plots")
     @classmethod
     def _none_twice(cls, names: tuple[str, ...] | None) -> Any:
-        given = names or ()
-        refuse(((i,), f"{given[i]} is repeated") for i in repeats(given))
+        if names is not None:
+            refuse(((i,), f"{names[i]} is repeated") for i in repeats(names))
         return names
 
     @field_validator("protocol")
@@ -131,10 +130,9 @@ class Experiment(Section):
     def _label_is_the_solver(cls, solvers: Any) -> Any:
         if not isinstance(solvers, dict):
             return solvers
-        full = {label: {} if entry is None else entry for label, entry in solvers.items()}
         return {
-            label: {"solver": label, **entry} if isinstance(entry, dict) else entry
-            for label, entry in full.items()
+            label: {"solver": label, **(entry or {})} if isinstance(entry, dict | None) else entry
+            for label, entry in solvers.items()
         }
 
     @field_validator("solvers")
@@ -215,8 +213,8 @@ class Experiment(Section):
             at_k = any(metric.name == "precision_at_k" for metric in info.data.get("metrics", ()))
             return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
         if "accuracy-sweep" in plots and "sweep" in info.data and not swept:
-            place = (plots.index("accuracy-sweep"),)
-            refuse(at(place, ["accuracy-sweep needs a sweep, and there is none"]))
+            why = "accuracy-sweep needs a sweep, and there is none"
+            refuse(at((plots.index("accuracy-sweep"),), [why]))
         return plots
 
     @field_validator("smoke")
@@ -269,15 +267,15 @@ class Experiment(Section):
             complaints.append(no_splits(missing, indices))
         if complaints:
             raise InputError("\n".join(complaints))
-        changes: dict[str, Any] = {}
-        if solvers is not None:
-            changes["solvers"] = {n: entry for n, entry in self.solvers.items() if n in solvers}
-        if datasets is not None:
-            changes["datasets"] = tuple(entry for entry in self.datasets if entry.name in datasets)
-        if seeds is not None:
-            chosen = {*seeds}
-            kept = tuple(index for index in indices if index in chosen)
-            changes["protocol"] = self.protocol.model_copy(update={"splits": kept})
+        chosen_labels: Collection[str] = self.solvers if solvers is None else solvers
+        chosen_names = names if datasets is None else datasets
+        chosen_splits = set(indices if seeds is None else seeds)
+        kept = tuple(index for index in indices if index in chosen_splits)
+        changes = {
+            "solvers": {n: entry for n, entry in self.solvers.items() if n in chosen_labels},
+            "datasets": tuple(entry for entry in self.datasets if entry.name in chosen_names),
+            "protocol": self.protocol.model_copy(update={"splits": kept}),
+        }
         return self.model_copy(update=changes)
 
     @classmethod
@@ -289,11 +287,12 @@ class Experiment(Section):
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
-        indices = self.protocol.indices[: smoke.n_splits]
         changes: dict[str, Any] = {
             "rows": smoke.rows,
             "datasets": few or self.datasets,
-            "protocol": self.protocol.model_copy(update={"splits": indices}),
+            "protocol": self.protocol.model_copy(
+                update={"splits": self.protocol.indices[: smoke.n_splits]}
+            ),
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
@@ -331,12 +330,9 @@ class Experiment(Section):
             )
         ]
 
-    def _scaling(self, dataset: Data) -> Scaling:
-        own = getattr(dataset, "scaling", None)
-        return own or self.scaling or _recommended_scaling(dataset)
-
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
         protocol, entry = self.protocol, self.solvers[label]
+        own_scaling: Scaling | None = getattr(dataset, "scaling", None)
         seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
         if protocol.split == "kfold":  # the same for all folds of a repetition
@@ -346,13 +342,11 @@ class Experiment(Section):
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
         given = {**self.common, **entry.params, **swept}
-        params = {
-            name: given.get(name, value) for name, value in solver_defaults(entry.solver).items()
-        }
+        defaults = solver_defaults(entry.solver)
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=self._scaling(dataset),
+            scaling=own_scaling or self.scaling or _recommended_scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
             split=Split(
@@ -367,7 +361,7 @@ class Experiment(Section):
             ),
             solver=entry.solver,
             label=label,
-            params=params,
+            params={name: given.get(name, value) for name, value in defaults.items()},
             sweep=sweep,
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,
@@ -382,10 +376,6 @@ class Experiment(Section):
             fourier=entry.fourier,
             parts=self.parts,
         )
-
-
-STUDY_KEYS = ("study", "illustration")
-"""The key that makes a config a study, and its former name, which results and summaries keep."""
 
 
 class Study(Section):
@@ -409,7 +399,7 @@ class Study(Section):
     tags: Names = ()
     title: Line
     source: Line | None = None
-    kind: str = Field(validation_alias=AliasChoices(*STUDY_KEYS))
+    kind: str = Field(validation_alias="study")
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)
     smoke: dict[str, Any] = Field(default_factory=dict)
 
@@ -480,7 +470,9 @@ def _parameters_of(kind: str) -> type[Section]:
     function = STUDIES[kind].function
     # A config names metrics, as an experiment does; the function takes callables.
     as_configured: dict[Any, Any] = {
-        Measures: Annotated[Items[MetricEntry], AfterValidator(_functions)]
+        Measures: Annotated[
+            Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
+        ]
     }
     types = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {
@@ -488,10 +480,6 @@ def _parameters_of(kind: str) -> type[Section]:
         for name in inspect.signature(function).parameters
     }
     return create_model(kind, __base__=Section, **fields)
-
-
-def _functions(metrics: tuple[Metric, ...]) -> dict[str, Callable[..., float]]:
-    return {metric.label: metric for metric in metrics}
 
 
 def load_config(config: str | Path) -> Experiment | Study:
@@ -512,7 +500,7 @@ def load_config(config: str | Path) -> Experiment | Study:
     InputError
         If there is no such config, or with one line for each mistake in it.
     """
-    names = list_configs()
+    names = config_names()
     if str(config) in names:
         path = shipped("configs") / f"{config}.yaml"
     elif Path(config).is_file():
@@ -523,11 +511,6 @@ def load_config(config: str | Path) -> Experiment | Study:
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
         )
     return from_document(load(path), path.parent)
-
-
-def list_configs() -> list[str]:
-    """Return the names of the shipped configs, sorted."""
-    return config_names()
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
@@ -547,7 +530,7 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
     document = extended(document, folder)
     # The last key marks a study whose first key is misspelt.
     keys = set(document.data) if isinstance(document.data, dict) else set()
-    if keys.isdisjoint({*STUDY_KEYS, "parameters"}):
+    if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
     return validated(document, Study, folder)
 

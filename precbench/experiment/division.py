@@ -38,8 +38,11 @@ def check_division(rule: Split, dataset: Dataset) -> None:
             f"{dataset.name} has no times to split by: name the column of its file (time: COLUMN), "
             "or use 'random'"
         )
-    streamed = isinstance(dataset, StreamedDataset)
-    if streamed and dataset.groups is not None and rule.groups == "keep":
+    if (
+        isinstance(dataset, StreamedDataset)
+        and dataset.groups is not None
+        and rule.groups == "keep"
+    ):
         raise InputError(
             f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
             "groups: ignore, or do not stream it"
@@ -48,13 +51,12 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
     """Return about how many rows the smallest part has; 1 where this is not known beforehand."""
-    rule, n_rows = trial.split, dataset.X.shape[0]
-    if rule.kind in ("time", "provided", "none"):
+    n_rows = dataset.X.shape[0]
+    tested = trial.split.test_share(n_rows)
+    if tested is None or trial.split.kind == "time":
         return 1
-    tested = rule.test_size if rule.train_size is None else 1 - rule.train_size / n_rows
-    share = 1 / rule.n_splits if rule.kind == "kfold" else min(tested, 1 - tested)
     validated = trial.validation_size if trial.folds is None else 1 / trial.folds
-    return int(share * min(validated, 1 - validated) * n_rows)
+    return int(min(tested, 1 - tested) * min(validated, 1 - validated) * n_rows)
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:

@@ -89,7 +89,6 @@ class Plan:
     @property
     def scaling(self) -> str:
         """The scaling as text."""
-        kinds = {trial.scaling for trial, _ in self.trials}
         where = {"train": "on the training set", "all": "on all rows"}
         fitted = where[self.experiment.scaling_fitted_on]
         words = {
@@ -99,14 +98,14 @@ class Plan:
             "standardise-unit-norm": f"standardised {fitted} and each row divided by its norm",
             "none": "as distributed",
         }
-        scaled = ", ".join(words[kind] for kind in sorted(kinds))
+        kinds = sorted({trial.scaling for trial, _ in self.trials})
         mapped = [
             f"{label}: {entry.fourier.about}"
             for label, entry in self.experiment.solvers.items()
             if entry.fourier
         ]
         kept = [f"kept as {dtype}"] if (dtype := self.experiment.dtype) != "float64" else []
-        return "; ".join([scaled, *kept, *mapped])
+        return "; ".join([", ".join(words[kind] for kind in kinds), *kept, *mapped])
 
 
 def make_plan(

@@ -191,8 +191,8 @@ class Streamed:
         n_rows, n_features = self.stream.shape
         for solver, _ in fits:
             if not hasattr(solver, "fit_pieces"):
-                kind = type(solver).__name__
-                raise InputError(f"{kind} needs all rows at once: read them into memory")
+                name = type(solver).__name__
+                raise InputError(f"{name} needs all rows at once: read them into memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
@@ -309,37 +309,26 @@ class Rows:
     def _streamed(self, part: str, rows: RowStream) -> Streamed:
         trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
-        name = f"the {part} set of {self._dataset.name}"
-        return Streamed(rows.scaled(trial.scaling, fitted_on), name)
+        scaled = rows.scaled(trial.scaling, fitted_on)
+        return Streamed(scaled, f"the {part} set of {self._dataset.name}")
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, and the function that prepares others alike."""
-        train = self.split[0].train
-        X = self._dataset.gathered(train, train)
-        prepare = self._fitted(X)
-        return prepare(X), prepare
+        """The training rows, and the function that prepares others alike.
 
-    def _fitted(self, X_train: Any) -> Callable[[Any], Any]:
-        """Return a function that scales rows in place, and maps them to random features."""
-        trial = self._trial
+        It scales rows in place, and maps them to random features.
+        """
+        trial, train = self._trial, self.split[0].train
+        X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
-        if trial.fourier is None:
-            return scale
+        X = scale(X_train)
+        if (kind := trial.fourier) is None:
+            return X, scale
         from precbench.solvers.random_features import fitted_sampler, mapped
 
-        kind, sampler = trial.fourier, list[Any]()
-
-        def prepare(X: Any) -> Any:
-            X = scale(X)
-            if not sampler:  # the first rows are those of the training
-                sampler.append(
-                    fitted_sampler(X, kind.n_components, kind.gamma, kind.bandwidth, trial.seed)
-                )
-            return mapped(sampler[0], X)
-
-        return prepare
+        sampler = fitted_sampler(X, kind.n_components, kind.gamma, kind.bandwidth, trial.seed)
+        return mapped(sampler, X), lambda X: mapped(sampler, scale(X))
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:

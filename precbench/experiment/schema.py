@@ -39,7 +39,8 @@ def config_schema() -> dict[str, Any]:
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
     definitions["LabelledSolver"] = _labelled(shared)
     properties = experiment["properties"]
-    properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *_choices(properties)]})
+    kinds = properties["datasets"]["items"]["anyOf"]
+    properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
         "type": "object",
@@ -56,10 +57,6 @@ def config_schema() -> dict[str, Any]:
         "else": experiment,
     }
     return {"$schema": _DIALECT, "title": "precbench config", "$defs": definitions, **by_kind}
-
-
-def _choices(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    return properties["datasets"]["items"]["anyOf"]
 
 
 def _listed(items: dict[str, Any]) -> dict[str, Any]:

@@ -114,15 +114,10 @@ class NamedData(Section):
         return [*super()._keys(), "file", "stream"]  # either makes it another kind
 
 
-def place_of(folder: str | Path, file: str) -> Path:
-    """Return where a file is that a config in a folder names; of an unknown user, ``~`` stays."""
-    return Path(os.path.expanduser(Path(folder, file)))  # noqa: PTH111
-
-
 def _existing(file: Any, info: ValidationInfo) -> Any:
     if not isinstance(file, str):
         return file
-    path = place_of(info.context or "", file)
+    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (~ may stay)
     if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
         beside = [other.name for other in path.parent.glob("*")]
         refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
@@ -240,33 +235,47 @@ class Protocol(Section):
 
     @model_validator(mode="after")
     def _fits_the_split(self) -> "Protocol":
-        problems: list[Problem] = []
         applies = {
             "test_size": ("random", "time"),
             "train_size": ("random",),
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        for name, kinds in applies.items():
-            if name in self.model_fields_set and self.split not in kinds:
-                problems.append(((name,), f"has no meaning with split: {self.split}"))
-        if {"test_size", "train_size"} <= self.model_fields_set:
-            problems.append(
-                (("train_size",), "cannot be combined with test_size: give one of the two")
-            )
-        if self.split == "kfold" and self.n_splits < 2:
-            problems.append((("n_splits",), "kfold needs at least 2"))
-        if self.split == "time" and self.n_splits * self.test_size >= 1:
-            text = f"{self.n_splits} test sets of {self.test_size:g} leave no rows to train on"
-            problems.append((("test_size",), f"{text}: give less than {1 / self.n_splits:.3g}"))
-        if len(self._all) > MOST_SPLITS:
-            text = f"{len(self._all):,} splits in all; at most {MOST_SPLITS:,} are possible"
-            problems.append((("repetitions",), text))
-        given = self.splits or ()
-        problems += [(("splits", i), f"{given[i]} is repeated") for i in repeats(given)]
-        for i, index in enumerate(self.splits or ()):
-            if index not in self._all:
-                problems.append((("splits", i), no_splits([index], self._all)))
+        given, splits, n_all = self.model_fields_set, self.splits or (), len(self._all)
+        cases = [
+            *(
+                (
+                    name,
+                    name in given and self.split not in kinds,
+                    f"has no meaning with split: {self.split}",
+                )
+                for name, kinds in applies.items()
+            ),
+            (
+                "train_size",
+                {"test_size", "train_size"} <= given,
+                "cannot be combined with test_size: give one of the two",
+            ),
+            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs at least 2"),
+            (
+                "test_size",
+                self.split == "time" and self.n_splits * self.test_size >= 1,
+                f"{self.n_splits} test sets of {self.test_size:g} leave no rows to train on: give "
+                f"less than {1 / self.n_splits:.3g}",
+            ),
+            (
+                "repetitions",
+                n_all > MOST_SPLITS,
+                f"{n_all:,} splits in all; at most {MOST_SPLITS:,} are possible",
+            ),
+        ]
+        problems: list[Problem] = [((name,), text) for name, is_wrong, text in cases if is_wrong]
+        problems += [(("splits", i), f"{splits[i]} is repeated") for i in repeats(splits)]
+        problems += [
+            (("splits", i), no_splits([index], self._all))
+            for i, index in enumerate(splits)
+            if index not in self._all
+        ]
         refuse(problems)
         return self
 
@@ -290,8 +299,8 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        shown = reprlib.repr(entry)
-        refuse(at((), [f"should be a name, or {{name: {{parameters}}}}, found {shown}"]))
+        what = "should be a name, or {name: {parameters}}"
+        refuse(at((), [f"{what}, found {reprlib.repr(entry)}"]))
     [(name, params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):
@@ -365,8 +374,7 @@ class Fourier(Section):
     @property
     def candidates(self) -> dict[str, list[Any]]:
         """The tuned values with their candidates."""
-        values = self.model_dump()
-        return {name: value["tune"] for name, value in values.items() if is_tuned(value)}
+        return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
 
     @property
     def about(self) -> str:
@@ -534,8 +542,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
     if problems := choice_problems(value, parameter_has_counts(solver, name)):
         return problems
-    candidates = value["tune"] if is_tuned(value) else [value]
-    for candidate in candidates:
+    for candidate in value["tune"] if is_tuned(value) else [value]:
         if isinstance(candidate, bool) and not isinstance(known[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
@@ -559,8 +566,8 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
     ]
     for name, value in params.items():
         if name not in defaults:
-            near = did_you_mean(name, defaults)
-            problems.append(((name,), f"unknown parameter of {metric}{near}"))
+            text = f"unknown parameter of {metric}{did_you_mean(name, defaults)}"
+            problems.append(((name,), text))
             continue
         try:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precbench.errors import InputError
-from precbench.experiment.trial import Trial
 from precbench.store import SHARD, SHARDS
 
 if TYPE_CHECKING:
@@ -75,22 +74,14 @@ class Shard:
             differ by at most one group. Neither depends on the order of the config, nor on what is
             done.
         """
-        place_of = _split_of if by_split else _solver_of
         places: dict[str, tuple[str, str]] = {}
         for trial, key in plan.trials:
             if key in wanted:  # labels with the same numbers share a key
-                place = place_of(trial)
+                kept_together = f"{trial.split.index:06}" if by_split else trial.label
+                place = trial.dataset.name, kept_together
                 places[key] = min(places.get(key, place), place)
         groups: dict[tuple[str, ...], list[str]] = {}
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         return {key for group in order[self.number - 1 :: self.of] for key in groups[group]}
-
-
-def _solver_of(trial: Trial) -> tuple[str, str]:
-    return trial.dataset.name, trial.label
-
-
-def _split_of(trial: Trial) -> tuple[str, str]:
-    return trial.dataset.name, f"{trial.split.index:06}"

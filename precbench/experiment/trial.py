@@ -75,6 +75,14 @@ class Split:
         """Index of the test set in its partition; used by ``kfold`` only."""
         return self.index % self.n_splits
 
+    def test_share(self, n_rows: int) -> float | None:
+        """Return the fraction of rows in the test set, or None if it is the same in every split."""
+        if self.kind == "kfold":
+            return 1 / self.n_splits
+        if self.kind == "random" and self.train_size is not None:
+            return 1 - self.train_size / n_rows
+        return self.test_size if self.kind in ("random", "time") else None
+
     def description(self) -> dict[str, Any]:
         """Return all that determines the split; it does not depend on the number of repetitions."""
         fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
@@ -245,7 +253,6 @@ class Trial:
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
-        solver = SOLVERS[self.solver]()
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
         # The other scalings fit nothing: equal numbers have one key, whatever this setting.
         if self.scaling not in ("none", "unit-norm"):
@@ -276,7 +283,7 @@ class Trial:
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-        if not isinstance(solver, LinearRanker):
+        if not isinstance(SOLVERS[self.solver](), LinearRanker):
             fields["parts"] = list(self.parts)
         return fields
 
