@@ -746,8 +746,8 @@ def test_dry_run_fetches_nothing(cache, tmp_path):
 
 def test_every_status_but_ok_can_be_run_again():
     for status in {*STATUSES} - {"ok"}:
-        assert status in RunOptions(rerun=[status]).ended_so
-    assert RunOptions(rerun=["failed"]).ended_so == {*RETRIED} == {*STATUSES} - _DONE
+        assert status in RunOptions(rerun=[status]).rerun_statuses
+    assert RunOptions(rerun=["failed"]).rerun_statuses == {*RETRIED} == {*STATUSES} - _DONE
 
 
 def test_dry_run_judges_by_the_trials_before(small, tmp_path):

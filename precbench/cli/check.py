@@ -1,8 +1,7 @@
 """``precbench check``."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import (
+    Change,
     LedgerRow,
     changes,
     read_ledger,
@@ -22,10 +22,10 @@ from precbench.claims.ledger import (
     updated,
 )
 from precbench.claims.verdicts import Verdict
-from precbench.cli.options import Json, takes
+from precbench.cli.options import Json, refuse_unknown
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
 from precbench.report.ledger import (
     change_table,
@@ -41,39 +41,33 @@ from precbench.store import Store
 _REGRESSED = 4
 
 
-@dataclass(frozen=True)
-class CheckOptions:
-    """The options of the command."""
-
+@plain_strings
+def check_results(
     results: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments.")
-    ]
+    ],
     update_reference: Annotated[
         bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
-    ] = False
+    ] = False,
     reference: Annotated[
         Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
-    ] = None
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
-    ] = None
+    ] = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="Show all claims, not only those about these results.")
-    ] = False
+    ] = False,
     paper: Annotated[
         str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
-    ] = None
+    ] = None,
     verdict: Annotated[
         str | None,
         typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
-    ] = None
-    as_json: Json = False
-
-
-@takes(CheckOptions)
-@plain_strings
-def check_results(options: CheckOptions) -> int:
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Report for each published number whether the results reproduce it.
 
     Lists the claims that these results bear on, best verdicts last; the ledger files contain all
@@ -90,77 +84,77 @@ def check_results(options: CheckOptions) -> int:
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
     claims = load_claims()
-    _refuse_unknown(options, claims)
-    path = options.reference or reference_path()
-    if not path.exists() and not options.update_reference:
+    refuse_unknown("paper", paper, sorted({claim.paper for claim in claims}))
+    refuse_unknown("verdict", verdict, [*map(str, Verdict)])
+    path = reference or reference_path()
+    if not path.exists() and not update_reference:
         raise InputError(f"there is no reference {path}: --update-reference creates one")
-    reference = read_ledger(path) if path.exists() else []
-    evidence = read_evidence(options.results)
+    before = read_ledger(path) if path.exists() else []
+    evidence = read_evidence(results)
     measured = {*evidence.outcomes, *evidence.values}
     evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, reference)
-    if options.update_reference:
-        changed = rewritten(new_reference, reference) if reference else []
+    new_reference = updated(ledger, before)
+    if update_reference:
+        changed = rewritten(new_reference, before) if before else []
     else:
-        changed = changes(ledger, reference)
+        changed = changes(ledger, before)
 
-    out = Store(options.out or options.results[0])
-    out.folder.mkdir(parents=True, exist_ok=True)
+    store = Store(out or results[0])
+    store.folder.mkdir(parents=True, exist_ok=True)
     texts = {"csv": to_csv(ledger), "json": to_json(ledger), "md": ledger_markdown(ledger)}
     for suffix, text in texts.items():
-        out.write_text(f"ledger.{suffix}", text)
-    if options.as_json:
+        store.write_text(f"ledger.{suffix}", text)
+    if as_json:
         print(texts["json"], end="")
     else:
         about = {claim.id for claim in claims if claim.experiment in measured}
-        _print_verdicts(ledger, about, options)
+        everything = show_all or paper is not None or verdict is not None
+        shown = [
+            row
+            for row in ledger
+            if (everything or row.id in about)
+            and paper in (None, row.paper)
+            and verdict in (None, row.verdict)
+        ]
+        _print_verdicts(shown, verdict)
+        _print_number_of_others(ledger, shown)
         if changed:
             print_table(change_table(changed))
-        print("\n".join(f"ledger: {out.folder / f'ledger.{suffix}'}" for suffix in texts))
-    if options.update_reference:
+        print("\n".join(f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts))
+    if update_reference:
         path.parent.mkdir(parents=True, exist_ok=True)
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.found:
-        names = ", ".join(map(str, options.results))
+        names = ", ".join(map(str, results))
         print(f"precbench: nothing was measured: {names} holds no results", file=sys.stderr)
         return _REGRESSED
+    return report_regressions(changed)
+
+
+def report_regressions(changed: Iterable[Change]) -> int:
+    """Print the verdicts that are worse than in the reference, and return the exit code."""
     worse = [change for change in changed if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
     return _REGRESSED if worse else 0
 
 
-def _refuse_unknown(options: CheckOptions, claims: Sequence[Claim]) -> None:
-    papers = sorted({claim.paper for claim in claims})
-    wanted = (("paper", options.paper, papers), ("verdict", options.verdict, [*map(str, Verdict)]))
-    for name, value, known in wanted:
-        if value is not None and value not in known:
-            near = did_you_mean(value, known)
-            raise InputError(f"unknown {name} {value!r}{near}; choose from {', '.join(known)}")
-
-
-def _print_verdicts(ledger: Sequence[LedgerRow], about: set[str], options: CheckOptions) -> None:
-    """Print the verdicts of these results, the worst first, and what else there is in a line."""
-    chosen = options.show_all or options.paper is not None or options.verdict is not None
-    shown = [
-        row
-        for row in ledger
-        if (chosen or row.id in about)
-        and options.paper in (None, row.paper)
-        and options.verdict in (None, row.verdict)
-    ]
-    if options.verdict is not None:
-        print_table(claims_table(shown, f"{options.verdict.capitalize()}: {len(shown)}"))
+def _print_verdicts(shown: Sequence[LedgerRow], verdict: str | None) -> None:
+    """Print the claims with one verdict, or tables of all verdicts, the worst first."""
+    if verdict is not None:
+        print_table(claims_table(shown, f"{verdict.capitalize()}: {len(shown)}"))
     elif shown:
         for table in [*reversed(open_tables(shown)), missing_table(shown), counts_table(shown)]:
             if table.rows:
                 print_table(table)
     else:
         print("no published claim concerns these results")
-    others = len(ledger) - len(shown)
-    if others:
+
+
+def _print_number_of_others(ledger: Sequence[LedgerRow], shown: Sequence[LedgerRow]) -> None:
+    if others := len(ledger) - len(shown):
         seen = {row.id for row in shown}
         decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
         screen().print(

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -68,15 +69,13 @@ def new_claims(
     experiment = load_config(config)
     common = {"kind": "mean", **dict(_field(text) for text in fields or [])}
     where = place.partition("/")[0].replace("-", " ").capitalize()
-    entry: dict[str, Any]
+    entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
         key = "claims"
-        entry = {"id": place, "where": where, "kind": common.pop("kind"), "printed": printed}
-        entry |= common
+        entry |= {"printed": printed, **common}
     else:
         key = "tables"
-        entry = {"id": place, "where": where, "kind": common.pop("kind"), "common": common}
-        entry |= _cells(table, columns, rows)
+        entry |= {"common": common, **_cells(table, columns, rows)}
     head = {"paper": paper, "experiment": experiment.name}
     alone = _as_yaml({**head, key: [entry]})
     claims = parse_claims(alone, _ENTRY, config)
@@ -147,8 +146,7 @@ def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -
     for name, value in head.items():
         if found.get(name) != value:
             raise InputError(f"{path}: holds claims with {name}: {found.get(name)}, not {value}")
-    more = _as_yaml([entry])
-    indented = "".join(f"  {line}" for line in more.splitlines(keepends=True))
+    indented = indent(_as_yaml([entry]), "  ")
     before, is_there, after = f"\n{text}".partition(f"\n{key}:\n")
     if not is_there:
         return f"{text.rstrip()}\n{key}:\n{indented}"

@@ -146,10 +146,9 @@ def describe_data(
         described = {**card.model_dump(mode="json"), "cached": list(map(asdict, files))}
         print(json.dumps(described, default=str))
         return
-    share = card.positives / card.rows
     print(f"{card.title} ({name})")
     size = f"{card.rows:,} rows, {card.features:,} features, {card.positives:,} positive"
-    print(f"  {size} ({share:.2%})")
+    print(f"  {size} ({card.positives / card.rows:.2%})")
     uses = "; ".join(f"{use.paper} {use.how}" for use in card.used_by)
     for field, text in [
         ("positive", card.positive),

@@ -1,7 +1,6 @@
 """``precbench diff``."""
 
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,39 +21,6 @@ from precbench.store import Store, result_folders
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
 _MOST_ROWS = 40
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What one experiment has in two folders.
-
-    Attributes
-    ----------
-    experiment : str
-    equal, differing : int
-        Final values of trials that both have, to within the tolerance or not.
-    only_first, only_second : int
-        Values that one folder has alone.
-    cells : list of dict
-        Of each cell with differing values: its place, ``first`` and ``second`` mean over the
-        common splits, ``behind`` of these with ``low`` and ``high`` (a paired interval, None where
-        there is none), ``differing`` and ``splits``.
-    time_ratio : float or None
-        Median of second by first training time, of trials that ran alone on one kind of machine.
-    """
-
-    experiment: str
-    equal: int
-    differing: int
-    only_first: int
-    only_second: int
-    cells: list[dict[str, Any]]
-    time_ratio: float | None
-
-    @property
-    def is_none(self) -> bool:
-        """Whether both folders have the same numbers."""
-        return not self.differing + self.only_first + self.only_second
 
 
 def compare_results(
@@ -85,22 +51,18 @@ def compare_results(
     """
     pairs, alone = _pairs(first, second)
     found = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
+    unequal = ("differing", "only_first", "only_second")
+    same = not alone and not any(of[name] for of in found for name in unequal)
+    console = screen(quiet=as_json)
     if as_json:
-        about = {"same": _same(found, alone), "only_one": alone}
-        print(json.dumps({**about, "experiments": [asdict(of) for of in found]}, indent=1))
-        return int(not about["same"])
-    console = screen()
+        print(json.dumps({"same": same, "only_one": alone, "experiments": found}, indent=1))
     for of in found:
         console.print(_sentence(of))
-        if of.cells:
+        if of["cells"]:
             print_table(_table(of, first, second), console)
     for name in alone:
         console.print(f"{name}: only in one of the two folders")
-    return int(not _same(found, alone))
-
-
-def _same(found: list[Difference], alone: list[str]) -> bool:
-    return not alone and all(of.is_none for of in found)
+    return int(not same)
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
@@ -118,7 +80,17 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
 
 
-def _difference(first: Run, second: Run, tolerance: float) -> Difference:
+def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
+    """Return what one experiment has in two folders.
+
+    Returns
+    -------
+    dict
+        ``equal`` and ``differing``: final values of trials that both have, to within the tolerance
+        or not; ``only_first`` and ``only_second``: values that one folder has alone; ``cells``: of
+        each with differing values, see `_cell`; ``time_ratio``: median of second by first training
+        time, of trials that ran alone on one kind of machine, else None.
+    """
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
@@ -130,15 +102,15 @@ def _difference(first: Run, second: Run, tolerance: float) -> Difference:
         for cell, rows in both.groupby(level=_CELL, sort=False)
         if rows["differs"].any()
     ]
-    return Difference(
-        experiment=first.name,
-        equal=int((~both["differs"]).sum()),
-        differing=int(both["differs"].sum()),
-        only_first=len(one.index.difference(other.index)),
-        only_second=len(other.index.difference(one.index)),
-        cells=cells,
-        time_ratio=_time_ratio(first, second, both),
-    )
+    return {
+        "experiment": first.name,
+        "equal": int((~both["differs"]).sum()),
+        "differing": int(both["differs"].sum()),
+        "only_first": len(one.index.difference(other.index)),
+        "only_second": len(other.index.difference(one.index)),
+        "cells": cells,
+        "time_ratio": _time_ratio(first, second, both),
+    }
 
 
 def _finals(run: Run) -> pd.DataFrame:
@@ -148,6 +120,11 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
+    """Return the place, ``first`` and ``second`` mean over the common splits, and ``difference``.
+
+    Of that ``low`` and ``high``, a paired interval, None where there is none; how many splits are
+    ``differing`` of how many ``splits``.
+    """
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
@@ -178,41 +155,47 @@ def _time_ratio(first: Run, second: Run, both: pd.DataFrame) -> float | None:
     alone = both[(both["timing_first"] == "sequential") & (both["timing_second"] == "sequential")]
     if machines[0] != machines[1] or len(machines[0]) != 1 or alone.empty:
         return None
-    ratio = float((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
-    return _json_number(ratio)
+    return _json_number((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
 
 
-def _sentence(of: Difference) -> str:
-    parts = [f"{of.equal:,} numbers are the same in both"]
-    parts += [f"{of.differing:,} differ"] if of.differing else []
-    parts += [f"{of.only_first:,} only in the first"] if of.only_first else []
-    parts += [f"{of.only_second:,} only in the second"] if of.only_second else []
-    if of.time_ratio is not None:
-        parts.append(f"the second took {three_digits(of.time_ratio)} times as long (median)")
-    return f"{of.experiment}: {', '.join(parts)}"
+def _sentence(of: dict[str, Any]) -> str:
+    counts = {
+        "differing": "differ",
+        "only_first": "only in the first",
+        "only_second": "only in the second",
+    }
+    parts = [f"{of['equal']:,} numbers are the same in both"]
+    parts += [f"{of[name]:,} {text}" for name, text in counts.items() if of[name]]
+    if of["time_ratio"] is not None:
+        parts.append(f"the second took {three_digits(of['time_ratio'])} times as long (median)")
+    return f"{of['experiment']}: {', '.join(parts)}"
 
 
-def _table(of: Difference, first: Path, second: Path) -> Table:
-    rows = []
-    for cell in of.cells[:_MOST_ROWS]:
-        interval = "" if cell["low"] is None else f"{cell['low']:+.4f} to {cell['high']:+.4f}"
-        texts = [_four(cell[name]) for name in ("first", "second")]
-        texts += ["–" if cell["difference"] is None else f"{cell['difference']:+.4g}", interval]
-        place = [
+def _table(of: dict[str, Any], first: Path, second: Path) -> Table:
+    rows = [
+        [
             cell["dataset"],
             cell["solver"],
-            " ".join((cell["metric"], cell["sweep"])).rstrip(),
+            f"{cell['metric']} {cell['sweep']}".rstrip(),
+            *(_shown(cell[name], ".4f") for name in ("first", "second")),
+            _shown(cell["difference"], "+.4g"),
+            "" if cell["low"] is None else f"{cell['low']:+.4f} to {cell['high']:+.4f}",
+            f"{cell['differing']} of {cell['splits']}",
         ]
-        rows.append([*place, *texts, f"{cell['differing']} of {cell['splits']}"])
-    header = ["data", "solver", "metric", "first", "second", "difference"]
+        for cell in of["cells"][:_MOST_ROWS]
+    ]
+    header = [
+        *("data", "solver", "metric", "first", "second", "difference", "interval"),
+        "splits that differ",
+    ]
     notes = [
         f"First: {first}; second: {second}.",
         "Means over the splits that both have; the interval (95 %) is paired.",
     ]
-    if len(of.cells) > _MOST_ROWS:
-        notes.append(f"{len(of.cells) - _MOST_ROWS:,} more with --json.")
-    return text_table(of.experiment, [*header, "interval", "splits that differ"], rows, *notes)
+    if (n_more := len(of["cells"]) - _MOST_ROWS) > 0:
+        notes.append(f"{n_more:,} more with --json.")
+    return text_table(of["experiment"], header, rows, *notes)
 
 
-def _four(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)

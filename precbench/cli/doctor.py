@@ -124,8 +124,7 @@ def _solver() -> str:
 
 def _written(value: Any) -> str:
     if isinstance(value, dict):
-        parts = (f"{name} {_written(of)}" for name, of in value.items() if of is not None)
-        return ", ".join(parts)
+        return ", ".join(f"{name} {_written(of)}" for name, of in value.items() if of is not None)
     if isinstance(value, list):
         return "; ".join(map(_written, value))
     return str(value)

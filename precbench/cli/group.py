@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import typer
@@ -80,10 +80,8 @@ class LazyGroup(TyperGroup):
     def _loaded(self, name: Any) -> Any:
         """Import a command, with its options."""
         place, about = self.listed[name]
-        module, function = place.split(":")
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        found = getattr(import_module(f"precbench.cli.{module}"), function)
-        alone.command(name, cls=InGroups, short_help=about)(found)
+        alone.command(name, cls=InGroups, short_help=about)(resolve_name(f"precbench.cli.{place}"))
         return typer.main.get_command(alone)
 
 

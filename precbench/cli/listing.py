@@ -2,40 +2,15 @@
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from precbench.cli.options import Json
+from precbench.cli.options import Json, refuse_unknown
 from precbench.cli.screen import screen
 from precbench.errors import InputError, did_you_mean
-
-
-def list_members(what: str, as_json: bool, wanted: Mapping[str, str | None]) -> None:
-    """Print the selected members of a registry, one line for each."""
-    if what not in _LISTS:
-        known = ", ".join(_LISTS)
-        raise InputError(f"cannot list {what!r}{did_you_mean(what, _LISTS)}; choose from {known}")
-    members = _LISTS[what]()
-    chosen = {key: value for key, value in wanted.items() if value is not None}
-    for key, value in chosen.items():
-        _refuse_unknown(members, key, value, what)
-    members = [m for m in members if all(m.get(key) == value for key, value in chosen.items())]
-    if as_json:
-        print(json.dumps(members, indent=1))
-        return
-    console = screen()
-    width = max((len(member["name"]) for member in members), default=0)
-    grid = Table.grid(padding=(0, 2))
-    for member in members:
-        if console.is_terminal:
-            grid.add_row(member["name"], member["about"])
-        else:
-            print(f"{member['name']:{width}}  {member['about']}")
-    if console.is_terminal:
-        console.print(grid, soft_wrap=False)
 
 
 def _solvers() -> list[dict[str, Any]]:
@@ -44,11 +19,23 @@ def _solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": _first_line(type(solver())) + _preset(solver) + _origin(SOLVERS.package(name)),
+            "about": " ".join(filter(None, _about_solver(name))),
             "parameters": {k: v for k, v in solver().get_params().items() if k != "random_state"},
         }
         for name, solver in SOLVERS.items()
     ]
+
+
+def _about_solver(name: str) -> Iterator[str]:
+    """Yield what a solver is, the parameters that its name sets, and the package that adds it."""
+    from precbench.solvers import SOLVERS
+
+    solver = SOLVERS[name]
+    yield _first_line(type(solver()))
+    if preset := getattr(solver, "keywords", {}):
+        yield f"({', '.join(f'{name}: {value}' for name, value in preset.items())})"
+    if package := SOLVERS.package(name):
+        yield f"(package {package})"
 
 
 def _metrics() -> list[dict[str, Any]]:
@@ -83,12 +70,15 @@ def _datasets() -> list[dict[str, Any]]:
 def _configs() -> list[dict[str, Any]]:
     from precbench.experiment import list_configs, load_config
 
-    members = []
-    for name in list_configs():
-        config = load_config(name)
-        source = f" ({config.source})" if config.source else ""
-        members.append({"name": name, "about": f"{config.title}{source}", "tags": config.tags})
-    return members
+    configs = {name: load_config(name) for name in list_configs()}
+    return [
+        {
+            "name": name,
+            "about": config.title + (f" ({config.source})" if config.source else ""),
+            "tags": config.tags,
+        }
+        for name, config in configs.items()
+    ]
 
 
 def _claims() -> list[dict[str, Any]]:
@@ -97,21 +87,18 @@ def _claims() -> list[dict[str, Any]]:
 
     path = reference_path()
     verdicts = {row.id: row.verdict for row in read_ledger(path)} if path.exists() else {}
-    members = []
-    for claim in load_claims():
-        verdict = verdicts.get(claim.id, "")
-        says = f" ({claim.says})" if claim.says else ""
-        members.append(
-            {
-                "name": claim.id,
-                "about": f"{verdict}: {claim.where}: {claim.printed}{says}",
-                "verdict": verdict,
-                "place": claim.place,
-                **claim.model_dump(mode="json", exclude_none=True),
-                "paper": claim.paper,
-            }
-        )
-    return members
+    return [
+        {
+            "name": claim.id,
+            "about": f"{verdicts.get(claim.id, '')}: {claim.where}: {claim.printed}"
+            + (f" ({claim.says})" if claim.says else ""),
+            "verdict": verdicts.get(claim.id, ""),
+            "place": claim.place,
+            **claim.model_dump(mode="json", exclude_none=True),
+            "paper": claim.paper,
+        }
+        for claim in load_claims()
+    ]
 
 
 def _deviations() -> list[dict[str, Any]]:
@@ -127,23 +114,6 @@ def _deviations() -> list[dict[str, Any]]:
     ]
 
 
-def _refuse_unknown(members: Iterable[Mapping[str, Any]], key: str, value: str, what: str) -> None:
-    """Refuse a value that no member can have; a possible one may select no member."""
-    option = "table" if key == "place" else key
-    known = sorted({str(member[key]) for member in members if key in member})
-    if not known:
-        raise InputError(f"{what} cannot be selected by {option}")
-    if key == "verdict":
-        from precbench.claims.verdicts import Verdict
-
-        known = [verdict.value for verdict in Verdict]
-    if value not in known:
-        raise InputError(
-            f"unknown {option} {value!r}{did_you_mean(value, known)}; "
-            f"choose from {', '.join(known)}"
-        )
-
-
 _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "solvers": _solvers,
     "datasets": _datasets,
@@ -152,16 +122,6 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "claims": _claims,
     "deviations": _deviations,
 }
-
-
-def _preset(solver: Callable[..., Any]) -> str:
-    changed = getattr(solver, "keywords", {})
-    listed = ", ".join(f"{name}: {value}" for name, value in changed.items())
-    return f" ({listed})" if listed else ""
-
-
-def _origin(package: str) -> str:
-    return f" (package {package})" if package else ""
 
 
 def _first_line(documented: object) -> str:
@@ -200,4 +160,31 @@ def list_(
       precbench list solvers --json
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
-    list_members(what, as_json, {"paper": paper, "place": table, "verdict": verdict})
+    if what not in _LISTS:
+        near = did_you_mean(what, _LISTS)
+        raise InputError(f"cannot list {what!r}{near}; choose from {', '.join(_LISTS)}")
+    every = members = _LISTS[what]()
+    wanted = {"paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)}
+    for key, (option, value) in wanted.items():
+        known = sorted({str(member[key]) for member in every if key in member})
+        if value is not None and not known:
+            raise InputError(f"{what} cannot be selected by {option}")
+        if value is not None and key == "verdict":  # it may select no claim
+            from precbench.claims.verdicts import Verdict
+
+            known = [*map(str, Verdict)]
+        refuse_unknown(option, value, known)
+        members = [member for member in members if value in (None, member.get(key))]
+    if as_json:
+        print(json.dumps(members, indent=1))
+        return
+    console = screen()
+    width = max((len(member["name"]) for member in members), default=0)
+    grid = Table.grid(padding=(0, 2))
+    for member in members:
+        if console.is_terminal:
+            grid.add_row(member["name"], member["about"])
+        else:
+            print(f"{member['name']:{width}}  {member['about']}")
+    if console.is_terminal:
+        console.print(grid, soft_wrap=False)

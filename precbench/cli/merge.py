@@ -1,22 +1,20 @@
 """``precbench merge``."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from precbench.advice.report import write_report
-from precbench.cli.options import Json, Mirror, takes
+from precbench.cli.options import Json, Mirror
 from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.shard import Shard
 from precbench.merge import Merger
-from precbench.report.folder import Figures
 from precbench.report.repeat import shipped_config
 from precbench.store import Store, stores
 from precbench.text import count, one_line
@@ -24,34 +22,23 @@ from precbench.text import count, one_line
 _MOST_TOLD = 8
 
 
-@dataclass(frozen=True)
-class MergeOptions:
-    """Which folders are put together, and where."""
-
+def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments.")
-    ]
-    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")]
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="The folder whose records are kept in case of conflict."),
-    ] = None
+    ] = None,
     config: Annotated[
         list[str] | None,
         typer.Option(help="Config of an experiment that is not shipped; repeatable."),
-    ] = None
-    mirror: Mirror = None
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False
-    as_json: Json = False
-
-    @property
-    def figures(self) -> Figures:
-        """Which figures to draw."""
-        return "none" if self.no_plots else "changed"
-
-
-@takes(MergeOptions)
-def merge_results(options: MergeOptions) -> None:
+    ] = None,
+    mirror: Mirror = None,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
+    as_json: Json = False,
+) -> None:
     """Merge results of shards, or of several machines, and make tables and figures.
 
     A trial with the same numbers in several folders becomes one record, that of OUT or else of the
@@ -67,10 +54,10 @@ def merge_results(options: MergeOptions) -> None:
       precbench merge results/shards/* --out results
       precbench merge one/results another/results --out all --keep one/results
     """
-    configs = [(load_config(name), name) for name in options.config or ()]
-    known = {config.name: (config, name) for config, name in configs}
-    mergers = _mergers(options)
-    console = screen(quiet=options.as_json)
+    configs = [(load_config(name), name) for name in config or ()]
+    known = {loaded.name: (loaded, name) for loaded, name in configs}
+    mergers = _mergers(folders, out, keep)
+    console = screen(quiet=as_json)
     told = []
     with ExitStack() as stack:
         for merger in mergers:
@@ -89,41 +76,41 @@ def merge_results(options: MergeOptions) -> None:
             about = _noted(merger) | {"taken": len(taken)}
             console.print(_sentence(about))
             told.append(about)
-            config, name, smoke = _config_of(about["experiment"], known)
-            if not isinstance(config, Experiment):
+            experiment, name, smoke = _config_of(about["experiment"], known)
+            if isinstance(experiment, Experiment):
+                if _write_results(experiment, name, smoke, merger.target, mirror):
+                    write_report(merger.target.folder, "none" if no_plots else "changed")
+                console.print(f"tables and records: {merger.target.folder}")
+            else:
                 console.print(
                     f"{about['experiment']} is not a shipped config: its tables are made when you "
                     "name its file with --config, or run it with this --out"
                 )
-                continue
-            _write_tables(config, name, smoke, merger.target, options)
-            console.print(f"tables and records: {merger.target.folder}")
-    if options.as_json:
+    if as_json:
         print(json.dumps(told, indent=1))
 
 
-def _mergers(options: MergeOptions) -> list[Merger]:
+def _mergers(folders: Iterable[Path], out: Path, keep: Path | None) -> list[Merger]:
     """Return what is to be put together: folders of one name."""
     sources: dict[str, list[Store]] = {}
     kept: dict[str, list[Store]] = {}
-    for folder in options.folders:
+    for folder in folders:
         for store in stores(folder):
             name = store.folder.resolve().name
             sources.setdefault(name, []).append(store)
-            if options.keep is not None and folder.resolve() == options.keep.resolve():
+            if keep is not None and folder.resolve() == keep.resolve():
                 kept.setdefault(name, []).append(store)
-    targets = {name: Store(options.out / name) for name in sources}
-    if options.keep is not None and options.keep.resolve() == options.out.resolve():
+    targets = {name: Store(out / name) for name in sources}
+    if keep is not None and keep.resolve() == out.resolve():
         kept = {name: [target] for name, target in targets.items()}
-    if options.keep is not None and not kept:
-        raise InputError(f"--keep {options.keep}: expected one of the folders, or that of --out")
+    if keep is not None and not kept:
+        raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
     return [Merger(targets[name], sources[name], kept.get(name, ())) for name in sources]
 
 
 def _noted(merger: Merger) -> dict[str, Any]:
     """Note what the target was asked for now, and return how much of it is there."""
-    every = [merger.target, *merger.sources]
-    asked = [store.asked() for store in every]
+    asked = [store.asked() for store in (merger.target, *merger.sources)]
     present = set(merger.target.keys())
     keys = present.union(*(of.keys for of in asked))
     shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
@@ -166,9 +153,10 @@ def _config_of(
     return None, "", False
 
 
-def _write_tables(
-    config: Experiment, name: str, smoke: bool, store: Store, options: MergeOptions
-) -> None:
+def _write_results(
+    config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
+) -> bool:
+    """Measure the stored results, and return whether there are any."""
     from precbench.experiment.plan import make_plan  # which take long to import
     from precbench.score import write_results
 
@@ -176,8 +164,7 @@ def _write_tables(
     plan = make_plan(
         config,
         only=[entry.name for entry in config.datasets if entry.name in found],
-        mirror=options.mirror,
+        mirror=mirror,
         smoke=smoke,
     )
-    if len(write_results(plan, store, config=name)):
-        write_report(store.folder, options.figures)
+    return not write_results(plan, store, config=name).empty

@@ -1,11 +1,13 @@
 """Options and arguments that several commands have, and commands that take them as one object."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import Signature, signature
 from typing import Annotated, Any
 
 import typer
+
+from precbench.errors import InputError, did_you_mean
 
 JSON = "Print JSON instead of text."
 MIRROR = (
@@ -14,6 +16,13 @@ MIRROR = (
 )
 Json = Annotated[bool, typer.Option("--json", help=JSON)]
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
+
+
+def refuse_unknown(what: str, value: str | None, known: Collection[str]) -> None:
+    """Refuse the value of an option that is none of a few."""
+    if value is not None and value not in known:
+        near = did_you_mean(value, known)
+        raise InputError(f"unknown {what} {value!r}{near}; choose from {', '.join(known)}")
 
 
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

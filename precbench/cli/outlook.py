@@ -41,9 +41,16 @@ def show_fetching(
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
     console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
-    about = {"experiment": part.name, "folder": str(store.folder), "trials": n_trials}
-    nothing: dict[str, Any] = {"cached": 0, "stand_ins": [], "absent": [], "not_ok": {}}
-    return about | nothing | {"to_fetch": lacking}
+    return {
+        "experiment": part.name,
+        "folder": str(store.folder),
+        "trials": n_trials,
+        "cached": 0,
+        "stand_ins": [],
+        "absent": [],
+        "not_ok": {},
+        "to_fetch": lacking,
+    }
 
 
 def show_outlook(

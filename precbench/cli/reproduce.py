@@ -2,9 +2,8 @@
 
 import json
 import os
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +12,9 @@ import typer
 from precbench.claims import load_claims, make_ledger, read_evidence
 from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
-from precbench.cli.options import Json, Mirror, takes
-from precbench.cli.run import RunOptions, has_failed, prepared
+from precbench.cli.check import report_regressions
+from precbench.cli.options import Json, Mirror
+from precbench.cli.run import RunOptions, has_failed, prepared, split_numbers
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.data import DATASETS
@@ -26,8 +26,6 @@ from precbench.runner import to_do
 from precbench.runner.cost import expected_seconds
 from precbench.store import Store
 from precbench.text import count, duration, one_line
-
-_REGRESSED = 4
 
 
 @dataclass(frozen=True)
@@ -48,34 +46,11 @@ class _Run:
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
         data = ", ".join(self.options.datasets or ())
-        how = "one at a time, as times are compared" if self.options.timing else ""
-        parts = (
-            f"{count(self.n_trials, 'trial')} to run",
-            f"about {duration(self.seconds)}",
-            how,
-        )
-        return f"{self.name}, {data}: {claims}; {', '.join(filter(None, parts))}"
+        how = ", one at a time, as times are compared" if self.options.timing else ""
+        trials = f"{count(self.n_trials, 'trial')} to run, about {duration(self.seconds)}{how}"
+        return f"{self.name}, {data}: {claims}; {trials}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReproduceOptions:
-    """Options of the command."""
-
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
-        ),
-    ] = 1
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
-    ] = False
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results")
-    mirror: Mirror = None
-    as_json: Json = False
-
-
-@takes(ReproduceOptions)
 def reproduce(
     targets: Annotated[
         list[str],
@@ -84,7 +59,18 @@ def reproduce(
             help="Data sets, papers (for example kar2015) or configs; see list claims.",
         ),
     ],
-    options: ReproduceOptions,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
+        ),
+    ] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    mirror: Mirror = None,
+    as_json: Json = False,
 ) -> int:
     """Decide the published claims about a data set, a paper or a config.
 
@@ -101,10 +87,12 @@ def reproduce(
       precbench reproduce kdd08 --jobs 2
       precbench reproduce kar2015/counterexample
     """
-    console = screen(quiet=options.as_json)
+    console = screen(quiet=as_json)
     runs: list[_Run] = []
     missing: dict[str, str] = {}
-    asked = RunOptions(**asdict(options), no_stand_in=True)
+    asked = RunOptions(
+        jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
+    )
     for name, (chosen, datasets) in _chosen(targets).items():
         runs += _planned(name, list(chosen.values()), datasets, asked, missing)
     if not runs:
@@ -115,23 +103,19 @@ def reproduce(
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     seconds = sum(run.seconds or 0.0 for run in runs)
     console.print(f"in all about {duration(seconds)}, judged by the sizes or by earlier trials")
-    if options.dry_run:
+    if dry_run:
         return 0
     summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
     ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
-    if options.as_json:
+    if as_json:
         found = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(found, indent=1))
     print_table(claims_table(ledger, f"Claims about {', '.join(targets)}"), console)
-    worse = [change for change in changes(ledger, read_ledger(reference_path())) if change.worse]
-    for change in worse:
-        print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
-    if any(map(has_failed, summaries)):
-        return 1
-    return _REGRESSED if worse else 0
+    code = report_regressions(changes(ledger, read_ledger(reference_path())))
+    return 1 if any(map(has_failed, summaries)) else code
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
@@ -145,11 +129,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
         if target not in data | papers | configs:
             _refuse(target, data | papers | configs)
         for claim in testable:
-            if target in data:
-                about = claim.is_about(target)
-            else:
-                about = target in (claim.paper, claim.config)
-            if about:
+            if claim.is_about(target) or target in (claim.paper, claim.config):
                 claims, datasets = chosen.setdefault(claim.config, ({}, set()))
                 claims[claim.id] = claim
                 datasets |= {target} if target in data else {*claim.data}
@@ -197,7 +177,7 @@ def _planned(
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    part = config.select(options.solvers, available, options.split_indices)
+    part = config.select(options.solvers, available, split_numbers(options.splits))
     plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)

@@ -16,9 +16,9 @@ import typer
 
 from precbench import workers
 from precbench.cli import completion
-from precbench.cli.options import JSON, MIRROR, takes
+from precbench.cli.options import JSON, MIRROR, refuse_unknown, takes
 from precbench.cli.screen import Screen, measuring, plain_warnings, progress, screen
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
 from precbench.store import RETRIED, Store
@@ -188,16 +188,6 @@ class RunOptions:
         return self.as_json or self.quiet
 
     @property
-    def stand_ins(self) -> bool:
-        """Whether synthetic data may stand in for those that are not available."""
-        return not self.no_stand_in
-
-    @property
-    def split_indices(self) -> list[int] | None:
-        """Which splits to run."""
-        return split_numbers(self.splits)
-
-    @property
     def chosen_shard(self) -> "Shard | None":
         """Which shard to run."""
         if self.shard is None:
@@ -207,7 +197,7 @@ class RunOptions:
         return Shard.parse(self.shard)
 
     @property
-    def ended_so(self) -> frozenset[str]:
+    def rerun_statuses(self) -> frozenset[str]:
         """The statuses of finished trials that are to run again."""
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
@@ -223,11 +213,7 @@ class RunOptions:
         if self.rerun and self.force:
             raise InputError("--rerun runs some of the trials again, --force all: give one of them")
         for word in self.rerun or ():
-            if word not in _RERUN:
-                raise InputError(
-                    f"unknown status {word!r}{did_you_mean(word, _RERUN)}; "
-                    f"choose from {', '.join(_RERUN)}"
-                )
+            refuse_unknown("status", word, _RERUN)
 
 
 @contextmanager
@@ -263,10 +249,10 @@ def prepared(
     that are not to be loaded.
     """
     if isinstance(config, Experiment):
-        part = config.select(*_chosen(config, options), options.split_indices)
+        part = config.select(*_chosen(config, options), split_numbers(options.splits))
         return partial(_run, config, part, options, name, datasets=datasets)
-    ended_so = options.ended_so - {_CHANGED_CODE}  # a study is computed anew each time
-    some = (options.solvers, options.datasets, options.skip, ended_so, options.shard)
+    statuses = options.rerun_statuses - {_CHANGED_CODE}  # a study is computed anew each time
+    some = (options.solvers, options.datasets, options.skip, statuses, options.shard)
     if any(some) or options.splits is not None:
         raise InputError(
             f"{config.name} is a study: --solver, --skip, --dataset, --splits, --rerun and --shard "
@@ -321,7 +307,7 @@ def _run(
             experiment,
             only=[entry.name for entry in part.datasets],
             mirror=options.mirror,
-            stand_ins=options.stand_ins,
+            stand_ins=not options.no_stand_in,
             smoke=options.smoke,
             datasets=datasets,
         )
@@ -333,8 +319,8 @@ def _run(
         console.print(f"shard {shard}: {len(wanted):,} of {whole:,} trials")
     if options.dry_run:
         trials = _to_do(plan, store, wanted, options, console)
-        at_once = options.jobs if cluster is None else cluster.n_workers
-        at_once = 1 if options.timing else at_once
+        n_workers = options.jobs if cluster is None else cluster.n_workers
+        at_once = 1 if options.timing else n_workers
         seconds = show_outlook(plan, store, trials.values(), at_once, cluster, console)
         return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
@@ -366,9 +352,7 @@ def _measure(
     from precbench.advice.report import write_report
     from precbench.report.folder import Report
 
-    report = Report([], [])
-    if len(results):
-        report = write_report(store.folder, options.figures)
+    report = Report([], []) if results.empty else write_report(store.folder, options.figures)
     return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
 
 
@@ -425,14 +409,12 @@ def _to_do(
         wanted=wanted,
         timing=options.timing,
         force=options.force,
-        rerun=options.ended_so - {_CHANGED_CODE},
-        changed_code=_CHANGED_CODE in options.ended_so,
+        rerun=options.rerun_statuses - {_CHANGED_CODE},
+        changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
     done = wanted - trials.keys()
-    if options.rerun:
-        console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
-    else:
-        console.print(f"{len(wanted)} trials, {len(done)} of them done already")
+    again, finished = f"{len(trials)} of them to run again", f"{len(done)} of them done already"
+    console.print(f"{len(wanted)} trials, {again if options.rerun else finished}")
     if others := of_other_code(plan, store, done):
         console.print(
             f"{count(len(others), 'finished trial')} kept that other code of the same versions "

@@ -103,13 +103,11 @@ def _show_model(path: str, as_json: bool) -> None:
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
         for number, line in enumerate(filter(None, lines)):
-            _print_line(line if number else f"{name}: {line}", "    " if number else "  ")
+            text = one_line(line if number else f"{name}: {line}")
+            indent = "    " if number else "  "
+            print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
     if quality and quality.length:
         show_length(quality.length, groups=True)
-
-
-def _print_line(text: str, indent: str) -> None:
-    print(fill(one_line(text), _WIDTH, initial_indent=indent, subsequent_indent="      "))
 
 
 def _kind(model: "Model") -> str:
@@ -125,15 +123,11 @@ def _kind(model: "Model") -> str:
 
 
 def _made(making: _Making) -> str:
-    parts = [making.fitted and f"on {making.fitted}", _counted(making)]
-    return ", ".join(part for part in parts if part)
-
-
-def _counted(making: _Making) -> str:
-    if making.rows is None or making.positives is None:
-        return ""
-    weighted = f", weighted by {making.weight}" if making.weight else ""
-    return f"to {making.rows:,} rows, {making.positives:,} positive{weighted}"
+    parts = [f"on {making.fitted}"] if making.fitted else []
+    if making.rows is not None and making.positives is not None:
+        parts.append(f"to {making.rows:,} rows, {making.positives:,} positive")
+        parts += [f"weighted by {making.weight}"] if making.weight else []
+    return ", ".join(parts)
 
 
 def _columns(model: "Model") -> list[str]:

@@ -18,7 +18,7 @@ from precbench.text import one_line
 __all__ = ["find_trial", "show_trial"]
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
-_PLACE = re.compile(r"(?P<dataset>[^/]+)/(?P<label>.+)/(?P<split>\d{1,9})")
+_PLACE = re.compile(r"([^/]+)/(.+)/(\d{1,9})")  # data set, label and split
 _MOST_LISTED = 8
 _STOPPED = {
     "limit": "training stopped by its limit",
@@ -103,13 +103,10 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
             keys = []
         for key in keys:
             record = store.read(key)
-            if record is not None and (place is None or _is_at(record, place)):
+            if record is not None and (
+                place is None or place.groups() == (record.dataset, record.label, str(record.split))
+            ):
                 yield store, record
-
-
-def _is_at(record: Record, place: re.Match[str]) -> bool:
-    named = record.dataset, record.label, str(record.split)
-    return named == (place["dataset"], place["label"], place["split"])
 
 
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
@@ -167,13 +164,13 @@ def _time(trial: Record) -> str:
 
 
 def _chosen(trial: Record) -> str:
-    candidates = (trial.description.get("tuning") or {}).get("candidates", {})
-    texts = []
-    for name, value in trial.chosen.items():
-        among = candidates.get(name) if isinstance(candidates, dict) else None
-        listed = ", ".join(map(str, among)) if isinstance(among, list) else ""
-        texts.append(f"{name}={value}{f' of {listed}' if listed else ''}")
-    return "; ".join(texts)
+    among = (trial.description.get("tuning") or {}).get("candidates", {})
+    return "; ".join(
+        f"{name}={value} of {', '.join(map(str, among[name]))}"
+        if name in among
+        else f"{name}={value}"
+        for name, value in trial.chosen.items()
+    )
 
 
 def _state(trial: Record, changed: list[str]) -> str:

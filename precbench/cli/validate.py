@@ -52,13 +52,20 @@ def validate_configs(
 
 def _checked(name: str) -> dict[str, Any]:
     try:
-        if name.endswith(SUFFIX):
-            return {"config": name, "says": _claims_in(Path(name)), "mistakes": []}
-        config = load_config(name)
+        return {"config": name, "says": _content(name), "mistakes": []}
     except InputError as error:
         return {"config": name, "says": "", "mistakes": str(error).splitlines()}
+
+
+def _content(name: str) -> str:
+    """Read a file without a mistake, and return in words what is in it."""
+    if name.endswith(SUFFIX):
+        is_claims = Path(name).name != DEVIATIONS
+        n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
+        return count(n, "claim" if is_claims else "deviation")
+    config = load_config(name)
     if isinstance(config, Study):
-        return {"config": name, "says": f"a study, {config.kind}", "mistakes": []}
+        return f"a study, {config.kind}"
     sizes = {
         "data set": len(config.datasets),
         "solver": len(config.solvers),
@@ -66,15 +73,7 @@ def _checked(name: str) -> dict[str, Any]:
         "point": len(config.sweep_points()),
     }
     counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
-    n_trials = len(config.trials())
-    says = count(n_trials, "trial") + (f" ({counted})" if counted else "")
-    return {"config": name, "says": says, "mistakes": []}
-
-
-def _claims_in(path: Path) -> str:
-    is_claims = path.name != DEVIATIONS
-    n = len(read_claims(path) if is_claims else load_deviations(path))
-    return count(n, "claim" if is_claims else "deviation")
+    return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")
 
 
 def print_schema() -> None:
