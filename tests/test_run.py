@@ -34,7 +34,7 @@ from precbench.results import read_run
 from precbench.runner import _limits, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, base_record, run_job
-from precbench.score import _sizes, _test_share
+from precbench.score import _sizes
 from precbench.solvers import SGDAtK
 from precbench.solvers.passes import PassRanker
 from precbench.store import RETRIED, STATUSES, Store
@@ -830,7 +830,7 @@ def test_results_tell_the_rows_of_a_provided_training_part():
 )
 def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     [trial, *_] = load_config(small(protocol=protocol)).trials()
-    assert _test_share(trial.split, 600) == pytest.approx(share)
+    assert trial.split.test_share(600) == pytest.approx(share)
 
 
 def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):

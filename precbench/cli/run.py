@@ -413,8 +413,10 @@ def _to_do(
         changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
     done = wanted - trials.keys()
-    again, finished = f"{len(trials)} of them to run again", f"{len(done)} of them done already"
-    console.print(f"{len(wanted)} trials, {again if options.rerun else finished}")
+    if options.rerun:
+        console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
+    else:
+        console.print(f"{len(wanted)} trials, {len(done)} of them done already")
     if others := of_other_code(plan, store, done):
         console.print(
             f"{count(len(others), 'finished trial')} kept that other code of the same versions "

@@ -241,7 +241,9 @@ class Protocol(Section):
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        given, splits, n_all = self.model_fields_set, self.splits or (), len(self._all)
+        given = self.model_fields_set
+        splits = self.splits or ()
+        n_all = len(self._all)
         cases = [
             *(
                 (

@@ -199,8 +199,9 @@ def study_page(
         parameters=text_table("Parameters", ["parameter", "value"], rows),
         config=shipped_config(study.name),
     )
-    name, facts = study.folder.name, ["a study"]
-    return Page(html, name, study.title, study.source, facts, marks, _counted(ledger))
+    counted = _counted(ledger)
+    name = study.folder.name
+    return Page(html, name, study.title, study.source, ["a study"], marks, counted)
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
