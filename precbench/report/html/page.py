@@ -188,6 +188,7 @@ def study_page(
     """
     marks = ["smoke size"] if study.smoke else []
     rows = [(name, str(value)) for name, value in study.parameters.items()]
+    decided = _counted(ledger)
     html = render(
         "study.html.j2",
         about=study,
@@ -195,13 +196,12 @@ def study_page(
         tables=tables,
         figures=_figures(figures),
         ledger=_by_verdict(ledger),
-        decided=_counted(ledger),
+        decided=decided,
         parameters=text_table("Parameters", ["parameter", "value"], rows),
         config=shipped_config(study.name),
     )
-    counted = _counted(ledger)
     name = study.folder.name
-    return Page(html, name, study.title, study.source, ["a study"], marks, counted)
+    return Page(html, name, study.title, study.source, ["a study"], marks, decided)
 
 
 def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
