@@ -364,7 +364,7 @@ def draw() -> None:
                 else:
                     subprocess.run([sys.executable, "-m", *shlex.split(code)], check=True)
         for picture, name in lists.items():
-            [drawn] = Path(folder).glob(f"results/compare-{name}-k-*/figures/length.png")
+            [drawn] = Path(folder).glob(f"results/compare-{name}-*-k-*/figures/length.png")
             take(drawn, picture)
 
 
