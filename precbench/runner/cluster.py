@@ -25,7 +25,6 @@ from precbench.workers import no_interrupt, safe_path
 try:
     import dask
     import distributed
-    from dask.tokenize import normalize_token
 except ImportError:
     raise MissingPackageError(
         "a cluster needs the package distributed: pip install 'precbench[cluster]'"
@@ -45,8 +44,6 @@ _SETTINGS = {
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.worker.profile.enabled": False,
 }
-
-normalize_token.register(Job, lambda job: job.key)  # Dask would pickle and hash the whole job
 
 
 @dataclass
@@ -91,14 +88,11 @@ class Cluster:
         with ExitStack() as opened:
             opened.enter_context(safe_path())
             opened.enter_context(dask.config.set(_SETTINGS))
-            try:
-                with self._answering(), no_interrupt():
-                    options = self._scheduler(opened) | {"timeout": wait, "set_as_default": False}
-                    self._client = opened.enter_context(distributed.Client(**options))
-                    self._client.wait_for_workers(1, timeout=wait)
-                    self._refuse_other_versions()
-            except TimeoutError as error:
-                raise PrecbenchError(f"the cluster {where} has no workers: {_RESUMES}") from error
+            with self._answering(), no_interrupt():
+                options = self._scheduler(opened) | {"timeout": wait, "set_as_default": False}
+                self._client = opened.enter_context(distributed.Client(**options))
+                self._client.wait_for_workers(1, timeout=wait)
+                self._refuse_other_versions()
             self.dashboard: str = self._client.dashboard_link
             self._open = opened.pop_all()
 
@@ -106,12 +100,9 @@ class Cluster:
         """Return how to reach the scheduler; start a local one."""
         kind, _, number = self._where.partition(":")
         if kind == "local" and number.isdigit() and int(number):
-            cluster = distributed.LocalCluster(
-                n_workers=int(number),
-                threads_per_worker=1,
-                dashboard_address=_LOOPBACK,
-                worker_dashboard_address=_LOOPBACK,
-            )
+            pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), _LOOPBACK)
+            processes = {"n_workers": int(number), "threads_per_worker": 1}
+            cluster = distributed.LocalCluster(**processes, **pages)
             return {"address": opened.enter_context(cluster)}
         if "://" in self._where:
             return {"address": self._where}
@@ -141,7 +132,7 @@ class Cluster:
     @property
     def n_workers(self) -> int:
         """Number of workers now; each runs one trial at a time."""
-        return len(self._workers())
+        return len(self._hosts())
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
@@ -164,8 +155,11 @@ class Cluster:
         try:
             while running or any(lane.jobs for lane in lanes):
                 for lane in lanes:
-                    for future, job in self._send(lane, rows):
+                    while lane.jobs and lane.n_sent < lane.most:
+                        job = lane.jobs.popleft()
+                        future = self._submit(job, lane.host, rows)
                         running[future] = job, lane
+                        lane.n_sent += 1
                         future.add_done_callback(ended.put)
                 with suppress(queue.Empty):
                     future = ended.get(timeout=_LOOK_SECONDS)
@@ -178,43 +172,37 @@ class Cluster:
             with suppress(Exception):  # the scheduler may be gone
                 self._client.cancel(list(running))
 
-    def _workers(self) -> dict[str, int]:
+    def _hosts(self) -> list[str]:
+        """Return the machine of each worker."""
         with self._answering():
-            return self._client.nthreads()
+            return [distributed.comm.get_address_host(worker) for worker in self._client.nthreads()]
 
     def _lanes(self, jobs: Sequence[Job]) -> list[_Lane]:
         if any(job.timing != "sequential" for job in jobs):
             return [_Lane(deque(jobs), _AHEAD * self.n_workers)]
-        lanes = [_Lane(deque(), 1, host) for host in sorted(self._hosts())]
+        lanes = [_Lane(deque(), 1, host) for host in sorted(set(self._hosts()))]
         splits: dict[Any, _Lane] = {}
         for job in jobs:
             split = job.dataset.name, job.trial.split.index
             splits.setdefault(split, lanes[len(splits) % len(lanes)]).jobs.append(job)
         return lanes
 
-    def _hosts(self) -> set[str]:
-        return {distributed.comm.get_address_host(worker) for worker in self._workers()}
-
-    def _send(self, lane: _Lane, rows: dict[int, Any]) -> Iterator[tuple[distributed.Future, Job]]:
-        """Send as many jobs of a lane as the scheduler should know, and their rows once."""
-        while lane.jobs and lane.n_sent < lane.most:
-            job = lane.jobs.popleft()
-            lane.n_sent += 1
-            with self._answering():
-                number = id(job.dataset)
-                if number not in rows:  # as a task, which Dask repeats where a worker has died
-                    rows[number] = self._client.submit(_sent, job.dataset, pure=False)
-                hollow, where = replace(job, dataset=cast(Dataset, None)), lane.host and [lane.host]
-                future = self._client.submit(_run, hollow, rows[number], workers=where, pure=False)
-            yield future, job
+    def _submit(self, job: Job, host: str | None, rows: dict[int, Any]) -> distributed.Future:
+        """Send a job, and its rows unless they have been sent already."""
+        number = id(job.dataset)
+        with self._answering():
+            if number not in rows:  # as a task, which Dask repeats where a worker has died
+                rows[number] = self._client.submit(lambda rows: rows, job.dataset, pure=False)
+            hollow = replace(job, dataset=cast(Dataset, None))
+            return self._client.submit(_run, hollow, rows[number], workers=host, pure=False)
 
     def _status(self, job: Job, future: distributed.Future) -> str | None:
         """Write the record of a job that has ended and return its status."""
-        try:
-            with self._answering():
+        with self._answering():
+            try:
                 record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
-        except (distributed.KilledWorker, TimeoutError):
-            return None
+            except (distributed.KilledWorker, TimeoutError):
+                return None
         store = Store(job.folder)
         store.write(record | {"environment": store.add_environment(machine)}, arrays)
         return str(record["status"])
@@ -234,7 +222,7 @@ class Cluster:
         """Raise an error of Dask, or of what a worker could not do, as one sentence."""
         try:
             yield
-        except (PrecbenchError, distributed.KilledWorker, TimeoutError):
+        except PrecbenchError:
             raise
         except Exception as error:
             raise PrecbenchError(
@@ -253,10 +241,6 @@ def versions() -> dict[str, str | None]:
     """Return what must agree between client and workers: precbench, its source, and libraries."""
     source = {"Python": platform.python_version(), "the source of precbench": code_of("precbench")}
     return source | {n: v for n, v in package_versions().items() if n != "matplotlib"}
-
-
-def _sent(dataset: Dataset) -> Dataset:
-    return dataset
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:

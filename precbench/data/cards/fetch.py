@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -24,7 +22,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
 from precbench.errors import DataUnavailableError, InputError
-from precbench.files import is_full, writing
+from precbench.files import is_full, temporary, writing
 from precbench.locations import cache_folder
 
 if TYPE_CHECKING:
@@ -49,8 +47,8 @@ class FileReport:
     bytes: int | None = None
 
 
-class _Rejected(Exception):  # noqa: N818 (not an error: the next source is tried)
-    """Why a source does not give the file."""
+class _SourceError(InputError):
+    """Why a source does not give a file; the next one is tried."""
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
@@ -74,15 +72,15 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
 
 def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
     report, failures = _inspect(card, file), []
-    if report.status in ("verified", "as added"):
-        return report
     if report.status == "damaged":
         failures.append(f"{report.path}: {_fault(file, report.path)}")
-    for address, name in _sources(card, file, mirror):
+    elif report.status != "missing":
+        return report
+    for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
             _take(card, [(address, name)])
             return _inspect(card, file)
-        except _Rejected as reason:
+        except _SourceError as reason:
             failures.append(str(reason))
     raise DataUnavailableError(
         f"{card.title}: {file.name} cannot be obtained; tried {'; '.join(failures)}. To bring "
@@ -101,10 +99,7 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated: it takes no files")
-    try:
-        _take(card, [(os.fspath(path), Path(path).name) for path in paths])
-    except _Rejected as reason:
-        raise InputError(str(reason)) from None
+    _take(card, [(os.fspath(path), Path(path).name) for path in paths])
     return info(name)
 
 
@@ -144,12 +139,10 @@ def _wanted(card: Card) -> str:
     return f"{names}, or {card.archive.name}" if card.archive else names
 
 
-def _sources(
-    card: Card, file: File, mirror: str | os.PathLike[str] | None
-) -> Iterator[tuple[str, str]]:
+def _sources(card: Card, file: File, base: str) -> Iterator[tuple[str, str]]:
     """Yield paths and addresses, each with the name of what it holds."""
     archive = card.archive if card.archive and file.name in card.archive.members else None
-    if base := _mirror_address(mirror):
+    if base:
         for name in (file.name, f"{file.name}.bz2", *([archive.name] if archive else [])):
             yield f"{base}/{card.folder}/{name}", name
     yield from ((address, file.name) for address in file.urls)
@@ -179,25 +172,25 @@ def _is_safe(address: str) -> bool:
 
 
 def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    """Put files into the cache once all of them are what the card describes."""
+    """Put files into the cache once all of them are what the card describes, else raise."""
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
-    with writing(folder, "name another folder in PRECBENCH_CACHE"), contextlib.ExitStack() as stack:
-        folder.mkdir(parents=True, exist_ok=True)
+    advice = "name another folder in PRECBENCH_CACHE"
+    with writing(folder, advice), temporary(folder / "new") as place:
+        place.mkdir(parents=True)
         for address, name in sources:
-            place = tempfile.TemporaryDirectory(dir=folder, prefix=".", suffix=".tmp")
             try:
-                accepted |= _accepted(card, address, Path(stack.enter_context(place), name))
+                accepted |= _accepted(card, address, place / name)
             except Exception as error:  # damaged archives and answers have many ways to fail
                 if isinstance(error, OSError) and is_full(error):
                     raise
                 reason = "no such file" if isinstance(error, FileNotFoundError) else error
-                raise _Rejected(f"{address}: {reason}") from error
+                raise _SourceError(f"{address}: {reason}") from error
         paths = [accepted.get(file.name, folder / file.name) for file in card.files]
         if not all(file.has_checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
             except InputError as error:
-                raise InputError(re.sub(r"[^ (]*/\.\w+\.tmp/", "", str(error))) from error
+                raise InputError(str(error).replace(f"{place}/", "")) from error
         for name, path in accepted.items():
             path.replace(folder / name)
 
@@ -221,11 +214,11 @@ def _accepted(card: Card, address: str, path: Path) -> dict[str, Path]:
     accepted = {one.name: one for one in map(Path, unpacked) if one.name in names}
     for name in names:
         if name not in files:
-            raise _Rejected(f"{card.name} has no such file; it takes {_wanted(card)}")
+            raise InputError(f"{card.name} has no such file; it takes {_wanted(card)}")
         if name not in accepted:
-            raise _Rejected(f"it has no member {name}")
+            raise InputError(f"it has no member {name}")
         if fault := _fault(files[name], accepted[name]):
-            raise _Rejected(fault if len(names) == 1 else f"{name}: {fault}")
+            raise InputError(fault if len(names) == 1 else f"{name}: {fault}")
     return accepted
 
 
@@ -237,7 +230,7 @@ def _download(address: str, path: Path) -> None:
     def check(answer: Any, **_: object) -> None:
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # before a redirect is followed
-            raise _Rejected(f"it redirects to {target}, which is not https")
+            raise InputError(f"it redirects to {target}, which is not https")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
@@ -248,9 +241,9 @@ def _download(address: str, path: Path) -> None:
             download(address, path, None)
             return
         except requests.RequestException as error:
-            answer, reason, again = error.response, "no connection", True
-            if answer is not None:
-                reason, again = f"{answer.status_code} {answer.reason}", answer.status_code >= 500
-            if pause is None or not again or isinstance(error, requests.ConnectionError):
-                raise _Rejected(reason) from error
+            answer = error.response
+            reason = f"{answer.status_code} {answer.reason}" if answer is not None else ""
+            is_refused = answer is not None and answer.status_code < 500
+            if pause is None or is_refused or isinstance(error, requests.ConnectionError):
+                raise InputError(reason or "no connection") from error
         time.sleep(pause)
