@@ -1,14 +1,53 @@
 """The command ``precbench``, and ``python -m precbench``."""
 
-from precbench import interrupts
+import signal
+import sys
+from typing import Any
+
+_MOST_SECONDS = 10  # for cleaning up
+_SOON = 0.01  # seconds
 
 
 def main() -> None:
     """Import and run the command line."""
-    interrupts.leave_at_once()
-    from precbench.cli import main
+    _handle(_interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+    sys.unraisablehook = _interrupt_again
+    try:
+        from precbench.cli import app
 
-    main()
+        app()
+    except KeyboardInterrupt:  # while modules were imported
+        print("precbench: interrupted", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        from precbench import workers
+
+        _handle(signal.SIG_IGN)
+        workers.end()
+        exec("")  # else CPython ends by SIGINT, not with 130, where an exec was interrupted
+
+
+def _handle(handler: Any) -> None:
+    """Set the handler of Ctrl-C and SIGTERM, unless a shell has told to ignore them."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: Any) -> None:
+    """Raise `KeyboardInterrupt`; what cleans up is not interrupted again, unless it hangs."""
+    _handle(signal.SIG_IGN)
+    signal.alarm(_MOST_SECONDS)
+    raise KeyboardInterrupt
+
+
+def _interrupt_again(lost: Any) -> None:
+    """Repeat an interrupt that a callback has lost, as of the collector of garbage."""
+    if lost.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, _SOON)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 if __name__ == "__main__":

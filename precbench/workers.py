@@ -15,14 +15,13 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
-from precbench.interrupts import end_with_parent
-
 _Result = TypeVar("_Result")
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
+_PR_SET_PDEATHSIG = 1
 _executor: Any = None
 
 
@@ -94,7 +93,13 @@ def _call(function: str, *arguments: Any) -> None:
 
 
 def _prepare(parent: int, *_: str) -> None:
-    end_with_parent(parent)
+    """End this process when its parent dies."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)
 
 
 def end() -> None:

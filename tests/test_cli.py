@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +37,6 @@ from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
 from precbench.solvers import SOLVERS
-from precbench.solvers.passes import PassRanker
 from precbench.statistics import resampled_interval, resampled_test
 from precbench.survey.ranking import AP, TREES, compared, in_words, standings
 from scripts.survey import page
@@ -808,40 +806,65 @@ def test_a_full_disk_while_saving(files, monkeypatch):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
+def interrupt(preparation, *options):
+    """Fit as a user does, but for what `preparation` changes; expect the end of an interrupt."""
+    Path("fitted.py").write_text(
+        f"""
+import os, signal, sys, threading
+{preparation}
+sys.argv = ["precbench", "fit", "mine.csv", *{options!r}]
+from precbench.__main__ import main
+main()
+"""
+    )
+    before = {path.name for path in Path().iterdir()}
+    command = [sys.executable, "-m", "fitted"]  # CPython ends other than as a script
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "precbench: interrupted\n")
+    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == before
+
+
 @pytest.mark.promise("R2")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_fit(files, end, monkeypatch):
+def test_an_interrupted_fit(files, end):
     options = as_options(TABLE_OPTIONS | {"param": "epochs=100000000", "save": "top.npz"})
-    before, fit = signal.getsignal(end), PassRanker._fit
+    interrupt(
+        f"""
+from precbench.solvers.passes import PassRanker
 
-    def interrupted(*arguments):
-        threading.Timer(0.05, os.kill, (os.getpid(), end)).start()
-        fit(*arguments)
+fit = PassRanker._fit
 
-    monkeypatch.setattr(PassRanker, "_fit", interrupted)
-    refused(["fit", "mine.csv", *options], code=130)
-    assert signal.getsignal(end) is before
-    assert [path.name for path in files.iterdir()] == ["mine.csv"]
+def interrupted(*arguments):
+    threading.Timer(0.05, os.kill, (os.getpid(), {int(end)})).start()
+    fit(*arguments)
+
+PassRanker._fit = interrupted
+""",
+        *map(str, options),
+    )
 
 
 @pytest.mark.promise("R2")
 @pytest.mark.parametrize("module", ["typer", "precbench.cli.fit", "numpy.random"])
-def test_an_interrupt_while_modules_are_imported(module):
-    program = f"""
-import signal, sys
+@pytest.mark.parametrize("statement", ['exec("signal.raise_signal(signal.SIGINT)")', "Lost()"])
+def test_an_interrupt_while_modules_are_imported(module, statement, tmp_path, monkeypatch):
+    """Also one that Python ignores, as it is raised where nobody can catch it."""
+    monkeypatch.chdir(tmp_path)
+    interrupt(
+        f"""
+class Lost:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
 
 class Finder:
     def find_spec(name, *_):
         if name == {module!r}:
-            exec("signal.raise_signal(signal.SIGINT)")
+            {statement}
 
 sys.meta_path.insert(0, Finder)
-sys.argv = ["precbench", "fit", "none.csv", "--label", "y", "--save", "top.npz"]
-from precbench.__main__ import main
-main()
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "precbench: interrupted\n")
+""",
+        *("--label", "y", "--save", "top.npz"),
+    )
 
 
 # --- lists ---

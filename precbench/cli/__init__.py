@@ -4,9 +4,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from precbench import workers
 from precbench.cli.group import LazyGroup, MainGroup
-from precbench.interrupts import ignore
 
 _EPILOG = """\
 Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
@@ -114,12 +112,3 @@ def about(
       precbench show top.npz
       precbench score top.npz new.csv --top 100
     """
-
-
-def main() -> None:
-    """Run the command line."""
-    try:
-        app()
-    finally:
-        ignore()
-        workers.end()

@@ -11,7 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
-from precbench.interrupts import INTERRUPTED, interruptible
 from precbench.text import visible
 
 
@@ -96,8 +95,7 @@ class MainGroup(LazyGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and end with the exit code that it returns."""
         try:
-            with interruptible():
-                code = super().invoke(ctx)
+            code = super().invoke(ctx)
         except (PrecbenchError, KeyboardInterrupt, OSError) as error:
             text, code = _reported(error)
             print(f"precbench: {text}", file=sys.stderr)
@@ -111,7 +109,7 @@ def _reported(error: BaseException) -> tuple[str, int]:
         case PrecbenchError():
             return str(error), error.exit_code
         case KeyboardInterrupt():
-            return "interrupted", INTERRUPTED
+            return "interrupted", 130
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
         case OSError() if error.filename is not None:
