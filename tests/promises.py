@@ -1,6 +1,6 @@
 """Run the tests that keep the promises, and print what became of each promise.
 
-``make promises`` runs it at quick size, ``make promises FULL=1`` at full size (50 kills, 100,000
+``make promises`` runs it at quick size, ``make promises FULL=1`` at full size (200 kills, 100,000
 damaged files, every key of every config), which also writes the figures into ``docs/trust.csv``;
 ``make docs`` makes the table of ``docs/trust.md`` from that. A test keeps a promise if it is marked
 ``promise("R1")``, and states what it saw through the fixture ``figure``. Given the reports of

@@ -650,7 +650,7 @@ def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):
 
 
 def shared_memory_of(process):
-    return list(Path("/dev/shm").glob(f"*_{process}_*"))
+    return list(Path("/dev/shm").glob(f"*[-_]{process}[-_]*"))
 
 
 @pytest.mark.promise("R5", "R7")
