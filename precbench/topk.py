@@ -214,7 +214,7 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 
 # Typed, since 1 and 1.0 are two values of k.
 @functools.lru_cache(maxsize=32, typed=True)
-def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int32]:
+def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
     """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
 
     Parameters
@@ -222,9 +222,7 @@ def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int
     k : int, float or str
         See `check_k`.
     length : int
-        Largest number of positives.
-    n_rows : int, optional
-        Number of rows, for a fraction of them.
+        Number of rows, and largest number of positives.
 
     Returns
     -------
@@ -236,8 +234,8 @@ def k_by_size(k: TopK, length: int, n_rows: int | None = None) -> NDArray[np.int
     InputError
         If `k` is malformed.
     """
-    rows = length if n_rows is None else n_rows
-    return np.array([0, *(training_k(k, n, rows)[0] for n in range(1, length + 1))], dtype=np.int32)
+    counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
+    return np.array([0, *counts], dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:

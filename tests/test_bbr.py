@@ -451,23 +451,6 @@ def test_degenerate_cases():
         assert_optimal(second, mean, 5.0, w)
 
 
-@pytest.mark.parametrize(
-    ("second", "mean", "radius", "says"),
-    [
-        (np.eye(2), np.ones(3), None, "2 3"),
-        (np.empty((0, 0)), [], None, ""),
-        (np.eye(2), [1, np.nan], None, ""),
-        (np.eye(2), np.ones(2), 0.0, "0"),
-        (np.eye(2), np.ones(2), np.inf, ""),
-        (np.diag([1, -1e-3]), np.ones(2), 1.0, "-0.001"),
-        (np.diag([1, 0]), np.ones(2), None, ""),
-    ],
-)
-def test_invalid_quadratic_is_reported(second, mean, radius, says):
-    with raises(InputError, says):
-        minimise_over_ball(second, mean, radius)
-
-
 # --- bad input ---------------------------------------------------------------------------------
 
 

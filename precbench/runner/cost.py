@@ -6,7 +6,7 @@ from statistics import median
 
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
-from precbench.store import Record, Store
+from precbench.store import Store
 
 __all__ = ["expected_seconds"]
 
@@ -21,15 +21,12 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
-            known.setdefault((record.label, record.dataset), []).append(_took(record))
+            took = _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
+            known.setdefault((record.label, record.dataset), []).append(took)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
         for t in trials
     ]
-
-
-def _took(record: Record) -> float:
-    return _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
 
 
 def _by_size(plan: Plan, trial: Trial) -> float:
@@ -38,14 +35,13 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     per_row = getattr(X, "nnz", n * d) / n
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1
-    fits = 1 + 0.8 * n_candidates * tuned
     if "epochs" in trial.params:  # candidates that share the reading of the rows
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:
         slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
         passes = (1 + tuned) * trial.limit.times_slowest * slowest
     else:
-        passes = fits * _largest(trial, "max_iter", _ITERATIONS)
+        passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
     rows = n * (1 - trial.split.test_size)
     return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
 

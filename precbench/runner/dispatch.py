@@ -144,10 +144,6 @@ def _mapped(dataset: Dataset, path: Path) -> Dataset:
     """Write a data set to a file that only this user can read, and map its arrays into memory."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "xb", opener=_private) as stream:
+        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             joblib.dump(dataset, stream)
     return joblib.load(path, mmap_mode="r")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

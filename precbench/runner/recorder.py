@@ -60,7 +60,6 @@ class Recorder:
         self._limit = limit
         self._most_rows = most_rows
         self._cpu_seconds = 0.0
-        self._marks: list[tuple[int, float, float, int]] = []
         self._states: dict[str, list[Any]] = defaultdict(list)
         self._wall = self._cpu = 0.0
         self._started = False
@@ -101,24 +100,23 @@ class Recorder:
             n_features) of a linear solver, with ``intercept`` of shape (n_checkpoints,) where it
             has one, and ``n_iter`` of shape (n_checkpoints,) of others.
         """
-        if not self._marks or self._marks[-1][0] != solver.n_rows_seen_:
+        if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
             self._note(solver)
-        rows, wall, cpu, mistakes = zip(*self._marks, strict=True)
-        return {
-            "rows_seen": np.array(rows),
-            "wall_seconds": np.array(wall),
-            "cpu_seconds": np.array(cpu),
-            "mistakes": np.array(mistakes),
-            **{name: np.array(states) for name, states in self._states.items()},
-        }
+        return {name: np.array(values) for name, values in self._states.items()}
 
     def _note(self, solver: Ranker) -> None:
         solver.catch_up()
-        mistakes = getattr(solver, "n_mistakes_", -1)
-        self._marks.append((solver.n_rows_seen_, self.seconds, self._cpu_seconds, mistakes))
-        if not isinstance(solver, LinearRanker):
-            self._states["n_iter"].append(solver.n_iter_)
-            return
-        self._states["coef"].append(np.array(solver.coef_))
-        if hasattr(solver, "intercept_"):
-            self._states["intercept"].append(solver.intercept_)
+        state = {
+            "rows_seen": solver.n_rows_seen_,
+            "wall_seconds": self.seconds,
+            "cpu_seconds": self._cpu_seconds,
+            "mistakes": getattr(solver, "n_mistakes_", -1),
+        }
+        if isinstance(solver, LinearRanker):
+            state["coef"] = np.array(solver.coef_)
+            if hasattr(solver, "intercept_"):
+                state["intercept"] = solver.intercept_
+        else:
+            state["n_iter"] = solver.n_iter_
+        for name, value in state.items():
+            self._states[name].append(value)

@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -140,10 +140,9 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
     warm_up(trial.solver)
-    rows_of = _rows_of(job)
-    tuning = _tune(job, rows_of)
+    tuning = _tune(job)
     params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
-    rows = rows_of(trial.fourier)
+    rows = _rows(job, trial.fourier)
     whole = rows.training
     solver = _solver(trial, params)
     recorder = Recorder(
@@ -238,38 +237,34 @@ _prepared: list[tuple[dict[str, Any], Rows]] = []
 """The training rows that were prepared last, maybe for another trial, with what they depend on."""
 
 
-def _rows_of(job: Job) -> Callable[[Fourier | None], Rows]:
-    """Return a function that prepares the training rows, unless they are those prepared last."""
-
-    def rows_of(fourier: Fourier | None) -> Rows:
-        trial = replace(job.trial, fourier=fourier)
-        description = trial.description(job.dataset.sha256)
-        key = {name: description[name] for name in _OF_ROWS}
-        key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
-        if not _prepared or _prepared[0][0] != key:
-            _prepared.clear()  # before others take their memory
-            rows = Rows(trial, job.dataset)
-            _ = rows.training  # now, before a clock starts
-            _prepared.append((key, rows))
-        return _prepared[0][1]
-
-    return rows_of
+def _rows(job: Job, fourier: Fourier | None) -> Rows:
+    """Prepare the training rows, unless they are those prepared last."""
+    trial = replace(job.trial, fourier=fourier)
+    description = trial.description(job.dataset.sha256)
+    key = {name: description[name] for name in _OF_ROWS}
+    key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
+    if not _prepared or _prepared[0][0] != key:
+        _prepared.clear()  # before others take their memory
+        rows = Rows(trial, job.dataset)
+        _ = rows.training  # now, before a clock starts
+        _prepared.append((key, rows))
+    return _prepared[0][1]
 
 
-def _tune(job: Job, rows_of: Callable[[Fourier | None], Rows]) -> _Tuning:
+def _tune(job: Job) -> _Tuning:
     """Choose parameters; all candidates together have the limit of one training."""
     trial = job.trial
     if not trial.candidates:
         return _Tuning({}, 0.0, "")
     first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
-    rows_of(trial.with_features(first).fourier)
+    _rows(job, trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
 
     def trained(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
         nonlocal stopped
         for fourier, numbers in _groups(trial, candidates):
-            rows = rows_of(fourier)
+            rows = _rows(job, fourier)
             for fitting_rows, validation_rows in rows.divisions:
                 fitting = rows.training.part(fitting_rows)
                 share = len(numbers) / (len(candidates) * len(rows.divisions))

@@ -110,13 +110,10 @@ def untraced(solver: "Ranker") -> bool:
 def warn(message: str) -> None:
     """Issue a `ConvergenceWarning` at the line that called a solver."""
     frame, level = inspect.currentframe(), 1
-    while frame is not None and _is_internal(frame.f_globals.get("__name__", "")):
+    internal = ("precbench.solvers.", "sklearn.")
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(internal):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, ConvergenceWarning, stacklevel=level)
-
-
-def _is_internal(module: str) -> bool:
-    return module.startswith(("precbench.solvers.", "sklearn."))
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
@@ -188,6 +185,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     n_iter_: int
     n_rows_seen_: int
     threshold_: float
+    _width: int
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -286,9 +284,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, count)
-
-    def _forget_threshold(self) -> None:
-        self.__dict__.pop("threshold_", None)
 
     def _report_overflow(self, trace: Trace | None) -> None:
         """Refuse rows whose weights have overflowed; who traces the fit has seen it."""
@@ -390,6 +385,11 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_width(self, n_features: int) -> None:
         """Refuse rows with the features of a fit that failed and left an earlier result."""
+        if n_features != self._width:
+            raise InputError(
+                f"X has {n_features:,} features, but the model was fitted with {self._width:,} "
+                "before a later fit failed: call fit again"
+            )
 
     def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)
@@ -421,7 +421,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
                 f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
                 f"{self.classes_[1]}"
             )
-        self._forget_threshold()
+        self.__dict__.pop("threshold_", None)
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
 
     def __sklearn_tags__(self) -> Any:
@@ -480,12 +480,16 @@ class LinearRanker(Ranker):
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
         """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
-        self._forget_threshold()
+        self.__dict__.pop("threshold_", None)
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
         else:
             self.coef_ = w
             self.__dict__.pop("intercept_", None)  # of an earlier fit to another objective
+
+    @property
+    def _width(self) -> int:  # type: ignore[override]
+        return len(self.coef_)
 
     @property
     def _cuts_at_0(self) -> bool:
@@ -499,13 +503,6 @@ class LinearRanker(Ranker):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         scores = linear_scores(as_rows(X), self.coef_)
         return scores + self.intercept_ if hasattr(self, "intercept_") else scores
-
-    def _check_width(self, n_features: int) -> None:
-        if n_features != len(self.coef_):
-            raise InputError(
-                f"X has {n_features:,} features, but the model was fitted with "
-                f"{len(self.coef_):,} before a later fit failed: call fit again"
-            )
 
 
 class NonlinearRanker(Ranker):
@@ -538,8 +535,6 @@ class NonlinearRanker(Ranker):
     [1, 0]
     """
 
-    _width: int
-
     def _start(self, n_features: int) -> None:
         self._width = n_features
         self.n_iter_ = self.n_rows_seen_ = 0
@@ -562,13 +557,6 @@ class NonlinearRanker(Ranker):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return self.scores_after(X, self.n_iter_)
-
-    def _check_width(self, n_features: int) -> None:
-        if n_features != self._width:
-            raise InputError(
-                f"X has {n_features:,} features, but the model was fitted with {self._width:,} "
-                "before a later fit failed: call fit again"
-            )
 
 
 def _check_size(values: NDArray[np.floating]) -> None:

@@ -54,7 +54,7 @@ class SquaredPairRanker(LinearRanker):
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         rows = as_rows(X)
-        self._reset(X.shape[1])
+        self._start(X.shape[1])
         if not trace(self) and self._learn(rows, labels, trace):
             self.n_iter_ = 1
             trace(self)
@@ -65,9 +65,6 @@ class SquaredPairRanker(LinearRanker):
 
     def _held(self, n_features: int) -> tuple[int, str]:
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
-
-    def _reset(self, n_features: int) -> None:
-        self._start(n_features)
 
     def _minimise(
         self,
@@ -241,7 +238,7 @@ class BBR(SquaredPairRanker):
         if not first:
             self._check_width(X.shape[1])
         else:
-            self._reset(X.shape[1])
+            self._start(X.shape[1])
             if trace(self):
                 return self
         n_before = self.n_rows_seen_
@@ -290,8 +287,8 @@ class BBR(SquaredPairRanker):
         length = _block_length(n_features)
         return held + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
 
-    def _reset(self, n_features: int) -> None:
-        super()._reset(n_features)
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
         self._moments: ClassMoments | None = None
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
@@ -359,8 +356,8 @@ class LCBR(SquaredPairRanker):
 
     allowed = Allowed(n_pairs=MULTIPLE_OR_COUNT, random_state=SEED)
 
-    def _reset(self, n_features: int) -> None:
-        super()._reset(n_features)
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
         self._rng = np.random.default_rng(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:

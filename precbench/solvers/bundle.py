@@ -119,8 +119,7 @@ class Bundle:
 
     def weights(self) -> NDArray[np.float64]:
         """Return the best w against all planes."""
-        m = self._n_planes
-        return -self._mean_slope(self._alpha[:m])
+        return -self._mean_slope(self._alpha[: self._n_planes])
 
     def _mean_slope(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])

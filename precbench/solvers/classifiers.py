@@ -247,12 +247,8 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
+    """Return the BLAS and OpenMP libraries, which are looked for once."""
     return ThreadpoolController()
-
-
-def _one_thread() -> Any:
-    """Return a context in which BLAS and OpenMP take one thread."""
-    return _thread_pools().limit(limits=1)
 
 
 class Wrapper(Ranker):
@@ -280,8 +276,9 @@ class Wrapper(Ranker):
         return self.class_weight if "class_weight" in self.foreign.parameters else None
 
     def _classifier(self) -> Any:
-        """Return the unfitted classifier."""
-        return self.foreign.imported()(**self._settings())
+        """Return the unfitted classifier, or the module of a library that has functions instead."""
+        factory = self.foreign.imported()
+        return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters for the library."""
@@ -428,7 +425,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         classifier, X = self._classifier(), self._rows(X)
         yield 0
-        with _one_thread():
+        with _thread_pools().limit(limits=1):
             self.classifier_ = self._trained(classifier, X, labels)
         yield 1
 
@@ -441,7 +438,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         if n_iter == 0:
             return np.zeros(X.shape[0])
         X = self._rows(X)
-        with _one_thread():
+        with _thread_pools().limit(limits=1):
             if n_iter == self.n_iter_:
                 return self._final_scores(X)
         return self.to_trees().first(n_iter).scores(X)
@@ -498,7 +495,7 @@ class GrowingEnsemble(ScoringClassifier):
         while n_trees < size:
             due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
             n_trees = min(size, max(due, n_trees + 1))
-            with _one_thread():
+            with _thread_pools().limit(limits=1):
                 self._grow(ensemble, X, labels, n_trees)
             self.classifier_ = ensemble
             yield n_trees
@@ -664,9 +661,6 @@ class BoostedTrees(ScoringClassifier):
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
         """Return an order of the rows, and what the data and the parameters have beside."""
-
-    def _classifier(self) -> Any:
-        return self.foreign.imported()
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         lightgbm, X = self._classifier(), self._rows(X)
@@ -871,9 +865,6 @@ class XGBoost(SingleBoosting):
     def ranks_lists(self) -> bool:
         """Whether the objective is one of lists."""
         return self.objective != "logistic"
-
-    def _classifier(self) -> Any:
-        return self.foreign.imported()
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         params = self._settings() | {"objective": self.objective}

@@ -341,9 +341,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
 def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
     """Return where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
     lowest = -(linear + left.slope) / square
-    if right is None:
-        return lowest
-    if right.slope <= left.slope:  # possible by rounding only
+    if right is None or right.slope <= left.slope:  # the latter by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
     # The median: the crossing, unless one parabola has its minimum on its own side of it.

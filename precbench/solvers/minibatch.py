@@ -150,7 +150,15 @@ class MiniBatchRanker(PassRanker):
                 return
             n_steps = -(-(stop - start) // b)
             candidates = [
-                solver._candidate(rule, n_before, n_steps, length)
+                (
+                    rule.code,
+                    k_by_size(rule.top, length),
+                    rule.step_lengths(solver.t_ + n_before, n_steps),
+                    np.inf if rule.radius is None else rule.radius,
+                    solver._w,
+                    solver._w_sum,
+                    solver._counts,
+                )
                 for solver, rule in zip(solvers, rules, strict=True)
             ]
             for m in range(0, len(candidates), at_once):
@@ -167,18 +175,6 @@ class MiniBatchRanker(PassRanker):
                 )
 
         return visit
-
-    def _candidate(self, rule: Rule, n_before: int, n_steps: int, length: int) -> tuple[Any, ...]:
-        """Return what the kernel needs to make steps on batches of this length."""
-        return (
-            rule.code,
-            k_by_size(rule.top, length),
-            rule.step_lengths(self.t_ + n_before, n_steps),
-            np.inf if rule.radius is None else rule.radius,
-            self._w,
-            self._w_sum,
-            self._counts,
-        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -55,12 +55,9 @@ class OnlineAUCRanker(PassRanker):
     ) -> None:
         """Do what the function of `_visitor_of` does, for this solver."""
 
-    @abstractmethod
-    def _values_per_row(self) -> int:
-        """Return the approximate number of values that a step reads."""
-
     def _slice_length(self, rows: Rows) -> int:
-        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // self._values_per_row()))
+        state = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
+        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // state))  # a step reads all of it
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -128,9 +125,6 @@ class OAM(OnlineAUCRanker):
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
         self._reservoirs = reservoirs
         self._counts = np.zeros(2, dtype=np.int64)
-
-    def _values_per_row(self) -> int:
-        return self._reservoirs[0].size
 
     def _visit(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
@@ -217,9 +211,6 @@ class PGD(OnlineAUCRanker):
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
-    def _values_per_row(self) -> int:
-        return self._moments.size
-
     def _visit(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
     ) -> None:
@@ -300,9 +291,6 @@ class AdaOAM(OnlineAUCRanker):
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
         self._squares = squares
-
-    def _values_per_row(self) -> int:
-        return self._moments.size
 
     def _visit(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
@@ -399,9 +387,6 @@ class SPAM(OnlineAUCRanker):
             stop = min(rows.n_rows, start + length)
             online_auc.class_sums(*rows[:3], labels, start, stop, self._counts, self._sums)
         self._means_known = True
-
-    def _values_per_row(self) -> int:
-        return 4 * len(self._w)
 
     def _visit(
         self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int

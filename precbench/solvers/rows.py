@@ -44,14 +44,6 @@ class Rows(NamedTuple):
     n_rows: int
     n_features: int
 
-    @property
-    def matrix(self) -> Any:
-        """The rows as an array or a CSR matrix."""
-        if not len(self.indptr):
-            return self.data.reshape(self.n_rows, self.n_features)
-        parts = self.data, self.indices, self.indptr
-        return sparse.csr_matrix(parts, shape=(self.n_rows, self.n_features))
-
     def per_slice(self) -> int:
         """Return the number of rows that a kernel visits in a small fraction of 0.1 s."""
         return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size, self.indices.size))

@@ -111,7 +111,10 @@ class Bounds(NamedTuple):
         return 2 * np.maximum(quadratic, self.of_linear(s, epsilon / 2, self.in_theorem))
 
 
-def bounds_of(radius: float, n_features: int) -> dict[str, Bounds]:
+_BoundsByName = dict[str, Bounds]
+
+
+def bounds_of(radius: float, n_features: int) -> _BoundsByName:
     """Return the bounds ``re-derived`` and ``printed``."""
     return {
         "re-derived": Bounds(radius, n_features, radius, 4, 4),
@@ -207,16 +210,22 @@ def pair_bounds(
         risk = sample.risk()
         norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
-        of_pairs = {s: _pair_deviations(sample, s, draws, radius, rng) for s in pairs}
+        drawn = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         table += _uniform(of_samples, n, delta, bounds)
         table += _of_theorem_3(of_samples, n, pairs, delta, bounds)
-        for s, deviations in of_pairs.items():
-            table += _of_theorem_2(deviations, n, s, delta, norm, bounds)
+        of_pairs = [
+            (s, one)
+            for s, deviations in zip(pairs, drawn, strict=True)
+            for one in _of_pairs(deviations, s, delta, norm)
+        ]
+        for s, one in of_pairs:
+            given = {name: one.epsilon(b) for name, b in bounds.items()}
+            table += _compared(one.statement, n, s, one.values, delta, given)
     table += _slopes(table, rows[-1])
     nan = np.nan
     table += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in at_zero.items()]
-    for s, deviations in of_pairs.items():
-        table += _probabilities(deviations, rows[-1], s, delta, norm, points, bounds)
+    for s, one in of_pairs:
+        table += _probabilities(one, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
 
@@ -339,7 +348,7 @@ def _pair_deviations(
 
 
 def _uniform(
-    deviations: _SampleDeviations, n: int, delta: float, bounds: dict[str, Bounds]
+    deviations: _SampleDeviations, n: int, delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     for statement, values, times in (
         ("Lemma 1", deviations.supremum, 1),
@@ -350,7 +359,7 @@ def _uniform(
 
 
 def _of_theorem_3(
-    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: dict[str, Bounds]
+    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     norm = float(deviations.norm.max())
     for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
@@ -361,20 +370,36 @@ def _of_theorem_3(
         yield from _compared("Theorem 3", n, s, values, delta, given)
 
 
-def _of_theorem_2(
-    deviations: _PairDeviations,
-    n: int,
-    s: int,
-    delta: float,
-    norm: float,
-    bounds: dict[str, Bounds],
-) -> Iterator[_Row]:
-    quadratic = {name: b.quadratic(s, delta, norm) for name, b in bounds.items()}
-    yield from _compared("Lemma 2 (i)", n, s, deviations.quadratic, delta, quadratic)
-    linear = {name: b.linear(s, delta, b.in_lemma) for name, b in bounds.items()}
-    yield from _compared("Lemma 2 (ii)", n, s, deviations.linear, delta, linear)
-    both = {name: b.theorem_2(s, delta, norm) for name, b in bounds.items()}
-    yield from _compared("Theorem 2", n, s, deviations.theorem_2, delta, both)
+class _OfPairs(NamedTuple):
+    """A statement about S pairs: deviations, the eps for a delta, and the delta for an eps."""
+
+    statement: str
+    values: NDArray[np.float64]
+    epsilon: Callable[[Bounds], float]
+    probability: Callable[[Bounds, NDArray], NDArray]
+
+
+def _of_pairs(deviations: _PairDeviations, s: int, delta: float, norm: float) -> list[_OfPairs]:
+    return [
+        _OfPairs(
+            "Lemma 2 (i)",
+            deviations.quadratic,
+            lambda b: b.quadratic(s, delta, norm),
+            lambda b, epsilon: b.of_quadratic(s, epsilon, norm),
+        ),
+        _OfPairs(
+            "Lemma 2 (ii)",
+            deviations.linear,
+            lambda b: b.linear(s, delta, b.in_lemma),
+            lambda b, epsilon: b.of_linear(s, epsilon, b.in_lemma),
+        ),
+        _OfPairs(
+            "Theorem 2",
+            deviations.theorem_2,
+            lambda b: b.theorem_2(s, delta, norm),
+            lambda b, epsilon: b.of_theorem_2(s, epsilon, norm),
+        ),
+    ]
 
 
 def _compared(
@@ -399,40 +424,13 @@ def _slopes(found: list[_Row], n: int) -> list[_Row]:
 
 
 def _probabilities(
-    deviations: _PairDeviations,
-    n: int,
-    s: int,
-    delta: float,
-    norm: float,
-    points: int,
-    bounds: dict[str, Bounds],
+    one: _OfPairs, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
-    derived = bounds["re-derived"]
-    statements: list[tuple[str, NDArray, float, Callable[[Bounds, NDArray], NDArray]]] = [
-        (
-            "Lemma 2 (i)",
-            deviations.quadratic,
-            derived.quadratic(s, delta, norm),
-            lambda b, epsilon: b.of_quadratic(s, epsilon, norm),
-        ),
-        (
-            "Lemma 2 (ii)",
-            deviations.linear,
-            derived.linear(s, delta, derived.in_lemma),
-            lambda b, epsilon: b.of_linear(s, epsilon, b.in_lemma),
-        ),
-        (
-            "Theorem 2",
-            deviations.theorem_2,
-            derived.theorem_2(s, delta, norm),
-            lambda b, epsilon: b.of_theorem_2(s, epsilon, norm),
-        ),
-    ]
-    for statement, values, end, given in statements:
-        epsilon = np.geomspace(np.median(values), end, points)
-        curves = {"measured": (values >= epsilon[:, np.newaxis]).mean(axis=1)}
-        curves |= {name: given(b, epsilon) for name, b in bounds.items()}
-        yield from _curves(statement, n, s, epsilon, curves)
+    end = one.epsilon(bounds["re-derived"])
+    epsilon = np.geomspace(np.median(one.values), end, points)
+    curves = {"measured": (one.values >= epsilon[:, np.newaxis]).mean(axis=1)}
+    curves |= {name: one.probability(b, epsilon) for name, b in bounds.items()}
+    yield from _curves(one.statement, n, s, epsilon, curves)
 
 
 def _curves(

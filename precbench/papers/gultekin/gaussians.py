@@ -7,8 +7,8 @@ gultekin : Gultekin and Paisley, "Risk bounds for low cost bipartite ranking".
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -121,8 +121,7 @@ def gaussian_mixtures(
         for problem, repetition in itertools.product(problems, range(repetitions)):
             at = _Repetition(problem, features, (seed, problem.components, repetition))
             records += _learned(at, rows, pairs, radius, repetition < timed)
-            records += _optima(at, radius, drawn)
-            records += _anisotropic(at, radius, eccentricity)
+            records += _optima(at, radius, drawn, eccentricity)
         for repetition in range(repetitions):
             at = _Repetition(skewed, features, (seed, skewed.components, repetition))
             records += _skewed(at, rows, skewed_pairs, shares, radius)
@@ -187,22 +186,17 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
     return end - calls[0], end - start
 
 
-def _optima(at: _Repetition, radius: float, drawn: int) -> Iterator[_Record]:
-    mixture, k = at.mixture(), at.problem.components
+def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
+    mixture, other, k = at.mixture(), at.mixture(eccentricity), at.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)
+    area = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "auc", mixture.auc(w)
+    yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
     largest, _ = mixture.largest_auc(drawn, at.rng(_RATIO))
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
-
-
-def _anisotropic(at: _Repetition, radius: float, eccentricity: float) -> Iterator[_Record]:
-    areas, k = [], at.problem.components
-    for mixture in (at.mixture(), at.mixture(eccentricity)):
-        w = minimise_over_ball(mixture.second, mixture.mean, radius)
-        areas.append(mixture.auc(w))
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc", areas[1]
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", areas[1] - areas[0]
+    of_other = other.auc(minimise_over_ball(other.second, other.mean, radius))
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc", of_other
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", of_other - area
 
 
 def _skewed(
@@ -218,12 +212,7 @@ def _skewed(
         yield "skew", k, "lcbr", pairs, share, "auc", mixture.auc(lcbr.fit(X, y).coef_)
 
 
-_STATISTICS: dict[str, Callable[[Any], Any]] = {
-    "mean": lambda groups: groups.mean(),
-    "standard error": lambda groups: groups.sem(),
-    "least": lambda groups: groups.min(),
-    "largest": lambda groups: groups.max(),
-}
+_STATISTICS = {"mean": "mean", "standard error": "sem", "least": "min", "largest": "max"}
 _OF_MEASURE = {
     "seconds": ("least",),
     "seconds with checks": ("least",),
@@ -238,7 +227,7 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     for measure, values in table.groupby("measure", sort=False):
         groups = values.groupby(keys, sort=False, dropna=False)["value"]
         for name in _OF_MEASURE.get(str(measure), ("mean", "standard error")):
-            parts.append(_STATISTICS[name](groups).reset_index().assign(statistic=name))
+            parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 

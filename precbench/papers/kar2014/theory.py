@@ -8,6 +8,7 @@ kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -148,7 +149,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
     single = 0.0
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         played = [np.zeros(X.shape[1])]
-        player.set_params(batch_size=size).fit(X, y, trace=_Weights(played))
+        player.set_params(batch_size=size).fit(X, y, trace=partial(_keep, played))
         leader = player.leader(X, y)
         least, gaps = _regret_against(leader, player)
         most = least / scale + gaps / scale
@@ -177,16 +178,10 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
 
-class _Weights:
-    """A trace that keeps w_2, w_3, ... of `FTRL`."""
-
-    def __init__(self, played: list[NDArray[np.float64]]):
-        self._played = played
-
-    def __call__(self, player: Any) -> bool:
-        if player.n_iter_ == len(self._played):
-            self._played.append(player.coef_.copy())
-        return False
+def _keep(played: list[NDArray[np.float64]], player: Any) -> None:
+    """Trace `FTRL`: keep w_2, w_3, ..."""
+    if player.n_iter_ == len(played):
+        played.append(player.coef_.copy())
 
 
 def _steps(

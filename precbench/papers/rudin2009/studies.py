@@ -173,7 +173,8 @@ def _curve_tables(result: Result) -> Iterator[Table]:
     yield value_table(result, result.values[result.values[x].isna()], ["curve"])
 
 
-def _draw_curves(axes: "Axes", result: Result, x: str) -> None:
+def _draw_curves(figure: "SubFigure", result: Result, x: str, y: str) -> "Axes":
+    axes = figure.add_subplot()
     table = result.values.dropna(subset=x)
     looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
     for (name, rows), look in zip(table.groupby("curve", sort=False), looks.values(), strict=True):
@@ -184,25 +185,20 @@ def _draw_curves(axes: "Axes", result: Result, x: str) -> None:
             linestyle=look.linestyle,
             label=_TEX[str(name)],
         )
-    axes.set_xlabel(x)
+    axes.set(xlabel=x, ylabel=y)
     axes.margins(x=0)
+    axes.legend()
+    return axes
 
 
 def _draw_discounts(figure: "SubFigure", result: Result) -> None:
-    axes = figure.add_subplot()
-    _draw_curves(axes, result, "z")
-    axes.set_ylabel("discounting factor")
-    axes.legend()
+    _draw_curves(figure, result, "z", "discounting factor")
 
 
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
-    axes = figure.add_subplot()
-    a = result.parameters["a"]
-    axes.axvspan(0, min(2 * a, 1), color="0.94", linewidth=0, zorder=0)
-    _draw_curves(axes, result, "b")
-    axes.set_ylabel("difference of roots and its bounds")
+    axes = _draw_curves(figure, result, "b", "difference of roots and its bounds")
+    axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
-    axes.legend()
 
 
 # One dimension

@@ -286,7 +286,6 @@ def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) ->
 
 def _least_risk(X: NDArray, positive: NDArray[np.bool_], p: float, w: NDArray) -> NDArray:
     """Return the scores that minimise R_p,exp, by L-BFGS."""
-    X = np.asarray(X, dtype=float)
     return X @ _minimised(_log_risk(X[positive], X[~positive], p), w)
 
 
