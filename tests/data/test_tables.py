@@ -12,6 +12,7 @@ import pytest
 from openpyxl import Workbook
 
 import precbench
+from precbench import Model
 from precbench.data.own.content import as_numbers, content_of
 from precbench.data.own.profile import profile_table
 from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
@@ -27,6 +28,7 @@ N = 120
 def rows(tmp_path, monkeypatch):
     """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a model
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
     return pd.DataFrame(
@@ -72,7 +74,7 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         (rows, {}),
     ]
     options = {"label": "y", "categorical": "one-hot", "missing": "median"}
-    options |= {"solver": "logistic-regression", "n_splits": 2, "k": 10}
+    options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     models, lists = [], []
     for source, layout in sources:
         with warnings.catch_warnings():
@@ -89,7 +91,7 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
 
     numbers = rows[["spent", "visits"]].fillna(0.0)
     np.savez("mine.npz", X=numbers.to_numpy(), y=rows["y"])
-    alone = {"solver": "logistic-regression", "n_splits": 2, "k": 10}
+    alone = {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     text = precbench.fit(written(numbers.assign(y=rows["y"]), "numbers.csv"), label="y", **alone)
     assert precbench.fit("mine.npz", **alone).coef.tobytes() == text.coef.tobytes()
 
@@ -356,3 +358,47 @@ def test_the_list_has_the_columns_that_are_asked_for(rows):
     refused(["score", "m.npz", "mine.csv", "--keep", "fone"], "'fone' 'phone'")
     rows.rename(columns={"phone": "score"}).to_csv("taken.csv", index=False)
     refused(["score", "m.npz", "taken.csv", "--keep", "score"], "'score'")
+
+
+def _messy(rows):
+    """Return tables that need a decision, by what it is about."""
+    amounts = rows["visits"].map("{:,}".format)
+    yes = np.where(rows["y"] > 0, "yes", "no")
+    codes = pd.Series([f"0{i % 7}150" for i in range(N)])
+    return {
+        "spellings": rows.assign(y=np.where(np.arange(N) % 5, yes, np.char.upper(yes))),
+        "three labels": rows.assign(y=np.resize(["0", "1", "-1", "0", "1"], N)),
+        "label by another name": rows.rename(columns={"y": "Churned"}),
+        "text and gaps": rows,
+        "words": rows.assign(country=np.resize(["NA", "DE", "None", "NO"], N)),
+        "identifier": rows.assign(customer=[f"K{i:03}" for i in range(N)]),
+        "codes": rows.assign(zip=codes),
+        "a slip": rows.assign(visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")),
+        "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),
+        "free text": rows.assign(note=[f"note {i} of {i % 90}" for i in range(N)]),
+        "amounts": rows.assign(total=amounts, share="9.75%", paid=amounts.str.replace(",", "")),
+        "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
+        "names": rows.rename(columns={"city": "city, or town", "spent": "spent (in $)"}),
+        "empty column": rows.assign(empty=np.nan),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])
+def test_every_command_that_is_proposed_works(rows, suffix):
+    """And encodes no amounts as categories, and drops no column that could be read."""
+    for what, table in _messy(rows).items():
+        name = f"mine.{suffix}"
+        write = {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}[suffix]
+        write(name, index=False)
+        label = [] if what == "label by another name" else ["--label", "y"]
+        options = ["--save", "m.npz", "--solver", "logistic-regression", "--splits", "1"]
+        done = invoke("fit", name, *label, *options)
+        if done.exit_code:
+            assert "this would do: " in done.stderr, (what, done.stderr)
+            words = shlex.split(done.stderr.rpartition("this would do: ")[2])
+            done = invoke(*words[1:])
+        assert done.exit_code == 0, (what, done.stderr)
+        columns = {column.name: column.width for column in Model.load("m.npz").encoding.columns}
+        assert {"visits", "since"} <= {*columns, *(["visits"] if what == "a slip" else [])}
+        assert max(columns.values()) < 10, (what, columns)

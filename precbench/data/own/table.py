@@ -495,7 +495,7 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
                 f"{listed(book.sheetnames)}"
             )
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
-        _refuse_merged(path, sheet)
+        _refuse_merged(path, sheet, layout.skip_rows)
         sheet.reset_dimensions()  # which a file may claim
         cells = stack.enter_context(closing(sheet.iter_rows(values_only=True)))
         lines = islice(cells, layout.skip_rows, _MOST_ROWS)
@@ -516,17 +516,19 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
     yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
 
 
-def _refuse_merged(path: Path, sheet: Any) -> None:
+def _refuse_merged(path: Path, sheet: Any, skipped: int) -> None:
     """Refuse cells that are merged over rows: only the first of them has the value."""
     with ZipFile(path) as archive, archive.open(sheet._worksheet_path) as stream:
-        merged = re.findall(rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', stream.read())
-    for column, first, last_column, last in merged:
-        if int(first) < int(last):
-            cells = f"{column.decode()}{int(first)}:{last_column.decode()}{int(last)}"
-            raise InputError(
-                f"{path}: the cells {cells} are merged, so that only the first row has their "
-                "value: unmerge them, and fill the rows"
-            )
+        text = b""
+        while chunk := stream.read(2**16):
+            text = text[-64:] + chunk
+            for cells in re.findall(rb'<mergeCell ref="([A-Z]+\d+:[A-Z]+\d+)"', text):
+                first, last = map(int, re.findall(rb"\d+", cells))
+                if max(first, skipped + 1) < last:
+                    raise InputError(
+                        f"{path}: the cells {cells.decode()} are merged, so that only the first "
+                        "row has their value: unmerge them, and fill the rows"
+                    )
 
 
 @contextmanager
