@@ -111,7 +111,11 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
         raise InputError("the labels and scores are empty; give at least one row of each class")
     if scores.dtype.kind not in "biuf":
         raise InputError(f"the scores have the type {scores.dtype}; give real numbers")
-    scores = scores.astype(np.float64, copy=False)
+    given, scores = scores, scores.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        is_exact = given is scores or np.array_equal(scores.astype(given.dtype), given, True)
+    if not is_exact:
+        raise InputError("some scores lose digits as float64, and become ties: give their ranks")
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
         index = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")

@@ -1164,3 +1164,28 @@ def test_a_shell_completes_names(words, found):
     result = CliRunner().invoke(app, [], prog_name="precbench", env=shell)
     said = re.findall(r'"([^"]+)"', result.output)
     assert {text.replace("\\", "") for text in said} == found
+
+
+@pytest.mark.parametrize(
+    ("streams", "encoding", "said"),
+    [
+        (">&-", "utf-8", ""),
+        ("2>&-", "utf-8", "300 rows"),
+        (">&- 2>&-", "utf-8", ""),
+        ("", "ascii", r"Stra\xdfe"),
+        ("", "cp1252", "Straße"),
+    ],
+)
+def test_streams_that_are_closed_or_lack_a_character(files, table, streams, encoding, said):
+    """The command ends as always, and its work is done."""
+    table = table.rename(columns={"a": "Straße"})
+    table["Straße"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(table.index, "D")
+    table.to_csv("mine.csv", index=False)
+    options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
+    words = [sys.executable, "-m", "precbench", "fit", "mine.csv", *options, "--save", "top.npz"]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    command = f"{shlex.join(words)} {streams}"
+    done = subprocess.run(command, shell=True, capture_output=True, env=environment)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+    assert said in done.stdout.decode(encoding)
+    assert Model.load("top.npz").n_features > 0

@@ -738,3 +738,14 @@ def test_the_roc_curve_is_that_of_a_stable_sort(n, of):
         counts = np.cumsum(counted[order])[last]
         assert_array_equal(found, [0, *(counts / counts[-1])])
     assert_array_equal(thresholds, [np.inf, *scores[order][last]])
+
+
+@pytest.mark.parametrize(
+    "scores", [2**60 + np.arange(100), 1 + np.arange(100) * np.longdouble(2) ** -60]
+)
+def test_scores_that_no_float_holds_are_refused(scores):
+    """They would be ties."""
+    y = np.arange(100) % 2
+    with raises(InputError, "float64 ranks"):
+        auc(y, scores)
+    assert auc(y, np.arange(100)) == auc(y, scores - scores[0])

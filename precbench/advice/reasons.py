@@ -38,7 +38,7 @@ class Listing:
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # refuses before a file is read
-        self._model, self._n = model, n
+        self._model, self._n = model, min(n, len(model.spans))
         self.rows: dict[int, Any] = {}
         self._missing: dict[int, frozenset[str]] = {}
 

@@ -1,8 +1,10 @@
 """Groups of commands, which are imported when they are given."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar
 
@@ -29,12 +31,18 @@ class _Harmless:
 
 @contextmanager
 def harmless_streams() -> Iterator[None]:
-    """Make visible all that is printed, be it a path, a title, a cell or a library's message."""
-    with (
-        redirect_stdout(_Harmless(sys.stdout)),
-        redirect_stderr(_Harmless(sys.stderr)),
-    ):
-        yield
+    """Make visible all that is printed, be it a path, a title, a cell or a library's message.
+
+    What the encoding of a stream lacks is escaped; to a closed one nothing is written.
+    """
+    with Path(os.devnull).open("w") as nowhere:
+        streams = [stream or nowhere for stream in (sys.stdout, sys.stderr)]
+        for stream in streams:
+            if hasattr(stream, "reconfigure"):  # a notebook's has not
+                stream.reconfigure(errors="backslashreplace")
+        out, err = map(_Harmless, streams)
+        with redirect_stdout(out), redirect_stderr(err):
+            yield
 
 
 class InGroups(TyperCommand):
