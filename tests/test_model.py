@@ -659,3 +659,12 @@ def test_a_model_keeps_its_provenance(tmp_path):
     trees = Model.fit(X, Y, "random-forest", n_estimators=1)
     assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
     assert "random_state" not in loaded.params
+
+
+def test_an_intercept_that_nothing_uses_is_refused(tmp_path):
+    """It would change what explains the scores of trees, and not the scores."""
+    X = np.random.default_rng(0).standard_normal((100, 2))
+    model = Model.fit(X, X[:, 0] > 1, "hist-gradient-boosting", random_state=0)
+    replace(model, intercept=1.0).save(tmp_path / "m.npz")
+    with raises(InputError, "m.npz"):
+        Model.load(tmp_path / "m.npz")

@@ -686,6 +686,7 @@ class Model:
             not parts
             and n_features > 0
             and not (members and own.coef is not None)
+            and (own.coef is not None or not described.intercept)  # which nothing would use
             and all(is_vector(a) and len(a) == n_features for a in vectors)
             and (scaler.scale is None or (scaler.scale > 0).all())
             and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)

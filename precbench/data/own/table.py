@@ -342,6 +342,8 @@ def _csv(
 
 def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
     """Return columns of a CSV or TSV file as they stand there."""
+    if not names:
+        return pd.DataFrame()
     layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
     _, options = _dialect(table.path, table.format, layout)
     options |= {"usecols": list(names), "dtype": "str", "na_filter": False, "iterator": False}
