@@ -95,7 +95,7 @@ def columns_table(columns: "Sequence[ColumnProfile]", title: str) -> Table:
     ]
     header = ["column", "holds", "different", "gaps", "from", "to", "AUC alone"]
     more = len(columns) - len(shown)
-    notes = [f"and {count(more, 'column')} more"] if more else []
+    notes = [f"and {count(more, 'column')} more (--json has all)"] if more else []
     return text_table(title, header, cells, *notes)
 
 

@@ -205,10 +205,9 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         ) from error
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
-        raise InputError(
-            f"{where}: row {row}: the {what} is missing"
-            + (f", as it is in {count(n - 1, 'other row')}; leave these rows out" if n > 1 else "")
-        )
+        others = f" (and of {count(n - 1, 'other row')})" if n > 1 else ""
+        advice = "; leave such rows out, and score them with the model" if what == "label" else ""
+        raise InputError(f"{where}: row {row}: the {what} is missing{others}{advice}")
     spelled: dict[object, object] = {}
     for value in distinct:
         spelled.setdefault(canonical(value), value)
