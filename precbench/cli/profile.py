@@ -4,9 +4,7 @@ import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows
@@ -19,7 +17,6 @@ from precbench.text import count, duration, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from precbench.data.own.profile import ColumnProfile
     from precbench.data.own.table import OwnTable
 
 _MOST_SHOWN = 40  # columns
@@ -74,22 +71,20 @@ def profile(options: ProfileOptions) -> int:
         console.print(outlook)
     if options.as_json:
         about = {"rows": found.rows, "positives": n_pos, "duplicates": found.duplicates}
-        columns = [
-            column._asdict() | {"auc": None if np.isnan(column.auc) else column.auc}
-            for column in found.columns
-        ]
         told = {"refusal": refusal or None, "compare": outlook or None}
-        print(json.dumps({**about, "columns": columns, **told}, indent=1))
+        print(json.dumps({**about, "columns": found.columns, **told}, indent=1))
     return 0
 
 
-def columns_table(columns: "Sequence[ColumnProfile]", title: str) -> Table:
+def columns_table(columns: "Sequence[dict[str, Any]]", title: str) -> Table:
     """Lay out the columns of a profile."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [
-            *(column.name, column.holds, f"{column.distinct:,}", f"{column.missing:,}"),
-            *(column.low, column.high, "" if np.isnan(column.auc) else f"{column.auc:.3f}"),
+            *(column["name"], column["holds"]),
+            *(f"{column[number]:,}" for number in ("distinct", "missing")),
+            *(column["low"], column["high"]),
+            "" if column["auc"] is None else f"{column['auc']:.3f}",
         ]
         for column in shown
     ]

@@ -314,7 +314,7 @@ def test_the_profile_says_how_a_column_is_written(rows):
         total=rows["visits"].map("$ {:,.2f}".format), since=rows["since"].dt.strftime("%d.%m.%Y")
     )
     found = profile_table(written(rows, "mine.csv"), {"label": "y"}).columns
-    said = {column.name: column.holds for column in found}
+    said = {column["name"]: column["holds"] for column in found}
     assert said["total"] == "numbers (.)" and said["since"] == "dates (%d.%m.%Y)"
 
 

@@ -44,11 +44,6 @@ class Content(NamedTuple):
     notation: str | None = None
     others: tuple[str, ...] = ()
 
-    @property
-    def said(self) -> str:
-        """What it holds, for a person."""
-        return f"{self.holds} ({self.notation})" if self.notation else self.holds
-
 
 def content_of(
     values: pd.Series,

@@ -18,32 +18,6 @@ from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
 
-class ColumnProfile(NamedTuple):
-    """One column.
-
-    Attributes
-    ----------
-    name : str
-    holds : str
-        Numbers, dates, text or nothing, with the notation of the first two where it is no plain
-        one.
-    distinct, missing : int
-        Different values; rows without one.
-    low, high : str
-        The smallest and the largest; of text the most frequent one, and nothing.
-    auc : float
-        Of the column alone, in the better direction; NaN without labels.
-    """
-
-    name: str
-    holds: str
-    distinct: int
-    missing: int
-    low: str
-    high: str
-    auc: float
-
-
 class Profile(NamedTuple):
     """A table.
 
@@ -53,8 +27,8 @@ class Profile(NamedTuple):
         Rows, and those that repeat an earlier one in every column.
     positives : int or None
         None where the labels are not known.
-    columns : list of ColumnProfile
-        All but that of the labels.
+    columns : list of dict
+        See `profile_columns`.
     refusal : TableError or None
         Why it cannot be read with these options.
     """
@@ -62,7 +36,7 @@ class Profile(NamedTuple):
     rows: int
     duplicates: int
     positives: int | None
-    columns: list[ColumnProfile]
+    columns: list[dict[str, Any]]
     refusal: TableError | None
 
 
@@ -94,8 +68,14 @@ def profile_table(source: Source, reading: Mapping[str, Any], allow: Sequence[st
 
 def profile_columns(
     own: OwnTable, reading: Mapping[str, Any]
-) -> tuple[int | None, list[ColumnProfile]]:
-    """Return the number of positives, if the labels are known, and the other columns."""
+) -> tuple[int | None, list[dict[str, Any]]]:
+    """Return the number of positives, if the labels are known, and the other columns.
+
+    Of each the ``name``, what it ``holds`` (numbers, dates, text or nothing, with the notation of
+    the first two where it is no plain one), the numbers of ``distinct`` and of ``missing`` values,
+    the smallest and the largest (``low``, ``high``; of text the most frequent one), and the ``auc``
+    of the column alone, in the better direction, None without labels.
+    """
     if own.frame is None:
         raise InputError(f"{own.path}: {own.format} has no columns with names: a table is profiled")
     label, y = reading.get("label"), None
@@ -106,7 +86,7 @@ def profile_columns(
     return None if y is None else int(np.sum(y > 0)), columns
 
 
-def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> ColumnProfile:
+def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
     holds, low, high = content.holds, "", ""
@@ -118,9 +98,16 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> ColumnPr
         low, high = (str(moment.date()) for moment in (moments.min(), moments.max()))
     elif holds == "text":
         low = str(texts.mode().iloc[0])
-    distinct, auc = int(texts.nunique()), np.nan
+    distinct, auc = int(texts.nunique()), None
     if y is not None and distinct > 1:
         in_groups = holds == "text" or distinct <= FEW_VALUES
         auc = auc_alone(texts, content.numbers, y, in_groups)
-    gaps = int(values.isna().sum())
-    return ColumnProfile(name, content.said, distinct, gaps, low, high, auc)
+    return {
+        "name": name,
+        "holds": f"{holds} ({content.notation})" if content.notation else holds,
+        "distinct": distinct,
+        "missing": int(values.isna().sum()),
+        "low": low,
+        "high": high,
+        "auc": auc,
+    }

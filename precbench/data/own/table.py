@@ -76,10 +76,6 @@ class Layout:
             raise InputError(f"separator must be one character, found {self.separator!r}")
         if self.date_format is not None:
             check_date_format(self.date_format)
-        try:
-            codecs.lookup(self.encoding or "utf-8")
-        except LookupError as error:
-            raise InputError(f"{error}; utf-8, utf-16 and cp1252 are known, among others") from None
 
 
 LAYOUT = tuple(Layout.__dataclass_fields__)
