@@ -205,7 +205,7 @@ def test_invalid_options(here):
         (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
         (["good.npz", "new.csv", "--label", "y"], "new.csv positive"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
-        (["good.npz", "one.csv", *yes], "one.csv"),
+        (["good.npz", "one.csv", *yes, "--k", "0.5"], "one.csv 0.5"),
         (["good.npz", "gap.csv", *yes], "gap.csv 4"),
         (["good.npz", "less.csv", *yes], "less.csv 'a'"),
         (["good.npz", "rows.npz"], "rows.npz"),
@@ -218,3 +218,35 @@ def test_invalid_options(here):
         (["good.npz", "new.csv", *yes, "--format", "xls"], "xls"),
     ]:
         refused(["evaluate", *arguments], places)
+
+
+def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
+    """Neither in hits nor against another model; what is tied is said."""
+    table = drawn(600, 3).round({"a": 0, "b": 0, "c": 0})
+    orders = (table.sort_values("y"), table.sort_values("y", ascending=False), table)
+    found, lines = [], []
+    for i, rows in enumerate(orders):
+        rows.to_csv(tmp_path / f"{i}.csv", index=False)
+        found.append(evaluated("--k", "30", "--against", "poor.npz", file=tmp_path / f"{i}.csv"))
+        options = ["--label", "y", "--positive", "yes", "--k", "30"]
+        lines.append(succeed("evaluate", "good.npz", tmp_path / f"{i}.csv", *options).stdout)
+    assert found[0] == found[1] == found[2]
+    scores = Model.load("good.npz").decision_function(table)
+    shuffled = [np.random.default_rng(i).permutation(600) for i in range(4000)]
+    is_hit = (table["y"] == "yes").to_numpy()
+    means = [is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled]
+    assert found[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
+    assert not found[0]["hits"].is_integer() and "tied at the end" in lines[0]
+
+
+@pytest.mark.parametrize(("label", "verdict", "hits"), [("no", "fewer", 0), ("yes", "more", 40)])
+def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits):
+    """And one of hits only; the AUC alone is not defined. A job notices by the exit code."""
+    drawn(200, 4).assign(y=label).to_csv(tmp_path / "june.csv", index=False)
+    found = evaluated("--k", "40", file=tmp_path / "june.csv")
+    assert (found["hits"], found["verdict"], found["auc"]) == (hits, verdict, None)
+    command = ["evaluate", "good.npz", tmp_path / "june.csv", "--label", "y", "--positive", "yes"]
+    done = invoke(*command, "--k", "40", "--fail-below", "5")
+    assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
+    drawn(200, 4).assign(y="No").to_csv(tmp_path / "june.csv", index=False)
+    refused([*command[:-2], "--positive", "yes", "--k", "0.5"], "june.csv 0.5 --k")

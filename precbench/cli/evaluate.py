@@ -6,15 +6,19 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from precbench.cli.options import Json, takes
 from precbench.cli.own import FileLayout, Form, load_model, plain_value
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.read import read_labels, read_new_blocks
+from precbench.errors import InputError
 from precbench.metrics import auc
 from precbench.statistics import LEVEL
 from precbench.text import count
-from precbench.topk import first_rows, resolve_k
+from precbench.topk import first_rows, resolve_k, split_at
+
+FEWER = 5  # exit code
 
 
 @takes(FileLayout)
@@ -35,16 +39,23 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(help="Another model, whose list of the same rows is compared.")
     ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(metavar="HITS", help="End with exit code 5 if the list has fewer hits."),
+    ] = None,
     form: Form = None,
     as_json: Json = False,
     *,
     options: FileLayout,
-) -> None:
+) -> int:
     """Count the hits of a model on new labelled rows, beside what it promised.
 
     What it promised are the hits that `score` expects of this list, with the interval that 95 % of
-    such lists keep to: there are as many (kept), fewer or more. Two models are compared by the rows
-    that only one of their lists has, with Fisher's exact test.
+    such lists keep to: there are as many (kept), fewer or more. Of rows with equal scores, of which
+    only some belong to the list, the mean over their orders counts. Two models are compared by the
+    rows that only one of their lists has, with Fisher's exact test.
+
+    Exit code 5: with --fail-below, there are fewer hits.
 
     \b
     Examples:
@@ -62,39 +73,61 @@ def evaluate(
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
     asked = plain_value(k) if k is not None else quality.k if quality else 0.25
+    if not n_pos and isinstance(asked, float):
+        raise InputError(f"{file}: no row is positive, so {asked} of them is no length: give --k")
     length = resolve_k(asked, n_pos, n_rows)
-    tops, hits = [], []
+    lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
         with plain_warnings():
             blocks = read_new_blocks(file, encoding, kind, **options.layout)
             scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
-        tops.append(first_rows(scores, length))
-        hits.append(int(is_hit[tops[-1]].sum()))
-    precision, area, fitted = hits[-1] / length, auc(is_hit, scores), ""
+        lists.append(_listed(scores, length))
+        hits.append(round(float(lists[-1] @ is_hit), 6))
+    top = first_rows(scores, length)
+    precision, area, fitted = hits[-1] / length, None, ""
+    if 0 < n_pos < n_rows:
+        area = auc(is_hit, scores)
     found: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
     found |= {"precision": precision, "auc": area}
-    if quality and (of := quality.length):
+    if quality and (measured := quality.length):
         share = length / n_rows  # of whatever list
-        value = np.interp(share * of.rows, of.curve["length"], of.curve["precision"])
+        curve = measured.curve
+        value = np.interp(share * measured.rows, curve["length"], curve["precision"])
         found["precision_when_fitted"] = float(value)
         fitted = f" ({value:.3f} when fitted)"
     lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive"]
-    text = f"{count(hits[-1], 'hit')} among the first {length:,}: precision {precision:.3f}{fitted}"
-    lines.append(f"{text}, AUC {area:.3f}")
+    text = f"{_hits(hits[-1])} among the first {length:,}: precision {precision:.3f}{fitted}"
+    lines.append(text if area is None else f"{text}, AUC {area:.3f}")
+    if n_tied := int(np.count_nonzero((lists[-1] > 0) & (lists[-1] < 1))):
+        lines.append(f"{count(n_tied, 'row')} tied at the end: hits are a mean over their orders")
     if loaded.calibration is not None:
-        mean, low, high = promised = loaded.calibration.expected(scores[tops[-1]], n_rows)
+        mean, low, high = promised = loaded.calibration.expected(scores[top], n_rows)
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists"
-        lines.append(f"{text}: {verdict}")
+        question = "; are these the rows that the model was fitted to?"
+        lines.append(f"{text}: {verdict}{question if verdict == 'more' else ''}")
     if against is not None:
-        other, top = tops
-        own = int(is_hit[alone := np.setdiff1d(top, other)].sum())
-        n, others = len(alone), int(is_hit[np.setdiff1d(other, top)].sum())
-        p = float(fisher_exact([[own, n - own], [others, n - others]]).pvalue)
-        found["against"] = {"hits": hits[0], "rows": n, "own": own, "others": others, "p": p}
-        verdict = f"significantly {'more' if own > others else 'fewer'}"
+        own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
+        n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))
+        p = float(fisher_exact([[n_own, n - n_own], [n_others, n - n_others]]).pvalue)
+        found["against"] = {"hits": hits[0], "rows": n, "own": n_own, "others": n_others, "p": p}
+        verdict = f"significantly {'more' if n_own > n_others else 'fewer'}"
         verdict = verdict if p < LEVEL else "no significant difference"
-        text = f"{against}: {hits[0]:,} hits; of {count(n, 'row')} that each list has alone"
-        lines.append(f"{text}, {own:,} against {others:,} are hits: {verdict} (p = {p:.2g})")
+        text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} that each list has alone"
+        lines.append(f"{text}, {n_own:,} against {n_others:,} are hits: {verdict} (p = {p:.2g})")
     print(json.dumps(found) if as_json else "\n".join(lines))
+    return FEWER if fail_below is not None and hits[-1] < fail_below else 0
+
+
+def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return the chance of each row to be listed, where tied rows are in any order."""
+    above, tied, free = split_at(scores, length)
+    listed = np.zeros(len(scores))
+    listed[above] = 1
+    listed[tied] = free / len(tied)
+    return listed
+
+
+def _hits(n: float) -> str:
+    return count(int(n), "hit") if n.is_integer() else f"{n:,.1f} hits"

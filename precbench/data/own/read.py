@@ -378,17 +378,18 @@ def read_labels(
     format: Format | None = None,  # noqa: A002
     **layout: Any,
 ) -> NDArray[np.float64]:
-    """Read -1 and +1 for each row, with the parameters of `read_own_file`."""
+    """Read -1 and +1 for each row, with the parameters of `read_own_file`; all may be alike."""
     own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
     if own.frame is not None:
         if label is None:
             text = f"name the label column, one of {listed(own.frame.columns)}"
             raise InputError(f"{own.path}: {text}")
-        return signs(own.column(label), own.where, positive)
+        return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
         raise InputError(f"{path}: label has no meaning for {own.format}, which has no columns")
     X, arrays = _matrix(own.path, own.format, "float64")
-    return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive)
+    y = _vector(own.path, arrays, X.shape[0], "y")
+    return signs(y, own.where, positive, one_class=True)
 
 
 # --- files without named columns ---

@@ -21,7 +21,11 @@ _POSITIVE = ("1", "yes", "y", "true", "t", "positive", "pos")
 
 
 def signs(
-    labels: pd.Series, where: str, positive: Label | Sequence[Label] | None = None
+    labels: pd.Series,
+    where: str,
+    positive: Label | Sequence[Label] | None = None,
+    *,
+    one_class: bool = False,
 ) -> NDArray[np.float64]:
     """Turn labels into -1 and +1.
 
@@ -34,6 +38,8 @@ def signs(
     positive : str or number, or a list of these, optional
         May be left out if the labels are 0 and 1, or -1 and 1. Of three kinds one may mean that a
         row has no label, so that it is needed.
+    one_class : bool, default=False
+        Whether all labels may be alike, as in a month without hits.
 
     Raises
     ------
@@ -48,6 +54,9 @@ def signs(
     codes, distinct = _factorised(labels, where, "label")
     counts = np.bincount(codes)
     given = [positive] if isinstance(positive, str | int | float) else positive
+    if one_class and len(distinct) == 1:
+        wanted = map(canonical, [1] if given is None else given)
+        return np.full(len(codes), 1.0 if canonical(distinct[0]) in wanted else -1.0)
     is_positive = are_positive(distinct, where, given, counts)
     negatives = np.flatnonzero(~is_positive).tolist()
     if given is not None and len(negatives) > 1:
