@@ -268,8 +268,8 @@ def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> O
     nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
     empty = [name for name in nameless if frame[name].isna().all()]
     if empty:
-        said = f"{count(len(empty), 'column')} without a name and without values"
-        warnings.warn(f"{path}: {said}: left out", stacklevel=4)
+        said = f"{count(len(empty), 'column')} without a name and without values left out"
+        warnings.warn(f"{path}: {said}", stacklevel=4)
     return OwnTable(path, kind, frame.drop(columns=empty), layout=layout, words=words)
 
 
@@ -313,7 +313,7 @@ def _csv(
 ) -> Iterator[Block]:
     encoding, has_blank = _scan(path)
     if encoding == "cp1252" and layout.encoding is None:
-        said = "not UTF-8 text: read as Windows-1252; else name its encoding"
+        said = "the text is not UTF-8; it is read as Windows-1252 (encoding names another)"
         warnings.warn(f"{path}: {said}", stacklevel=5)
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
@@ -431,9 +431,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
         if n_lines.max() >= _MANY_LINES:
             row = frame.index[int(n_lines.argmax())] + 1
             text = f"row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines"
-            warnings.warn(
-                f"{path}: {text}; is a quotation mark in it without its partner?", stacklevel=6
-            )
+            warnings.warn(f"{path}: {text}: a quotation mark in it may not be closed", stacklevel=6)
 
 
 # --- Parquet and workbooks ---
