@@ -117,9 +117,8 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     if is_date(values):
         return np.full(len(values), np.nan)
     if decimal is not None:
-        codes, distinct = pd.factorize(values)
-        read = [_amount(v, decimal) if isinstance(v, str) else v for v in distinct]
-        return as_numbers(pd.Series([*read, None], dtype=object))[codes]
+        codes, distinct = pd.factorize(values.map(str, na_action="ignore"))
+        return np.array([*(_amount(text, decimal) for text in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:  # an integer beyond every float; as text it is infinite
@@ -127,16 +126,16 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _amount(text: str, decimal: str) -> float | None:
-    """Return the number that a text writes with separators or a unit, None for no number."""
+def _amount(text: str, decimal: str) -> float:
+    """Return the number that a text writes with separators or a unit, NaN for no number."""
     groups = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
     bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip())
     bare, n_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
     if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({groups}[0-9]{{3}})+|[0-9]+)", whole):
-        return None
+        return np.nan
     if not re.fullmatch("[0-9]*", fraction):
-        return None
+        return np.nan
     exponent = "e-2" if n_signs else ""
     return float(re.sub(groups, "", whole) + mark.replace(",", ".") + fraction + exponent)
 
