@@ -3,7 +3,6 @@
 import io
 import json
 import shlex
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +49,7 @@ def written(table, name, **how):
     return name
 
 
+@pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in)")
 def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     """CSV in six dialects, XLSX, Parquet and a frame, bit for bit; npz of the numbers alone."""
     german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
@@ -77,16 +77,23 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     models, lists = [], []
     for source, layout in sources:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an encoding
-            models.append(precbench.fit(source, **options, **layout))
-            if source is rows:
-                lists.append(models[-1].decision_function(rows))
-            else:
-                blocks = read_new_blocks(source, models[-1].encoding, **layout)
-                lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))
+        models.append(precbench.fit(source, **options, **layout))
+        if source is rows:
+            lists.append(models[-1].decision_function(rows))
+        else:
+            blocks = read_new_blocks(source, models[-1].encoding, **layout)
+            lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))
     for model, scores in zip(models, lists, strict=True):
         assert model.coef.tobytes() == models[0].coef.tobytes()
+        assert scores.tobytes() == lists[0].tobytes()
+
+    # A model of one notation takes rows in another, if it is named.
+    for (source, _), options in ((sources[1], (",", "%d.%m.%Y")), (sources[2], (".", "%m/%d/%Y"))):
+        layout = dict(zip(("decimal", "date_format"), options, strict=True))
+        with pytest.raises(InputError):
+            [*read_new_blocks(source, models[0].encoding)]
+        blocks = read_new_blocks(source, models[0].encoding, **layout)
+        scores = np.concatenate([models[0].decision_function(X) for X, _ in blocks])
         assert scores.tobytes() == lists[0].tobytes()
 
     numbers = rows[["spent", "visits"]].fillna(0.0)

@@ -236,6 +236,18 @@ class Encoding:
         n_features = sum(column.width for column in columns)
         return cls(table.format, n_features, dense=True, columns=columns)
 
+    def written(self, decimal: str | None, date_format: str | None) -> Self:
+        """Return the encoding of rows whose numbers or dates are written in another way."""
+        columns = tuple(
+            column
+            if column.categories is not None
+            else replace(
+                column, notation=(date_format if column.origin else decimal) or column.notation
+            )
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
+
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:

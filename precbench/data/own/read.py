@@ -355,6 +355,7 @@ def read_new_blocks(
     fitting = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
     gaps = Gaps() if gaps is None else gaps
+    encoding = encoding.written(how.decimal, how.date_format)
     blocks = read_blocks(
         path,
         kind,
