@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, fdtrc, ndtri, stdtr, stdtrit
+from scipy.special import betaincinv, expit, fdtrc, logit, ndtri, stdtr, stdtrit
 
 from precbench.errors import InputError
 
@@ -45,6 +45,7 @@ __all__ = [
     "performance_profile",
     "resampled_interval",
     "resampled_test",
+    "share_interval",
     "signed_rank_test",
 ]
 
@@ -104,6 +105,31 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
         mean, error = _mean_and_error(checked, test_share)
         half = error * _quantile(len(checked))
         return Interval(mean, mean - half, mean + half)
+
+
+def share_interval(values: ArrayLike, test_share: float) -> Interval:
+    """Return the mean of shares over splits with an interval within 0 and 1.
+
+    That of `resampled_interval`, of the log odds of the mean (by the delta method). At a mean of 0
+    or 1 it is cut off there.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_splits,)
+        From 0 to 1.
+    test_share : float
+        As for `resampled_interval`.
+
+    Returns
+    -------
+    Interval
+    """
+    mean, low, high = resampled_interval(values, test_share)
+    if not 0 < mean < 1:
+        return Interval(mean, max(low, 0.0), min(high, 1.0))
+    half = (high - mean) / (mean * (1 - mean))
+    low, high = expit(logit(mean) + np.array([-half, half])).tolist()
+    return Interval(mean, low, high)
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:

@@ -21,6 +21,7 @@ from precbench.statistics import (
     performance_profile,
     resampled_interval,
     resampled_test,
+    share_interval,
     signed_rank_test,
 )
 from tests.sentences import raises
@@ -271,3 +272,23 @@ def test_predicted_hits_of_one_split_and_of_splits_that_differ():
     assert widths[1] > widths[0] > 2 * 1.96 * 5
     with raises(InputError, ""):
         expected_hits([], 10, 0.3, 5)
+
+
+@given(arrays(np.float64, st.integers(2, 9), elements=st.floats(0, 1)), st.floats(0, 0.9))
+def test_the_interval_of_a_share_is_one_of_shares(values, test_share):
+    """Around the mean, and as long as the other one where that is far from both ends."""
+    mean, low, high = share_interval(values, test_share)
+    assert 0 <= low <= mean * (1 + 1e-12) <= (1 + 1e-9) * high <= 1 + 1e-9
+
+
+def test_the_interval_of_a_share_by_hand():
+    values = np.array([0.48, 0.5, 0.52])
+    plain, within = resampled_interval(values, 0.3), share_interval(values, 0.3)
+    assert within.mean == plain.mean
+    np.testing.assert_allclose(within[1:], plain[1:], rtol=0.02)
+    wide = share_interval([0.0, 0.2, 0.8], 0.3)
+    half = resampled_interval([0.0, 0.2, 0.8], 0.3).high - 1 / 3
+    log_odds = np.log(0.5) + np.array([-1, 1]) * half / (1 / 3 * 2 / 3)
+    np.testing.assert_allclose(wide[1:], 1 / (1 + np.exp(-log_odds)), rtol=1e-12)
+    assert share_interval([1.0, 1.0], 0.3) == (1, 1, 1)
+    assert np.isnan(share_interval([0.3], 0.3)[1:]).all()
