@@ -74,22 +74,15 @@ class Imputed:
 
     def of(self, rows: NDArray[np.intp]) -> Imputed:
         """Return those of some rows, which are given in ascending order."""
-        columns = []
-        for start, stop, missing in self.columns:
-            kept = missing[np.isin(missing, rows, assume_unique=True)]
-            columns.append((start, stop, np.searchsorted(rows, kept)))
+        columns = (
+            (
+                start,
+                stop,
+                np.searchsorted(rows, missing[np.isin(missing, rows, assume_unique=True)]),
+            )
+            for start, stop, missing in self.columns
+        )
         return replace(self, columns=tuple(columns))
-
-    def refill(self, X: Matrix, dataset: Dataset, rows: NDArray, known: NDArray) -> None:
-        """Fill in the rows of X, which are these of the data set, from those that are known."""
-        is_missing = np.zeros(dataset.X.shape[0], dtype=bool)
-        for start, stop, missing in self.columns:
-            is_missing[missing] = True
-            gaps = np.flatnonzero(is_missing[rows])
-            if len(gaps):
-                values = np.asarray(dataset.X[known[~is_missing[known]], start:stop])
-                X[gaps, start:stop] = _fill(values, self.how)
-            is_missing[missing] = False
 
 
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
@@ -169,8 +162,16 @@ class Dataset:
             Numbers of rows.
         """
         X = self.X[rows]
-        if self.imputed is not None:
-            self.imputed.refill(X, self, rows, train)
+        if self.imputed is None:
+            return X
+        is_missing = np.zeros(self.X.shape[0], dtype=bool)
+        for start, stop, missing in self.imputed.columns:
+            is_missing[missing] = True
+            gaps = np.flatnonzero(is_missing[rows])
+            if len(gaps):
+                values = np.asarray(self.X[train[~is_missing[train]], start:stop])
+                X[gaps, start:stop] = _fill(values, self.imputed.how)
+            is_missing[missing] = False
         return X
 
     @property

@@ -166,9 +166,8 @@ class Scaler:
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays that a saved model must carry; none where nothing was learnt."""
-        if self.shift is None or self.scale is None:
-            return {}
-        return {"shift": self.shift, "scale": self.scale}
+        arrays = {"shift": self.shift, "scale": self.scale}
+        return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]) -> Self:

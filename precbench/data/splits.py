@@ -86,7 +86,19 @@ def split_rows(
     if not 0 < test_size < 1:
         raise InputError(f"test_size must lie between 0 and 1, found {test_size}")
     tested = test_size if train_size is None else _all_but(train_size, dataset)
-    train, test = _parts(dataset, kind, index, n_splits, tested, stratified, seed)
+    match kind:
+        case "random" | "kfold":
+            train, test = _drawn(dataset, kind, index, n_splits, tested, stratified, seed)
+        case "time":
+            train, test = _by_time(dataset, index, n_splits, tested)
+        case "provided":
+            train, test = _provided(dataset)
+        case "none":
+            train = test = np.arange(len(dataset.y))
+        case _:
+            raise InputError(
+                f"split must be 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}"
+            )
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
@@ -203,37 +215,6 @@ def _all_but(train_size: int, dataset: Dataset) -> int:
     return n_rows - train_size
 
 
-def _parts(
-    dataset: Dataset,
-    kind: Kind,
-    index: int,
-    n_splits: int,
-    test_size: float | int,
-    stratified: bool,
-    seed: int,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    rows = np.arange(len(dataset.y))
-    if kind == "none":
-        return rows, rows
-    if kind == "provided":
-        return _provided(dataset, rows)
-    if kind == "time":
-        return _by_time(dataset, index, n_splits, test_size)
-    if kind not in ("random", "kfold"):
-        raise InputError(
-            f"split must be 'random', 'kfold', 'time', 'provided' or 'none', found {kind!r}"
-        )
-    if stratified and min(dataset.n_pos, len(rows) - dataset.n_pos) < 2:
-        raise InputError(
-            f"{dataset.name} has {dataset.n_pos} positives in {len(rows)} rows; a stratified split "
-            "needs at least 2 rows of each class"
-        )
-    try:
-        return _drawn(dataset, kind, index, n_splits, test_size, stratified, seed)
-    except ValueError as error:
-        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
-
-
 def _drawn(
     dataset: Dataset,
     kind: Kind,
@@ -247,31 +228,38 @@ def _drawn(
     from sklearn import model_selection as ms
 
     y, groups, is_drawn_anew = dataset.y, dataset.groups, kind == "random"
+    if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
+        raise InputError(
+            f"{dataset.name} has {dataset.n_pos} positives in {len(y)} rows; a stratified split "
+            "needs at least 2 rows of each class"
+        )
     draw = (index, "random") if is_drawn_anew else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *draw)
-    if groups is not None and stratified:
+    try:
+        if groups is not None and stratified:
+            if is_drawn_anew:
+                return _random_stratified_groups(y > 0, groups, test_size, random_state)
+            n_groups = len(np.unique(groups))
+            if not 2 <= n_splits <= n_groups:
+                raise ValueError(f"{n_splits} folds of its {n_groups} groups")
+            fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
+            return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
+        name = "Group" if groups is not None else "Stratified" if stratified else ""
         if is_drawn_anew:
-            return _random_stratified_groups(y > 0, groups, test_size, random_state)
-        n_groups = len(np.unique(groups))
-        if not 2 <= n_splits <= n_groups:
-            raise ValueError(f"{n_splits} folds of its {n_groups} groups")
-        fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
-        return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-    name = "Group" if groups is not None else "Stratified" if stratified else ""
-    if is_drawn_anew:
-        shuffle = getattr(ms, f"{name}ShuffleSplit")
-        splitter, index = shuffle(1, test_size=test_size, random_state=random_state), 0
-    else:
-        splitter = getattr(ms, f"{name}KFold")(n_splits, shuffle=True, random_state=random_state)
-    return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
+            shuffle = getattr(ms, f"{name}ShuffleSplit")
+            splitter, index = shuffle(1, test_size=test_size, random_state=random_state), 0
+        else:
+            folds = getattr(ms, f"{name}KFold")
+            splitter = folds(n_splits, shuffle=True, random_state=random_state)
+        return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
+    except ValueError as error:
+        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
 
 
-def _provided(
-    dataset: Dataset, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if dataset.n_train is None:
         raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
-    train, test = rows[: dataset.n_train], rows[dataset.n_train :]
+    train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
         parted = np.intersect1d(dataset.groups[train], dataset.groups[test])
         if len(parted):
@@ -301,14 +289,15 @@ def _by_time(
         raise InputError(f"split {index} of {dataset.name}: {error}") from error
     if dataset.groups is None:
         return train, test
-    kept = train[~np.isin(dataset.groups[train], dataset.groups[test])]
-    if len(kept) < len(train) / 2:
+    of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
+    if len(of_other_groups) < len(train) / 2:
+        excluded = len(train) - len(of_other_groups)
         raise InputError(
-            f"split {index} of {dataset.name}: {len(train) - len(kept):,} of {len(train):,} "
+            f"split {index} of {dataset.name}: {excluded:,} of {len(train):,} "
             "earlier rows belong to groups in the test set and are excluded from training; ignore "
             "the groups: a split by time never trains on later rows anyway"
         )
-    return kept, test
+    return of_other_groups, test
 
 
 def _past_and_next(

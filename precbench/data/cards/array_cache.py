@@ -14,34 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from precbench.data.dataset import Arrays, Dtype
 from precbench.files import temporary
 from precbench.locations import cache_folder
 
-_DTYPES = {
-    **dict.fromkeys(("y", "optimum"), np.float64),
-    **dict.fromkeys(("indices", "indptr"), np.int32),
-    "groups": np.int64,
-}
-
 
 def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the arrays of a data set into memory, read-only; None unless all are as written."""
+    """Map the arrays of a data set into memory, read-only; None unless all can be read."""
     folder = _folder(name, sha256, dtype)
-    parts: dict[str, Any]
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
-        parts = {path.stem: _mapped(path, dtype) for path in folder.glob("*.npy")}
+        # As plain views: those of type memmap cost time in every small operation.
+        parts: dict[str, Any] = {
+            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            for path in folder.glob("*.npy")
+        }
         if "data" in parts:
             from scipy.sparse import csr_matrix
 
             sparse = tuple(parts.pop(part) for part in ("data", "indices", "indptr"))
             parts["X"] = csr_matrix(sparse, shape=shape)
-        arrays = Arrays(**parts)
-        whole = (arrays.X.shape, arrays.y.shape) == (tuple(shape), (shape[0],))
-        return arrays if whole else None
+        return Arrays(**parts)
     except Exception:  # a damaged file has many ways to fail
         return None
 
@@ -66,11 +60,3 @@ def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float
 def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
     kind = "" if dtype == "float64" else f"-{dtype}"
     return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"
-
-
-def _mapped(path: Path, dtype: Dtype) -> NDArray:
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    whole = array.offset + array.nbytes == path.stat().st_size
-    if not whole or array.dtype != _DTYPES.get(path.stem, dtype):  # the kernels trust both
-        raise ValueError(f"{path} is damaged")
-    return np.asarray(array)  # a plain view: memmap costs time in every small operation

@@ -191,15 +191,26 @@ class Card(Section):
             for field, wanted in needed.items()
             if (getattr(self, field) not in (None, ())) != wanted
         )
-        columns = self.feature_columns
-        if columns is not None and len(columns) != self.features:
-            found = f"lists {len(columns)} columns, but the card has {self.features} features"
-            refuse([(("feature_columns",), found)])
-        if self.positives >= self.rows:
-            found = f"{self.positives} positives of {self.rows} rows leave no negatives"
-            refuse([(("positives",), found)])
-        if self.archive and not set(self.archive.members) <= {file.name for file in self.files}:
-            refuse([(("archive", "members"), "should be files of the card")])
+        n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
+        members = self.archive.members if self.archive else ()
+        checks = (
+            (
+                ("feature_columns",),
+                n_columns == self.features,
+                f"lists {n_columns} columns, but the card has {self.features} features",
+            ),
+            (
+                ("positives",),
+                self.positives < self.rows,
+                f"{self.positives} positives of {self.rows} rows leave no negatives",
+            ),
+            (
+                ("archive", "members"),
+                {*members} <= {file.name for file in self.files},
+                "should be files of the card",
+            ),
+        )
+        refuse((place, text) for place, holds, text in checks if not holds)
         return self
 
 

@@ -95,7 +95,6 @@ def _find(
     card = find_card(name)
     is_stand_in = False
     identity: dict[str, Any]
-    make: Callable[[], Arrays]
     if card.format == "synthetic":
         wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {
@@ -123,8 +122,7 @@ def _find(
             make = partial(stand_in.generate_stand_in, card)
 
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
-    sha256 = hashlib.sha256(canonical.encode()).hexdigest()
-    return _Source(card, sha256, is_stand_in, make)
+    return _Source(card, hashlib.sha256(canonical.encode()).hexdigest(), is_stand_in, make)
 
 
 def _read_only(arrays: Arrays) -> Arrays:

@@ -62,8 +62,9 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
     parts = [read_svmlight(path, card.features, n_jobs=-1) for path in paths]
     X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
-    y = _signs(np.concatenate([labels for _, labels in parts]), card.positive)
-    return Arrays(dense_if_full(X), y)
+    return Arrays(
+        dense_if_full(X), _signs(np.concatenate([labels for _, labels in parts]), card.positive)
+    )
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -74,10 +75,8 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     table = np.concatenate(
         [_table(path, separator, {label: lambda text: float(text == positive)}) for path in paths]
     )
-    if card.feature_columns is None:
-        X = np.delete(table, label, axis=1)
-    else:
-        X = table[:, np.array(card.feature_columns) - 1]
+    columns = card.feature_columns
+    X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
     return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
 
 

@@ -61,11 +61,9 @@ def _binary(
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    blocks = []
-    for start in range(0, n_samples, ROWS_AT_ONCE):
-        shape = (min(ROWS_AT_ONCE, n_samples - start), n_features)
-        blocks.append(csr_matrix(rng.random(shape, dtype=np.float32) < frequency, dtype=np.float64))
-    return vstack(blocks, format="csr")
+    lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
+    draws = (rng.random((length, n_features), dtype=np.float32) for length in lengths)
+    return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:

@@ -165,8 +165,7 @@ class RowStream:
 
     def __iter__(self) -> Iterator[Piece]:
         """Yield the rows in stored order, block by block."""
-        for visit in self._blocks(self._in_turn()):
-            yield _gathered(*visit)
+        return starmap(_gathered, self._blocks(self._in_turn()))
 
     def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
         """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
@@ -191,8 +190,7 @@ class RowStream:
         X : ndarray or csr_matrix of shape (n_piece, n_features)
         y : ndarray of shape (n_piece,), float64, -1 or +1
         """
-        for visit in self.visits(batch_size, rng):
-            yield _gathered(*visit)
+        return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
         """Yield the rows of `batches` as row numbers of a matrix instead of copies.
@@ -270,9 +268,8 @@ class RowStream:
 
     def _blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         for first, X, y in self.source.read(runs):
-            kept = self._kept(first, first + len(y))
-            order = np.arange(len(y)) if kept is None else np.flatnonzero(kept)
-            visit: Visit = X, y, order.astype(np.int32)
+            order = np.flatnonzero(self._kept(first, first + len(y))).astype(np.int32)
+            visit: Visit = X, y, order
             if len(order) and self.scaler is not None:
                 X, y = _gathered(*visit)
                 visit = _whole(self.scaler.transform_in_place(X), y)
@@ -282,22 +279,18 @@ class RowStream:
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Yield the full buffers, each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
-        mapped = self.source.mapped if self._may_be_mapped else None
-        runs = (range(block, block + 1) for block in blocks)
-        copied = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
-        for X, y, rows in self._in_place(blocks, mapped) if mapped else starmap(_whole, copied):
-            yield X, y, rng.permutation(rows)
-
-    @property
-    def _may_be_mapped(self) -> bool:
-        """Whether a map of the rows in a buffer is as good as a copy of them."""
         n_rows = int(self.source.starts[-1])
-        return (
+        may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
             self.scaler is None
             and n_rows <= np.iinfo(np.int32).max
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
             and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
         )
+        mapped = self.source.mapped if may_be_mapped else None
+        runs = (range(block, block + 1) for block in blocks)
+        copied = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
+        for X, y, rows in self._in_place(blocks, mapped) if mapped else starmap(_whole, copied):
+            yield X, y, rng.permutation(rows)
 
     @property
     def _rows_per_buffer(self) -> int:
@@ -308,7 +301,9 @@ class RowStream:
     def _in_place(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
         """Leave the rows where they are: a copy takes as long as the pass over them."""
         for runs, rows in self._filled(blocks):
-            labels = _untouched(int(self.source.starts[-1]))
+            # Zeros that take memory only where something is written to them.
+            zeros = mmap.mmap(-1, int(self.source.starts[-1]), flags=mmap.MAP_PRIVATE)
+            labels = np.frombuffer(zeros, dtype=np.int8)
             for start, stop in runs:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
             with mapped(runs) as X:
@@ -321,10 +316,8 @@ class RowStream:
         n = 0
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
-            kept = self._kept(start, stop)
-            rows = np.arange(start, stop, dtype=np.int32)
             runs.append((start, stop))
-            kept_rows.append(rows if kept is None else rows[kept])
+            kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._kept(start, stop)])
             n += len(kept_rows[-1])
             if n >= self._rows_per_buffer:
                 yield runs, np.concatenate(kept_rows)
@@ -349,9 +342,9 @@ class RowStream:
 
         for first, X, y in self.source.read(runs, rest):
             kept = self._kept(first, first + len(y))
-            stop = n + (len(y) if kept is None else int(np.count_nonzero(kept)))
-            labels[n:stop] = y if kept is None else y[kept]
-            if kept is not None:
+            stop = n + int(np.count_nonzero(kept))
+            labels[n:stop] = y[kept]
+            if stop < n + len(y):
                 room[n:stop] = X[kept]
             elif X.base is not room:
                 room[n:stop] = X
@@ -380,16 +373,15 @@ class RowStream:
     def _labels(self) -> Iterator[NDArray[np.float64]]:
         for start, stop in self._ranges():
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
-            kept = self._kept(start, stop)
-            yield y if kept is None else y[kept]
+            yield y[self._kept(start, stop)]
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         n_rows = int(self.source.starts[-1])
         for start in range(0, n_rows, _ROWS_AT_ONCE):  # a multiple of 8
             yield start, min(n_rows, start + _ROWS_AT_ONCE)
 
-    def _kept(self, start: int, stop: int) -> NDArray[np.bool_] | None:
-        return _unpacked(self._bits, start, stop) if self.keeps else None
+    def _kept(self, start: int, stop: int) -> NDArray[np.bool_]:
+        return _unpacked(self._bits, start, stop) if self.keeps else np.ones(stop - start, bool)
 
     @cached_property
     def _bits(self) -> NDArray[np.uint8]:
@@ -509,11 +501,6 @@ def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool
     first = start // 8
     some = np.unpackbits(bits[first : -(-stop // 8)])
     return some[start - 8 * first : stop - 8 * first].view(np.bool_)
-
-
-def _untouched(n: int) -> NDArray[np.int8]:
-    """Return an array that takes memory only where something is written to it."""
-    return np.frombuffer(mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE), dtype=np.int8)
 
 
 def _n_bytes(X: Matrix) -> int:
