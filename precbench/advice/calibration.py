@@ -56,27 +56,29 @@ class Calibration:
         curves have; Niculescu-Mizil, Caruana, "Predicting good probabilities with supervised
         learning", ICML 2005.
         """
-        n_pos = [np.count_nonzero(of.y > 0) for of in lists]
-        about: dict[str, Any] = {
+        n_pos = [np.count_nonzero(held.y > 0) for held in lists]
+        sizes: dict[str, Any] = {
             "test_share": test_share,
-            "held": float(np.mean([len(of.y) for of in lists])),
+            "held": float(np.mean([len(held.y) for held in lists])),
             "positives": float(np.mean(n_pos)),
         }
         if min(n_pos) < _FEWEST:
-            slope, intercept = np.transpose([_logistic(of.y > 0, of.scores) for of in lists])
-            return cls(slope=slope, intercept=intercept, **about)
+            slope, intercept = np.transpose([_logistic(held.y > 0, held.scores) for held in lists])
+            return cls(slope=slope, intercept=intercept, **sizes)
         from sklearn.isotonic import IsotonicRegression
 
-        curves = [IsotonicRegression().fit(of.scores, of.y > 0) for of in lists]
+        curves = [IsotonicRegression().fit(held.scores, held.y > 0) for held in lists]
         scores = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
-        shares = [np.interp(scores, c.X_thresholds_, c.y_thresholds_) for c in curves]
-        return cls(scores=scores, shares=np.array(shares), **about)
+        return cls(
+            scores=scores,
+            shares=np.array([np.interp(scores, c.X_thresholds_, c.y_thresholds_) for c in curves]),
+            **sizes,
+        )
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score."""
-        curves = self.shares if self.slope is None else self.slope
-        assert curves is not None
-        return np.asarray(sum(self._curves(scores))) / len(curves)
+        curves = [*self._curves(scores)]
+        return np.asarray(sum(curves)) / len(curves)
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
         """Return the sum of the probabilities of a list, with the interval of its hits.
@@ -88,7 +90,7 @@ class Calibration:
         n_rows : int
             Of the whole list.
         """
-        precisions = [float(of_split.mean()) for of_split in self._curves(scores)]
+        precisions = [float(curve.mean()) for curve in self._curves(scores)]
         # A curve knows of the first rows from others, too: of as many as there are positives.
         tested = max(self.held * len(scores) / n_rows, self.positives)
         return expected_hits(precisions, tested, self.test_share, len(scores))
@@ -124,12 +126,15 @@ class Calibration:
             x, y = curves["scores"], curves["shares"]
             rising = np.append(np.diff(y, axis=1), 0)
             is_whole &= (
-                len(arrays) == 3 and y.ndim == 2 and len(y) > 0 and bool((np.diff(x) > 0).all())
+                len(arrays) == 3
+                and y.ndim == 2
+                and len(y) > 0
+                and bool((np.diff(x) > 0).all())
+                and bool(((y >= 0) & (y <= 1)).all())
             )
-            is_whole &= bool(((y >= 0) & (y <= 1)).all())
-        is_whole &= x.ndim == 1 and x.size > 0 and y.shape[-1:] == x.shape
-        is_whole &= bool((rising >= 0).all()) and 0 < test_share < 1 <= positives <= held
-        if not is_whole:
+        has_shape = x.ndim == 1 and x.size > 0 and y.shape[-1:] == x.shape
+        has_sizes = 0 < test_share < 1 <= positives <= held
+        if not (is_whole and has_shape and has_sizes and (rising >= 0).all()):
             raise ValueError("the curves of probabilities do not fit together")
         return cls(test_share, held, positives, **curves)
 

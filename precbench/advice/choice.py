@@ -142,8 +142,8 @@ class Choice:
         """Return the choice with what a new list holds, by its length and in the paragraph."""
         row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high"]]
         expected = Expected(length.rows, length.k[0], *map(float, row))
-        found = replace(self, length=length, expected=expected)
-        return replace(found, text=_paragraph(found))
+        choice = replace(self, length=length, expected=expected)
+        return replace(choice, text=_paragraph(choice))
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:
@@ -173,8 +173,8 @@ class Choice:
         known = {f.name: getattr(self, f.name) for f in fields(Choice)}
         del known["expected"], known["length"]
         of_list = None if self.expected is None else asdict(self.expected)
-        own = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
-        return {**known, **own, "length": self.length and self.length.model_dump()}
+        derived = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
+        return {**known, **derived, "length": self.length and self.length.model_dump()}
 
 
 def choose_method(
@@ -233,7 +233,7 @@ def choose_method(
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         recommended = _simplest(values[is_near | values["verdict"].eq("best")])
-    found: dict[str, Any] = {
+    fields_of_choice: dict[str, Any] = {
         "decided": decided,
         "recommended": recommended,
         "best": best["solver"],
@@ -250,7 +250,7 @@ def choose_method(
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data.positives),
         "expected": _expected(run, dataset, trials, recommended, list_rows),
     }
-    return Choice(**found, text=_paragraph(Choice(**found, text="")))
+    return Choice(**fields_of_choice, text=_paragraph(Choice(**fields_of_choice, text="")))
 
 
 def _simplest(methods: pd.DataFrame) -> str:
@@ -300,12 +300,12 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
     is_close &= values["low"] > by_chance
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
-    verdict = np.where(is_worse, "worse", "undecided")
-    verdict = np.where(is_close, "equivalent", verdict)
-    verdict = np.where(is_whole, verdict, "incomplete")
+    others = {"incomplete": ~is_whole, "equivalent": is_close, "worse": is_worse}
+    verdict = np.select([*others.values()], [*others], "undecided")
     verdict[0] = "best"
-    tied = np.isin(verdict, ["best", "equivalent", "undecided"])
-    return values.assign(verdict=verdict, tied=tied)
+    return values.assign(
+        verdict=verdict, tied=np.isin(verdict, ["best", "equivalent", "undecided"])
+    )
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
@@ -374,25 +374,29 @@ def _against(
 
 def _paragraph(choice: Choice) -> str:
     methods, new = choice.methods, choice.expected
-    taken, best, reference = methods[choice.recommended], methods[choice.best], None
-    if choice.recommended != REFERENCE and methods.get(REFERENCE, {}).get("n") == choice.splits:
-        reference = methods[REFERENCE]
+    taken, best, reference = (
+        methods[choice.recommended],
+        methods[choice.best],
+        methods.get(REFERENCE),
+    )
     hits = (
         f"{choice.recommended} with about {_hits(choice, taken['mean'])} hits"
         f"{_interval(choice, taken['low'], taken['high'])} among the first {choice.k:,} of "
         f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
     )
-    if reference:
+    if reference and reference is not taken and reference["n"] == choice.splits:
         hits += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
         if reference["verdict"] == "worse":
             ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
             hits += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
-    near = "as good as the best"
-    if choice.recommended not in choice.equivalent:
-        near = "within one standard error of the best"
-    why = "it has ranked best, maybe by luck"
-    if taken["form"] == "ensemble":
-        why = "on other lists it has lost fewest hits"
+    is_equivalent = choice.recommended in choice.equivalent
+    near = "as good as the best" if is_equivalent else "within one standard error of the best"
+    is_ensemble = taken["form"] == "ensemble"
+    why = (
+        "on other lists it has lost fewest hits"
+        if is_ensemble
+        else "it has ranked best, maybe by luck"
+    )
     margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
     others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
     losses = (
@@ -443,10 +447,14 @@ def _splits(choice: Choice) -> str:
 
 
 def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
+    ends = _ends(choice, low, high, bounded)
+    return f" (95 % interval {ends})" if ends else ""
+
+
+def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
     if not np.isfinite([low, high]).all():
         return ""
-    ends = (_hits(choice, end, bounded) for end in (low, high))
-    return f" (95 % interval {' to '.join(ends)})"
+    return f"{_hits(choice, low, bounded)} to {_hits(choice, high, bounded)}"
 
 
 def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
@@ -470,12 +478,13 @@ def choice_table(choice: Choice, title: str) -> Table:
             continue
         is_best = solver == choice.best
         hits = _hits(choice, row["mean"]) + _MARKS.get(row["verdict"], "")
-        behind = ["", ""]
-        if not is_best:
-            behind = [_hits(choice, row["behind"], False)]
-            behind += [_ends(choice, row["behind_low"], row["behind_high"], False)]
-        texts = [_ends(choice, row["low"], row["high"], True), *behind]
-        texts += [f"{row['mean']:.4f}", three_digits(row["seconds"])]
+        texts = [
+            _ends(choice, row["low"], row["high"], True),
+            "" if is_best else _hits(choice, row["behind"], False),
+            "" if is_best else _ends(choice, row["behind_low"], row["behind_high"], False),
+            f"{row['mean']:.4f}",
+            three_digits(row["seconds"]),
+        ]
         rows.append([Cell(solver), Cell(hits, bold=is_best), *map(Cell, texts)])
     notes = [
         f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
@@ -492,8 +501,3 @@ def choice_table(choice: Choice, title: str) -> Table:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
         notes.append(f"Without a result: {'; '.join(reasons)}.")
     return Table(title, header, rows, notes)
-
-
-def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
-    text = _interval(choice, low, high, bounded)
-    return text.removeprefix(" (95 % interval ").removesuffix(")")

@@ -217,8 +217,7 @@ def prepare(
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    whole = Document("the comparison", document, {(): (1, 1)})
-    experiment = validated(whole, Experiment, folder)
+    experiment = validated(Document("the comparison", document, {(): (1, 1)}), Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, encoding)
 
@@ -411,8 +410,11 @@ def compare(
         raise InputError(f"solvers must be a list of names, found {solvers!r}")
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
-    numbers = (("n_splits", n_splits, 1), ("list_rows", list_rows, 1))
-    for name, number, least in (*numbers, ("random_state", random_state, 0)):
+    for name, number, least in (
+        ("n_splits", n_splits, 1),
+        ("list_rows", list_rows, 1),
+        ("random_state", random_state, 0),
+    ):
         if number is not None and not (isinstance(number, Integral) and number >= least):
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
@@ -563,8 +565,11 @@ class Comparison(Choice):
 
     def _repr_html_(self) -> str:
         assert self.length is not None
-        tables = [choice_table(self, "Which method"), length_table(self.length)]
-        return render("comparison.html.j2", text=self.text, tables=tables)
+        return render(
+            "comparison.html.j2",
+            text=self.text,
+            tables=[choice_table(self, "Which method"), length_table(self.length)],
+        )
 
 
 def _rows(
@@ -602,12 +607,12 @@ def _rows(
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
     """Return a column as an array of numbers or text."""
-    found = np.asarray(column)
-    if found.shape != (n_rows,):
-        raise InputError(f"{name} must have the shape ({n_rows},), found {found.shape}")
-    if (missing := np.asarray(pd.isna(found))).any():
+    values = np.asarray(column)
+    if values.shape != (n_rows,):
+        raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
+    if (missing := np.asarray(pd.isna(values))).any():
         raise InputError(f"{name}: row {int(missing.argmax()) + 1} is missing")
-    return found if found.dtype.kind in "fiubU" else found.astype(str)
+    return values if values.dtype.kind in "fiubU" else values.astype(str)
 
 
 def length_of(
@@ -639,10 +644,11 @@ def length_of(
     list of HeldOut
         Of each split.
     """
-    dataset, lists = contest.dataset, []
-    for trial, scores in final_scores(contest.plan, Store(run.folder), method):
-        rows = divide_rows(trial, dataset)[0].test
-        lists.append(held_out(dataset, rows, scores, amounts))
+    dataset = contest.dataset
+    lists = [
+        held_out(dataset, divide_rows(trial, dataset)[0].test, scores, amounts)
+        for trial, scores in final_scores(contest.plan, Store(run.folder), method)
+    ]
     sizes = (dataset.n_pos, len(dataset.y))
     options: dict[str, Any] = {"method": method, "list_rows": list_rows, "worth": worth}
     return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists
@@ -683,27 +689,30 @@ def as_compared(
     experiment = contest.experiment
     entry = experiment.solvers[choice.recommended]
     store, data = Store(run.folder), contest.dataset
-    trials = [
-        (trial, key) for trial, key in contest.plan.trials if trial.label == choice.recommended
+    finished = [
+        (trial, record)
+        for trial, key in contest.plan.trials
+        if trial.label == choice.recommended
+        and (record := store.read(key)) is not None
+        and record.status == "ok"
     ]
-    read = [(trial, store.read(key)) for trial, key in trials]
-    ended = [(trial, record) for trial, record in read if record and record.status == "ok"]
-    chosen = [tuple(record.chosen.items()) for _, record in ended]
-    values = dict(Counter(chosen).most_common(1)[0][0])
+    chosen = Counter(tuple(record.chosen.items()) for _, record in finished)
+    values = dict(chosen.most_common(1)[0][0])
     given = {name: value for name, value in experiment.common.items() if entry.has(name)}
     params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}
     fourier = None
     if entry.fourier:
-        features = entry.fourier.model_dump()
-        fourier = {name: values.get(f"fourier.{name}", value) for name, value in features.items()}
+        fourier = {
+            name: values.get(f"fourier.{name}", value)
+            for name, value in entry.fourier.model_dump().items()
+        }
         fourier["random_state"] = experiment.protocol.seed
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = experiment.protocol.seed
     how = {"solver": entry.solver, "scaling": experiment.scaling or "none", "fourier": fourier}
     best = choice.methods[choice.recommended]
     rows = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
-    aucs = rows["value"].dropna().to_numpy()
-    mean, low, high = resampled_interval(aucs, run.test_shares[_NAME])
+    mean, low, high = resampled_interval(rows["value"].dropna().to_numpy(), run.test_shares[_NAME])
     quality = Quality(
         split="time" if experiment.protocol.split == "time" else "random",
         splits=choice.splits,
@@ -718,9 +727,10 @@ def as_compared(
         length=measured and measured[0],
     )
     lists = measured[1] if measured else ()
-    splits = [divide_rows(trial, data)[0] for trial, _ in ended[:_EXPLAINED]]
-    share = run.test_shares[_NAME]
-    return Recipe({**how, **params}, quality, lists, share, splits, data, contest.encoding)
+    splits = [divide_rows(trial, data)[0] for trial, _ in finished[:_EXPLAINED]]
+    return Recipe(
+        {**how, **params}, quality, lists, run.test_shares[_NAME], splits, data, contest.encoding
+    )
 
 
 def cores() -> int:

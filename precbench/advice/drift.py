@@ -90,8 +90,9 @@ class _Bins(Fields):
             return values.sum(axis=0)
         cuts = np.array(self.edges)
         cuts[0] = np.nextafter(cuts[0], -np.inf)
-        found = np.searchsorted(cuts, values[:, 0])
-        return np.bincount(found, minlength=len(cuts) + 1).astype(np.float64)
+        return np.bincount(np.searchsorted(cuts, values[:, 0]), minlength=len(cuts) + 1).astype(
+            np.float64
+        )
 
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
@@ -131,8 +132,7 @@ class Profile(Fields):
             for column, features in _columns(encoding)
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
-        means = [n / len(lists) for n in scores.counts]
-        scores = scores.model_copy(update={"counts": means})
+        scores = scores.model_copy(update={"counts": [n / len(lists) for n in scores.counts]})
         return cls(rows=X.shape[0], columns=columns, scores=scores)
 
     def check(self, encoding: Encoding | None) -> None:
@@ -141,10 +141,12 @@ class Profile(Fields):
         is_whole = encoding is not None and len(columns) == len(self.columns)
         for column, bins in zip(columns, self.columns, strict=is_whole):
             texts, edges = column.categories, bins.edges or []
-            is_whole &= (bins.edges is None) == (texts is not None)
-            is_whole &= texts is None or len(bins.counts) == len(texts)
-            is_whole &= texts is None or column.fill in (None, *texts)
-            is_whole &= not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS
+            is_whole &= (
+                (bins.edges is None) == (texts is not None)
+                and (texts is None or len(bins.counts) == len(texts))
+                and (texts is None or column.fill in (None, *texts))
+                and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)
+            )
         if not is_whole or self.scores.edges is None:
             raise ValueError("the profile does not fit the columns")
 
@@ -176,8 +178,13 @@ class Drift:
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
         *columns, scores = map(self._compared, named, bins, self._counts, gaps)
         is_found = any(of["drift"] for of in (*columns, scores))
-        rows = {"rows": self._rows, "training_rows": self._profile.rows}
-        return {**rows, "drift": is_found, "columns": columns, "scores": scores}
+        return {
+            "rows": self._rows,
+            "training_rows": self._profile.rows,
+            "drift": is_found,
+            "columns": columns,
+            "scores": scores,
+        }
 
     def _compared(
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int
@@ -191,8 +198,7 @@ class Drift:
             # A category of one row would have been a new one, had this row not been there.
             once = np.count_nonzero(before == 1)
             before = np.array([*before[kept], before[others].sum() - once, once])
-            unseen = self.gaps.uncategorised[column.name]
-            now = np.array([*now[kept], now[others].sum(), unseen])
+            now = np.array([*now[kept], now[others].sum(), self.gaps.uncategorised[column.name]])
             names = [*np.array(column.categories)[kept].tolist(), "other categories", _NEW]
             more = {"new_categories": sorted(self.gaps.unseen[column.name])}
         else:

@@ -1,7 +1,7 @@
 """The importance of columns on held-out rows: what a ranking loses where one is shuffled."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,6 @@ class Importance(Fields):
     columns: list[_OfColumn]
 
 
-class _OfSplit(NamedTuple):
-    n_rows: int
-    n_pos: int
-    whole: float
-    losses: list[float]
-
-
 class Shuffling:
     """Measures the importance of columns, split by split.
 
@@ -65,7 +58,7 @@ class Shuffling:
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
         self._columns: list[tuple[str, slice]] | None = None
-        self._found: list[_OfSplit] = []
+        self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
         """Measure a model on rows that it was not fitted to.
@@ -78,37 +71,33 @@ class Shuffling:
             Labels -1 and +1.
         """
         model = replace(model, encoding=self._encoding)
-        rng = np.random.default_rng(len(self._found))
-        kept = _sample(y, rng)
-        X, y = X[kept], y[kept]
+        rng = np.random.default_rng(len(self._splits))
+        sample = _sample(y, rng)
+        X, y = X[sample], y[sample]
         if self._columns is None:
             self._columns = _most_contributing(model, X, rng)
-        whole, losses = average_precision(y, model.decision_function(X)), []
-        for _, features in self._columns:
-            shuffled = _shuffled(X, features, rng.permutation(len(y)))
-            losses.append(whole - average_precision(y, model.decision_function(shuffled)))
-        self._found.append(_OfSplit(len(y), int(np.count_nonzero(y > 0)), whole, losses))
+        whole = average_precision(y, model.decision_function(X))
+        shuffled = (_shuffled(X, part, rng.permutation(len(y))) for _, part in self._columns)
+        losses = [whole - average_precision(y, model.decision_function(rows)) for rows in shuffled]
+        self._splits.append((len(y), int(np.count_nonzero(y > 0)), whole, losses))
 
     def importance(self, test_share: float) -> Importance | None:
         """Return means and intervals over the splits; None if nothing could be measured."""
         if not self._columns:
             return None
+        n_rows, n_pos, whole, losses = zip(*self._splits, strict=True)
         columns = []
-        for (name, _), losses in zip(
-            self._columns, zip(*(of.losses for of in self._found), strict=True), strict=True
-        ):
-            mean, low, high = resampled_interval(losses, test_share)
-            interval = None if np.isnan(low) else [low, high]
-            columns.append(_OfColumn(column=name, loss=mean, interval=interval))
-        n_rows, n_pos, whole = (
-            float(np.mean([of[part] for of in self._found])) for part in range(3)
-        )
+        for (name, _), of_splits in zip(self._columns, zip(*losses, strict=True), strict=True):
+            mean, low, high = resampled_interval(of_splits, test_share)
+            columns.append(
+                _OfColumn(column=name, loss=mean, interval=None if np.isnan(low) else [low, high])
+            )
         return Importance(
-            splits=len(self._found),
-            rows=round(n_rows),
-            positives=round(n_pos),
-            average_precision=whole,
-            columns=sorted(columns, key=lambda of: -of.loss),
+            splits=len(self._splits),
+            rows=round(float(np.mean(n_rows))),
+            positives=round(float(np.mean(n_pos))),
+            average_precision=float(np.mean(whole)),
+            columns=sorted(columns, key=lambda column: -column.loss),
         )
 
 
@@ -147,25 +136,23 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
     return X.tocsr()
 
 
-def importance_table(found: Importance, title: str) -> Table:
+def importance_table(importance: Importance, title: str) -> Table:
     """Lay out what columns matter, the greatest loss first."""
-    rows = []
-    for of in found.columns:
-        ends = "" if of.interval is None else f"{of.interval[0]:.3f} to {of.interval[1]:.3f}"
-        rows.append([of.column, f"{of.loss:.3f}", ends])
+    rows = [[c.column, f"{c.loss:.3f}", _ends(c, "{:.3f} to {:.3f}")] for c in importance.columns]
     note = (
-        f"What average precision, {found.average_precision:.3f} on {found.rows:,} held-out rows, "
-        f"loses where the values of a column are shuffled; means of {count(found.splits, 'split')}."
+        f"What average precision, {importance.average_precision:.3f} on {importance.rows:,} "
+        "held-out rows, loses where the values of a column are shuffled; means of "
+        f"{count(importance.splits, 'split')}."
     )
     return text_table(title, ["column", "loss", "95 %"], rows, note)
 
 
-def describe_importance(found: Importance) -> list[str]:
+def describe_importance(importance: Importance) -> list[str]:
     """Describe what columns matter.
 
     Parameters
     ----------
-    found : Importance
+    importance : Importance
 
     Returns
     -------
@@ -173,17 +160,22 @@ def describe_importance(found: Importance) -> list[str]:
         One line for all, one for each of the first that matter beyond doubt, and one for the
         others; of one split, one for each of the first.
     """
-    clear = [of for of in found.columns if of.interval is None or of.interval[0] > 0]
+    clear = [c for c in importance.columns if c.interval is None or c.interval[0] > 0]
     lines = [
-        f"what average precision, {found.average_precision:.3f} on {found.rows:,} held-out rows, "
-        f"{found.positives:,} positive, loses where a column is shuffled"
+        f"what average precision, {importance.average_precision:.3f} on {importance.rows:,} "
+        f"held-out rows, {importance.positives:,} positive, loses where a column is shuffled",
+        *(
+            f"{c.column}: {c.loss:.3f}{_ends(c, ' ({:.3f} to {:.3f})')}"
+            for c in clear[:_MOST_SHOWN]
+        ),
     ]
-    for of in clear[:_MOST_SHOWN]:
-        ends = "" if of.interval is None else f" ({of.interval[0]:.3f} to {of.interval[1]:.3f})"
-        lines.append(f"{of.column}: {of.loss:.3f}{ends}")
     if len(clear) > _MOST_SHOWN:
         lines.append(f"and {len(clear) - _MOST_SHOWN:,} more, see --json")
-    others = [of.column for of in found.columns if of not in clear]
+    others = [c.column for c in importance.columns if c not in clear]
     if others:
         lines.append(f"no clear loss: {', '.join(others)}")
     return lines
+
+
+def _ends(column: _OfColumn, form: str) -> str:
+    return "" if column.interval is None else form.format(*column.interval)

@@ -256,20 +256,22 @@ def measure_length(
         If `k` is malformed or exceeds the new rows.
     """
     rows = list_rows or n_rows
-    held = round(float(np.mean([len(of.y) for of in lists])))
+    n_held = round(float(np.mean([len(held.y) for held in lists])))
     asked = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
-    lengths = sorted({*asked, *_preferred(math.ceil(rows / held), rows)})
+    lengths = sorted({*asked, *_preferred(math.ceil(rows / n_held), rows)})
     at = np.array(lengths)
-    depths = np.array([at * (len(of.y) / rows) for of in lists])
-    tested = at * (held / rows)
-    hits = np.array([sums_at(of.y > 0, of.scores, d) for of, d in zip(lists, depths, strict=True)])
-    positives = np.array([[np.count_nonzero(of.y > 0)] for of in lists])
+    depths = np.array([at * (len(held.y) / rows) for held in lists])
+    tested = at * (n_held / rows)
+    hits = np.array(
+        [sums_at(held.y > 0, held.scores, d) for held, d in zip(lists, depths, strict=True)]
+    )
+    positives = np.array([[np.count_nonzero(held.y > 0)] for held in lists])
     precision = hits / depths
     expected = [
         expected_hits(of_length, n, test_share, length)
         for of_length, n, length in zip(precision.T, tested, lengths, strict=True)
     ]
-    base = positives / np.array([[len(of.y)] for of in lists])
+    base = positives / np.array([[len(held.y)] for held in lists])
     means = (values.mean(axis=0) for values in (precision, hits / positives, precision / base))
     curve = dict(zip(_CURVE, (at, *np.transpose(expected), *means), strict=True))
     profit = None
@@ -289,40 +291,39 @@ def measure_length(
 
 
 def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> Iterator[ByDay]:
-    days = [of.days for of in lists if of.days is not None]
+    days = [held.days for held in lists if held.days is not None]
     if not days:
         return
     n_days = float(np.mean([len(np.unique(each)) for each in days]))
     for k in dict.fromkeys(ks):
-        if k >= np.mean([len(of.y) for of in lists]) / n_days:
+        if k >= np.mean([len(held.y) for held in lists]) / n_days:
             continue
         for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
-            mean, *ends = resampled_interval(
-                [_a_day(of, k, of_entities) for of in lists], test_share
-            )
-            interval = None if len(lists) == 1 else ends
+            precisions = [_a_day(held, k, of_entities) for held in lists]
+            mean, *ends = resampled_interval(precisions, test_share)
             yield ByDay(
                 k=k,
                 days=round(n_days),
                 precision=mean,
-                interval=interval,
+                interval=None if len(lists) == 1 else ends,
                 of_entities=of_entities,
             )
 
 
-def _a_day(of: HeldOut, k: int, of_entities: bool) -> float:
+def _a_day(held: HeldOut, k: int, of_entities: bool) -> float:
     """Return the mean precision of the first k rows or entities of each day."""
-    assert of.days is not None
-    entities = of.entities if of_entities else np.arange(len(of.y))
+    assert held.days is not None
+    entities = held.entities if of_entities else np.arange(len(held.y))
     assert entities is not None
-    found = np.empty(0, dtype=entities.dtype)
-    for day in (days := np.unique(of.days)):
-        rows = np.flatnonzero((of.days == day) & ~np.isin(entities, found))
-        rows = rows[np.argsort(-of.scores[rows], kind="stable")]
+    known = np.empty(0, dtype=entities.dtype)
+    for day in (days := np.unique(held.days)):
+        rows = np.flatnonzero((held.days == day) & ~np.isin(entities, known))
+        rows = rows[np.argsort(-held.scores[rows], kind="stable")]
         firsts = np.sort(np.unique(entities[rows], return_index=True)[1])[:k]
-        top = entities[rows][firsts]
-        found = np.append(found, np.intersect1d(top, entities[rows][of.y[rows] > 0]))
-    return len(found) / (k * len(days))
+        known = np.append(
+            known, np.intersect1d(entities[rows][firsts], entities[rows][held.y[rows] > 0])
+        )
+    return len(known) / (k * len(days))
 
 
 def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
@@ -370,12 +371,14 @@ class _Amounts:
         self.worth, self.test_share = worth, test_share
         self.depths = np.pad(depths, ((0, 0), (1, 0)))  # of no row at all, too
         self.tested = np.append(0.0, tested)
-        each: list[Any] = [of.amounts if worth.gain is None else worth.gain for of in lists]
-        gains = [np.where(of.y > 0, g, 0.0) for of, g in zip(lists, each, strict=True)]
+        gain_of_hits: list[Any] = [
+            held.amounts if worth.gain is None else worth.gain for held in lists
+        ]
+        gains = [np.where(held.y > 0, g, 0.0) for held, g in zip(lists, gain_of_hits, strict=True)]
         of_lists = [*zip(lists, gains, self.depths, strict=True)]
-        self.sums = np.array([sums_at(g, of.scores, d) for of, g, d in of_lists])
-        self.squares = np.array([sums_at(g**2, of.scores, d) for of, g, d in of_lists])
-        n_hits = sum(np.count_nonzero(of.y > 0) for of in lists)
+        self.sums = np.array([sums_at(g, held.scores, d) for held, g, d in of_lists])
+        self.squares = np.array([sums_at(g**2, held.scores, d) for held, g, d in of_lists])
+        n_hits = sum(np.count_nonzero(held.y > 0) for held in lists)
         self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
@@ -433,21 +436,23 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
 
 def _groups(lists: Sequence[HeldOut]) -> _Columns:
     """Return the gain table of the held-out rows of all splits."""
-    scores = np.concatenate([of.scores for of in lists])
-    positive = np.concatenate([of.y > 0 for of in lists])
+    scores = np.concatenate([held.scores for held in lists])
+    positive = np.concatenate([held.y > 0 for held in lists])
     order = np.argsort(-scores, kind="stable")
     scores, n = scores[order], len(scores)
-    cuts = [scores[ceil_share(i / _GROUPS, n) - 1] for i in range(1, _GROUPS + 1)]
-    thresholds = np.array(sorted(set(cuts), reverse=True))
+    cuts = {scores[ceil_share(i / _GROUPS, n) - 1] for i in range(1, _GROUPS + 1)}
+    thresholds = np.array(sorted(cuts, reverse=True))
     ends = np.searchsorted(-scores, -thresholds, side="right")
     hits = np.cumsum(positive[order])[ends - 1]
     totals = np.cumsum(scores)[ends - 1]
-    sizes, found = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
+    sizes, n_hits = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
     base = hits[-1] / n
-    lift = found / sizes / base
-    columns = [np.arange(1, len(ends) + 1), ends / n, thresholds, found / sizes, lift]
-    columns += [hits / ends / base, found / hits[-1], hits / hits[-1], 100 * (lift - 1)]
-    columns += [np.diff(totals, prepend=0) / sizes]
+    lift = n_hits / sizes / base
+    columns = [
+        *(np.arange(1, len(ends) + 1), ends / n, thresholds, n_hits / sizes, lift),
+        *(hits / ends / base, n_hits / hits[-1], hits / hits[-1], 100 * (lift - 1)),
+        np.diff(totals, prepend=0) / sizes,
+    ]
     return {name: c.tolist() for name, c in zip(_OF_GROUPS, columns, strict=True)}
 
 
@@ -462,11 +467,13 @@ def length_table(length: Length) -> Table:
         first = n / 10 ** int(math.log10(n))
         if n not in kept and not (least <= n <= most and first in _SHOWN):
             continue
-        texts = [f"{row['hits']:,.1f}", f"{row['low']:,.0f} to {row['high']:,.0f}"]
-        texts += [f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['lift']:.2f}"]
+        texts = [
+            *(f"{row['hits']:,.1f}", f"{row['low']:,.0f} to {row['high']:,.0f}"),
+            *(f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['lift']:.2f}"),
+        ]
         if length.profit:
-            texts += [_money(row["profit"])]
-            texts += [f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"]
+            ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
+            texts += [_money(row["profit"]), ends]
         mark = " (k)" if n in length.k else ""
         rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
     header = ["length", "hits", "in 95 % of lists", "precision", "recall", "lift"]
@@ -484,37 +491,38 @@ def _money(value: float) -> str:
 
 def profit_text(length: Length) -> str:
     """Return sentences about the most profitable length; empty without a gain."""
-    found = length.profit
-    if found is None:
+    profit = length.profit
+    if profit is None:
         return ""
-    of = f"a gain of {found.gain:g}" if found.column is None else f"gains by {found.column}"
-    terms = f"with {of} for each hit and a cost of {found.cost:g} for each row"
-    if found.best == 0:
+    gain = f"a gain of {profit.gain:g}" if profit.column is None else f"gains by {profit.column}"
+    terms = f"with {gain} for each hit and a cost of {profit.cost:g} for each row"
+    if profit.best == 0:
         text = f"No length pays {terms}"
-        if found.high:
-            text += f"; up to {count(found.high, 'row')} the loss is not significant"
+        if profit.high:
+            text += f"; up to {count(profit.high, 'row')} the loss is not significant"
     else:
-        ends = f"{_money(found.profit_low)} to {_money(found.profit_high)}"
+        ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"
         text = (
-            f"The most profitable length is {found.best:,}, {terms}: about {_money(found.profit)}, "
-            f"{ends} in 95 % of such lists"
+            f"The most profitable length is {profit.best:,}, {terms}: about "
+            f"{_money(profit.profit)}, {ends} in 95 % of such lists"
         )
-        if found.low < found.high:
-            text += f"; from {found.low:,} to {found.high:,} no difference is significant"
-    if not found.best and not any(w.best for w in found.wrong):
+        if profit.low < profit.high:
+            text += f"; from {profit.low:,} to {profit.high:,} no difference is significant"
+    if not profit.best and not any(w.best for w in profit.wrong):
         return f"{text}."
-    wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in found.wrong)
+    wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in profit.wrong)
     return f"{text}. If the gain is {'; if it is '.join(wrong)}."
 
 
 def by_day_lines(length: Length) -> list[str]:
     """Return a line for each precision by day."""
     lines = []
-    for of in length.by_day:
-        ends = "" if of.interval is None else f" ± {(of.interval[1] - of.interval[0]) / 2:.3f}"
-        what, until = ("entities", ", each until it is found") if of.of_entities else ("rows", "")
-        value = f"precision {of.precision:.3f}{ends}"
-        lines.append(f"The first {of.k:,} {what} of each day{until}: {value}")
+    for day in length.by_day:
+        ends = "" if day.interval is None else f" ± {(day.interval[1] - day.interval[0]) / 2:.3f}"
+        what, until = ("entities", ", each until it is found") if day.of_entities else ("rows", "")
+        lines.append(
+            f"The first {day.k:,} {what} of each day{until}: precision {day.precision:.3f}{ends}"
+        )
     return lines
 
 
@@ -538,8 +546,13 @@ def gain_table(length: Length) -> Table:
 
 def write_length(length: Length, folder: Path, tables: Iterable[Table] = ()) -> None:
     """Write ``length.json`` into a results folder, for its report, with tables about the data."""
-    content = _Stored(of=_digest(folder), tables=[*tables], **dict(length))
-    write_whole({folder / _FILE: content.model_dump_json()})
+    write_whole(
+        {
+            folder / _FILE: _Stored(
+                of=_digest(folder), tables=[*tables], **dict(length)
+            ).model_dump_json()
+        }
+    )
 
 
 def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
@@ -557,9 +570,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
         found = parse(path.read_bytes(), _Stored)
     except ValueError as error:
         raise InputError(f"{path}: {error}; compare again") from None
-    if found.of != _digest(folder):
-        return None
-    return found, found.tables
+    return (found, found.tables) if found.of == _digest(folder) else None
 
 
 def _digest(folder: Path) -> str:
@@ -572,12 +583,11 @@ def length_sheet(length: Length) -> Sheet:
         f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
         "bands. Grey lines: the lengths asked for."
     )
-    n_panels = 2 + (length.profit is not None)
     return Sheet(
         f"Length of a list from {length.rows:,} new rows, by {length.method}",
         partial(_draw, length=length),
         _WIDTH,
-        n_panels * _PANEL + 0.3,
+        (2 + (length.profit is not None)) * _PANEL + 0.3,
         caption=[caption],
     )
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,6 +43,7 @@ __all__ = ["Model", "make_solver"]
 _SCHEMA = 1
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
+_to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 _ANOTHER = 0.1  # relative difference of spreads that is more than chance
 
 
@@ -91,8 +93,9 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
 
 
 def _can_be_kept(solver: Ranker) -> bool:
-    kept = ("to_trees", "to_members")
-    return isinstance(solver, LinearRanker) or any(hasattr(solver, name) for name in kept)
+    return isinstance(solver, LinearRanker) or (
+        hasattr(solver, "to_trees") or hasattr(solver, "to_members")
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,9 +416,9 @@ class Model:
         """
         own = None if X is None else self._of_training_rows(X)
         if own is not None:
-            ratio = np.mean([_spread(of.scores) for of in lists]) / (_spread(own) or np.nan)
+            ratio = np.mean([_spread(held.scores) for held in lists]) / (_spread(own) or np.nan)
             if abs(ratio - 1) > _ANOTHER:
-                lists = [of._replace(scores=_matched(of.scores, own)) for of in lists]
+                lists = [held._replace(scores=_matched(held.scores, own)) for held in lists]
         return replace(self, calibration=Calibration.fit(lists, test_share))
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
@@ -440,7 +443,7 @@ class Model:
         """
         assert self.encoding is not None
         own = self._of_training_rows(X)
-        scores = [of.scores for of in lists] if own is None else [own]
+        scores = [held.scores for held in lists] if own is None else [own]
         return replace(self, profile=Profile.learn(X, self.encoding, imputed, scores))
 
     def drift(self) -> Drift:
@@ -609,7 +612,7 @@ class Model:
         parts |= {"calibration": self.calibration.to_arrays()} if self.calibration else {}
         arrays = own.to_arrays() | ({} if self.mean is None else {"mean": self.mean})
         arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
-        arrays["description"] = np.array(json.dumps(described, default=_plain))
+        arrays["description"] = np.array(json.dumps(described, default=_to_list))
         with replacing(Path(path)) as unfinished:
             unfinished.write_bytes(pack(arrays))
 
@@ -642,13 +645,11 @@ class Model:
                 f"no model {path}: precbench fit FILE --save {path} creates one"
             ) from None
         except Exception as error:  # a damaged file has many ways to fail
-            if isinstance(error.__cause__, IsADirectoryError):
+            cause = error.__cause__
+            if isinstance(cause, (IsADirectoryError, PermissionError)):
                 raise InputError(
-                    f"{path} is a folder, not a model: name a file that precbench fit has saved"
-                ) from error
-            if isinstance(error.__cause__, PermissionError):
-                raise InputError(
-                    f"{path} cannot be read: {error.__cause__.strerror}; change its permissions"
+                    f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has "
+                    "saved"
                 ) from error
             raise InputError(
                 f"{path} is not a model, or a damaged one: expected a file that precbench fit has "
@@ -761,11 +762,6 @@ def _matrix(X: Any) -> Any:
         return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     except ValueError as error:
         raise InputError(f"{error}".partition("\n")[0]) from error
-
-
-def _plain(value: Any) -> Any:
-    """Convert NumPy scalars and arrays to values that JSON can represent."""
-    return value.tolist()
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:

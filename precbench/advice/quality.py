@@ -127,16 +127,9 @@ def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit
     splits, refusals = [], []
     for index in range(n_splits):
         try:
-            split = split_rows(
-                dataset,
-                rule.kind,
-                index,
-                n_splits=n_splits,
-                test_size=rule.test_size,
-                stratified=rule.stratified,
-                seed=seed,
+            splits.append(
+                split_rows(dataset, index=index, n_splits=n_splits, seed=seed, **rule._asdict())
             )
-            splits.append(split)
         except InputError as error:
             refusals.append(error)
     if not splits:
@@ -188,8 +181,9 @@ def held_out_quality(
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
-            plain = {"solver": RECOMMENDED, "random_state": 0}
-            trees = _measured(_held_out(dataset, splits, plain, weights), k)
+            trees = _measured(
+                _held_out(dataset, splits, {"solver": RECOMMENDED, "random_state": 0}, weights), k
+            )
 
     share = _test_share(splits)
     split: Any = "random" if dataset.time is None else "time"
@@ -209,8 +203,9 @@ def held_out_quality(
     )
     if trees is not None:
         p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        means = _means(trees, share, count)
-        beside = _Beside(solver=RECOMMENDED, **means, p=None if np.isnan(p) else p)
+        beside = _Beside(
+            solver=RECOMMENDED, **_means(trees, share, count), p=None if np.isnan(p) else p
+        )
         quality = quality.model_copy(update={"boosted_trees": beside})
     return quality, lists, share
 
@@ -248,7 +243,7 @@ def _test_share(splits: Sequence[RowSplit]) -> float:
 
 def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
     """Return prec@k and AUC on the held-out rows of each split."""
-    return [(precision_at_k(of.y, of.scores, k), auc(of.y, of.scores)) for of in lists]
+    return [(precision_at_k(held.y, held.scores, k), auc(held.y, held.scores)) for held in lists]
 
 
 def _held_out(
@@ -293,46 +288,46 @@ def held_out(
 
 def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:
     """Return means and intervals; where a precision shows no variance, that of a single list."""
-    found: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
         mean, low, high = resampled_interval(of_metric, test_share)
         if name == "precision_at_k" and not high - low > NO_WIDTH:
             low, high = binomial_interval(min(mean, 1.0), top)
-        found[name] = mean
-        found[f"{name}_interval"] = None if np.isnan(low) else [low, high]
-    return found
+        means[name] = mean
+        means[f"{name}_interval"] = None if np.isnan(low) else [low, high]
+    return means
 
 
-def describe_quality(found: Quality) -> list[str]:
+def describe_quality(quality: Quality) -> list[str]:
     """Describe the quality of a model.
 
     Parameters
     ----------
-    found : Quality
+    quality : Quality
 
     Returns
     -------
     list of str
         One line each for the model and for boosted trees.
     """
-    n, k = found.splits, found.k
-    if found.split == "time":
+    n, k = quality.splits, quality.k
+    if quality.split == "time":
         rows = f"{n} periods of about" if n > 1 else "the latest"
-        rows += f" {found.held_out_rows:,} rows"
+        rows += f" {quality.held_out_rows:,} rows"
     elif n > 1:
-        rows = f"{n} splits, about {found.held_out_rows:,} held-out rows each"
+        rows = f"{n} splits, about {quality.held_out_rows:,} held-out rows each"
     else:
-        rows = f"1 split, {found.held_out_rows:,} held-out rows"
+        rows = f"1 split, {quality.held_out_rows:,} held-out rows"
     lines = [
-        f"{rows}, {found.held_out_positives:,} positive: "
-        f"prec@{k} {_written(found.precision_at_k, found.precision_at_k_interval)} (by chance "
-        f"{found.by_chance:.3f}), AUC {_written(found.auc, found.auc_interval)}"
+        f"{rows}, {quality.held_out_positives:,} positive: "
+        f"prec@{k} {_written(quality.precision_at_k, quality.precision_at_k_interval)} (by chance "
+        f"{quality.by_chance:.3f}), AUC {_written(quality.auc, quality.auc_interval)}"
     ]
-    trees = found.boosted_trees
+    trees = quality.boosted_trees
     if trees is not None:
         verdict = ""
         if trees.p is not None:
-            is_better = trees.precision_at_k > found.precision_at_k
+            is_better = trees.precision_at_k > quality.precision_at_k
             verdict = f"significantly {'better' if is_better else 'worse'}"
             verdict = f", {verdict if trees.p < LEVEL else 'no significant difference'}"
         lines.append(

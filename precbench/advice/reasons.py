@@ -55,8 +55,9 @@ class Listing:
         for X, names in blocks:
             yield X, names
             for row in self.rows.keys() - self._missing.keys():
-                lacks = (name for name, of in gaps.missing.items() if of[row - n_rows - 1])
-                self._missing[row] = frozenset(lacks)
+                self._missing[row] = frozenset(
+                    name for name, rows in gaps.missing.items() if rows[row - n_rows - 1]
+                )
             n_rows += X.shape[0]
 
     def explained(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
