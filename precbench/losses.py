@@ -455,7 +455,8 @@ class PartialAUC(Loss):
         """Return value and subgradient; see the base class."""
         pos = np.flatnonzero(positive)
         neg = top_rows(scores, ~positive, ceil_share(self.beta, positive.size - pos.size))
-        return _pair_hinges(scores, pos, neg, pos.size * neg.size)
+        value, gradient = pair_hinges(scores, pos, neg)
+        return value / (pos.size * neg.size), gradient / (pos.size * neg.size)
 
 
 @dataclass(frozen=True)
@@ -505,13 +506,6 @@ def pair_hinges(
     >>> pair_hinges(np.array([2.0, 0.5, 0.0]), np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
     (0.5, array([-0., -1.,  1.]))
     """
-    return _pair_hinges(scores, pos, neg, 1)
-
-
-def _pair_hinges(
-    scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp], divisor: int
-) -> Evaluation:
-    """Return `pair_hinges` divided by a number."""
     values, thresholds = scores[pos], 1 + scores[neg]
     if pos.size <= neg.size:
         n_above, n_below = _count_pairs(values, thresholds)
@@ -519,9 +513,9 @@ def _pair_hinges(
         n_below, n_above = _count_pairs(-thresholds, -values)
     value = dot(n_below, thresholds) - dot(n_above, values)
     gradient = np.zeros_like(scores)
-    gradient[neg] = n_below / divisor
-    gradient[pos] = -n_above / divisor
-    return value / divisor, gradient
+    gradient[neg] = n_below
+    gradient[pos] = -n_above
+    return value, gradient
 
 
 def _count_pairs(

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from precbench.npz import pack
 from precbench.store import HAVE_NUMBERS, Record, Store, key_of
 
-__all__ = ["Conflict", "Merger"]
+__all__ = ["Conflict", "compare_records", "take_records"]
 
 _TIMES = ("cpu_seconds", "wall_seconds")
 _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
@@ -21,15 +20,15 @@ class Conflict(NamedTuple):
     places: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Merger:
-    """Puts the records of folders of one experiment together.
+def compare_records(
+    target: Store, sources: Sequence[Store], kept: Sequence[Store] = ()
+) -> tuple[dict[str, Store], list[Conflict]]:
+    """Return from where to take each record that the target should have, and the conflicts.
 
     A result counts more than a trial that was skipped, and that more than one that failed; of equal
-    records the first is kept, beginning with the target's. It looks for conflicts before anything
-    is written; an interrupted merge can simply be repeated.
+    records the first is kept, beginning with the target's. Nothing is written.
 
-    Attributes
+    Parameters
     ----------
     target : Store
         Its lock is held by the caller.
@@ -37,52 +36,48 @@ class Merger:
         Untrusted.
     kept : sequence of Store
         Those among all these whose records stand where numbers differ.
+
+    Raises
+    ------
+    InputError
+        If a record is damaged, or of a newer precbench.
     """
-
-    target: Store
-    sources: Sequence[Store]
-    kept: Sequence[Store] = ()
-
-    def compared(self) -> tuple[dict[str, Store], list[Conflict]]:
-        """Return from where to take each record that the target should have, and the conflicts.
-
-        Raises
-        ------
-        InputError
-            If a record is damaged, or of a newer precbench.
-        """
-        holders: dict[str, list[tuple[Store, Record]]] = {}
-        for store in (self.target, *self.sources):
-            store.machines()  # which checks them
-            for record in store.records():
-                holders.setdefault(record.key, []).append((store, record))
-        taken: dict[str, Store] = {}
-        conflicts = []
-        for key, held in holders.items():
-            rank = max(_rank(record) for _, record in held)
-            best = [(store, record) for store, record in held if _rank(record) == rank]
-            if rank and held[-1][0] is not self.target:  # not the target's alone
-                numbers = {_hash_of_numbers(*one) for one in best}
-                chosen = [one for one in best if one[0] in self.kept] if len(numbers) > 1 else best
-                if not chosen:
-                    conflicts.append(_conflict(best))
-                    continue
-                best = chosen
-            if best[0][0] is not self.target:
-                taken[key] = best[0][0]
-        return taken, conflicts
-
-    def take(self, taken: dict[str, Store]) -> None:
-        """Write records of the sources to the target, each after the machine that it names."""
-        machines = {store: store.machines() for store in dict.fromkeys(taken.values())}
-        for key, store in taken.items():
-            record = store.read(key)
-            if record is None:  # removed meanwhile
+    holders: dict[str, list[tuple[Store, Record]]] = {}
+    for store in (target, *sources):
+        store.machines()  # which checks them
+        for record in store.records():
+            holders.setdefault(record.key, []).append((store, record))
+    taken: dict[str, Store] = {}
+    conflicts = []
+    for key, held in holders.items():
+        rank = max(_rank(record) for _, record in held)
+        best = [(store, record) for store, record in held if _rank(record) == rank]
+        if rank and held[-1][0] is not target:  # not the target's alone
+            numbers = {_hash_of_numbers(*one) for one in best}
+            chosen = [one for one in best if one[0] in kept] if len(numbers) > 1 else best
+            if not chosen:
+                conflicts.append(_conflict(best))
                 continue
-            content, machine = record.to_dict(), machines[store].get(record.environment)
-            if machine is not None:
-                content["environment"] = self.target.add_environment(machine.model_dump())
-            self.target.write(content, store.arrays(key))
+            best = chosen
+        if best[0][0] is not target:
+            taken[key] = best[0][0]
+    return taken, conflicts
+
+
+def take_records(target: Store, taken: dict[str, Store]) -> None:
+    """Write records of the sources to the target, each after the machine that it names.
+
+    An interrupted merge can simply be repeated.
+    """
+    machines = {store: store.machines() for store in dict.fromkeys(taken.values())}
+    for key, store in taken.items():
+        record = store.read(key)
+        if record is None:  # removed meanwhile
+            continue
+        content, machine = record.to_dict(), machines[store].get(record.environment)
+        if machine is not None:
+            content["environment"] = target.add_environment(machine.model_dump())
+        target.write(content, store.arrays(key))
 
 
 def _rank(record: Record) -> int:
@@ -101,7 +96,6 @@ def _conflict(held: Sequence[tuple[Store, Record]]) -> Conflict:
     places = []
     for store, its_record in held:
         machine = store.machines().get(its_record.environment)
-        on = machine.kind if machine else "an unknown machine"
-        places.append(f"{store.folder} on {on}")
+        places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
     trial = f"{record.dataset}/{record.label}/{record.split}"
     return Conflict(f"{trial} ({record.key[:12]})", tuple(places))

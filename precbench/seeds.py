@@ -17,16 +17,12 @@ function           hash of the key                                              
 =================  ==============================================================  ==============
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 
 def trial_seed(*key: int | str) -> int:
@@ -54,8 +50,6 @@ def generator(*key: Hashable) -> np.random.Generator:
     -------
     numpy.random.Generator
     """
-    import numpy as np
-
     return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
 
 
@@ -70,8 +64,6 @@ def legacy_generator(*key: Hashable) -> np.random.RandomState:
     -------
     numpy.random.RandomState
     """
-    import numpy as np
-
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
@@ -86,8 +78,6 @@ def data_generator(name: str) -> np.random.Generator:
     -------
     numpy.random.Generator
     """
-    import numpy as np
-
     digest = hashlib.sha256(name.encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
@@ -110,8 +100,6 @@ def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
     Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
     generator SplitMix64, which gives the n-th number without those before it.
     """
-    import numpy as np
-
     z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.frombuffer(_digest(key)[:8], dtype="<u8")
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -121,8 +109,6 @@ def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
 
 
 def _seed_sequence(key: tuple[Hashable, ...]) -> np.random.SeedSequence:
-    import numpy as np
-
     return np.random.SeedSequence(int.from_bytes(_digest(key), "little"))
 
 

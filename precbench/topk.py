@@ -8,6 +8,7 @@ import functools
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -129,12 +130,9 @@ def _meant(k: object) -> str:
     if _share_of_rows(text) is not None:
         return f" (did you mean {text!r}?)"
     for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        if _is_count(number) or _is_share(number):
-            return f" (did you mean {number}, without quotes?)"
+        with suppress(ValueError):
+            if _is_count(kind(text)) or _is_share(kind(text)):
+                return f" (did you mean {kind(text)}, without quotes?)"
     return ""
 
 

@@ -16,7 +16,7 @@ from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.experiment.plan import Plan
 from precbench.experiment.shard import Shard
-from precbench.merge import Merger
+from precbench.merge import take_records
 from precbench.store import Store, key_of
 from tests.conftest import mirror_folder
 from tests.helpers import (
@@ -210,9 +210,8 @@ def test_machines_are_read_once_a_folder(shards, tmp_path, monkeypatch):
     read, folders = Store.machines, []
     monkeypatch.setattr(Store, "machines", lambda of: folders.append(of.folder) or read(of))
     sources = [Store(shard / "small") for shard in shards]
-    merger = Merger(Store(tmp_path / "r" / "small"), sources)
     taken = {key: store for store in sources for key in [*store.keys()]}
-    merger.take(taken)
+    take_records(Store(tmp_path / "r" / "small"), taken)
     assert folders == [store.folder for store in sources] and len(taken) > len(folders)
 
 

@@ -14,7 +14,7 @@ from precbench.cli.screen import screen
 from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.shard import Shard
-from precbench.merge import Merger
+from precbench.merge import compare_records, take_records
 from precbench.report.repeat import shipped_config
 from precbench.store import Store, stores
 from precbench.text import count, one_line
@@ -56,13 +56,13 @@ def merge_results(
     """
     configs = [(load_config(name), name) for name in config or ()]
     known = {loaded.name: (loaded, name) for loaded, name in configs}
-    mergers = _mergers(folders, out, keep)
+    merges = _merges(folders, out, keep)
     console = screen(quiet=as_json)
     told = []
     with ExitStack() as stack:
-        for merger in mergers:
-            stack.enter_context(merger.target.lock())
-        compared = [merger.compared() for merger in mergers]
+        for target, _, _ in merges:
+            stack.enter_context(target.lock())
+        compared = [compare_records(*merge) for merge in merges]
         if conflicts := [conflict for _, found in compared for conflict in found]:
             texts = [f"{trial}: {', '.join(places)}" for trial, places in conflicts[:_MOST_TOLD]]
             more = "; ..." if len(conflicts) > _MOST_TOLD else ""
@@ -71,16 +71,16 @@ def merge_results(
                 f"({one_line('; '.join(texts))}{more}): nothing was written; name the folder whose "
                 "records stand with --keep"
             )
-        for merger, (taken, _) in zip(mergers, compared, strict=True):
-            merger.take(taken)
-            about = _noted(merger) | {"taken": len(taken)}
+        for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
+            take_records(target, taken)
+            about = _noted(target, sources) | {"taken": len(taken)}
             console.print(_sentence(about))
             told.append(about)
             experiment, name, smoke = _config_of(about["experiment"], known)
             if isinstance(experiment, Experiment):
-                if _write_results(experiment, name, smoke, merger.target, mirror):
-                    write_report(merger.target.folder, "none" if no_plots else "changed")
-                console.print(f"tables and records: {merger.target.folder}")
+                if _write_results(experiment, name, smoke, target, mirror):
+                    write_report(target.folder, "none" if no_plots else "changed")
+                console.print(f"tables and records: {target.folder}")
             else:
                 console.print(
                     f"{about['experiment']} is not a shipped config: its tables are made when you "
@@ -90,8 +90,10 @@ def merge_results(
         print(json.dumps(told, indent=1))
 
 
-def _mergers(folders: Iterable[Path], out: Path, keep: Path | None) -> list[Merger]:
-    """Return what is to be put together: folders of one name."""
+def _merges(
+    folders: Iterable[Path], out: Path, keep: Path | None
+) -> list[tuple[Store, list[Store], list[Store]]]:
+    """Return for each name its target, its sources and those that are kept in case of conflict."""
     sources: dict[str, list[Store]] = {}
     kept: dict[str, list[Store]] = {}
     for folder in folders:
@@ -105,16 +107,16 @@ def _mergers(folders: Iterable[Path], out: Path, keep: Path | None) -> list[Merg
         kept = {name: [target] for name, target in targets.items()}
     if keep is not None and not kept:
         raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
-    return [Merger(targets[name], sources[name], kept.get(name, ())) for name in sources]
+    return [(targets[name], sources[name], kept.get(name, [])) for name in sources]
 
 
-def _noted(merger: Merger) -> dict[str, Any]:
+def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note what the target was asked for now, and return how much of it is there."""
-    asked = [store.asked() for store in (merger.target, *merger.sources)]
-    present = set(merger.target.keys())
+    asked = [store.asked() for store in (target, *sources)]
+    present = set(target.keys())
     keys = present.union(*(of.keys for of in asked))
     shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
-    merger.target.note_asked(keys, shards)
+    target.note_asked(keys, shards)
     parts = [Shard.parse(shard) for shard in shards]
     missing = [
         str(shard)
@@ -123,8 +125,8 @@ def _noted(merger: Merger) -> dict[str, Any]:
         if shard not in parts
     ]
     return {
-        "experiment": merger.target.folder.resolve().name,
-        "folder": str(merger.target.folder),
+        "experiment": target.folder.resolve().name,
+        "folder": str(target.folder),
         "records": len(present),
         "left": len(keys - present),
         "missing_shards": missing,

@@ -101,8 +101,9 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
-            page = _KINDS[kind](run, dataset, sweep, curves)
-            files += _written(kind, page, run, summary, sources)
+            files += _written(
+                kind, _KINDS[kind](run, dataset, sweep, curves), run, summary, sources
+            )
     return files
 
 
@@ -362,8 +363,9 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
             )
             for axes in (full, top):
                 lines.mark(axes, points, "fpr")
-        rates = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
-        full.set(title="full (grey: chance)", **rates)
+        full.set(
+            title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
+        )
         top.set(title="top of the list", xlabel="false positive rate (log scale)")
         top.set(xscale="log", xlim=(left, right))
         lines.name(top, shown, "fpr")

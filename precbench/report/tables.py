@@ -99,12 +99,11 @@ def summarise_trials(
     groups = trials.groupby(_GROUP, sort=False)
     columns = {name: trials[name].to_numpy(object) for name in _TOLD}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
-    rows = []
-    for key in groups.size().index:
-        of_group = {name: column[groups.indices[key]] for name, column in columns.items()}
-        rows.append(_summary_of(key, of_group, test_shares))
-    summary = pd.DataFrame(rows)
-    summary = summary.join(_same_machine(trials), on=_POINT)
+    rows = [
+        _summary_of(key, {name: c[groups.indices[key]] for name, c in columns.items()}, test_shares)
+        for key in groups.size().index
+    ]
+    summary = pd.DataFrame(rows).join(_same_machine(trials), on=_POINT)
     p_best = _against_the_best(trials, losses, test_shares)
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     where = [summary[name] for name in _POINT]
@@ -148,9 +147,9 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
 
     def last(places: NDArray, numbers: Any) -> NDArray:
         """Return the number at the last of these places of each trial."""
-        found = np.full(n_trials, np.nan)
-        found[trial[places]] = np.asarray(numbers, float)[places]
-        return found
+        lasts = np.full(n_trials, np.nan)
+        lasts[trial[places]] = np.asarray(numbers, float)[places]
+        return lasts
 
     final = np.flatnonzero(ok & rows["final"].to_numpy(bool))
     ends = np.empty(n_trials, dtype=int)
@@ -198,8 +197,9 @@ def _against_the_best(
             both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
             pair = wide[best][both], wide[solver][both]
             if solver != best and both.sum() > 1 and np.isfinite(pair).all():
-                p = resampled_test(*pair, test_shares[dataset]).p
-                p_values[(*at, str(solvers[solver]))] = p
+                p_values[(*at, str(solvers[solver]))] = resampled_test(
+                    *pair, test_shares[dataset]
+                ).p
     return p_values
 
 
@@ -216,6 +216,7 @@ def _summary_of(
         mean = values.mean() if len(values) else np.nan
         std = values.std(ddof=1) if len(values) > 1 else np.nan
     told = {name: trials[name].tolist() for name in _TOLD}
+    chosen = Counter(filter(None, told["chosen"]))
     return {
         **dict(zip(_GROUP, key, strict=True)),
         "stand_in": any(told["stand_in"]),
@@ -230,7 +231,7 @@ def _summary_of(
         "seconds": seconds,
         "relative_time": None,
         "seconds_to_99": to_99,
-        "chosen": _with_counts(told["chosen"]),
+        "chosen": ", ".join(f"{choice} ({n})" for choice, n in chosen.most_common()),
         "tuning_seconds": tuning,
         "stopped": sum(why != "" for why in told["stopped"]),
         "failed": sum(status != "ok" for status in told["status"]),
@@ -238,12 +239,6 @@ def _summary_of(
         "timing": "parallel" if "parallel" in told["timing"] else "sequential",
         "machines": "; ".join(sorted(set(told["machine"]) - {""})),
     }
-
-
-def _with_counts(chosen: Sequence[str]) -> str:
-    """Return for example ``eta0=0.1 (4), eta0=1 (1)``."""
-    counts = Counter(choice for choice in chosen if choice != "").most_common()
-    return ", ".join(f"{choice} ({n})" for choice, n in counts)
 
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
@@ -344,8 +339,9 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         sentences += notes(summary, times=False)
-        name = run.metric_name(metric)
-        tables.append(_assemble(run, dataset, name, header, cells, sentences, points))
+        tables.append(
+            _assemble(run, dataset, run.metric_name(metric), header, cells, sentences, points)
+        )
     places = [("seconds", sweep) for sweep in run.sweep_points]
     sentences = [_SECONDS, *notes(summary)]
     return [*tables, _assemble(run, dataset, "time to final (s)", header, times, sentences, places)]
@@ -496,22 +492,17 @@ def _mean(row: pd.Series) -> str:
     # Four decimals, and one less for each further digit before the point.
     decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
-    text = f"{row['mean']:{form}}"
-    if not np.isnan(row["std"]):
-        text += f" ± {row['std']:{form}}"
-    if row["n"] < row["trials"]:
-        text += f" ({row['n']:.0f} of {row['trials']:.0f})"
-    return f"{text} ‡" if row["stopped"] > 0 else text
+    spread = "" if np.isnan(row["std"]) else f" ± {row['std']:{form}}"
+    some = f" ({row['n']:.0f} of {row['trials']:.0f})" if row["n"] < row["trials"] else ""
+    return f"{row['mean']:{form}}{spread}{some}{' ‡' if row['stopped'] > 0 else ''}"
 
 
 def _gap(row: pd.Series) -> str:
     """Return the status of the trials if they all failed alike, else a dash."""
-    outcomes = row["outcomes"]
-    if isinstance(outcomes, str) and row["trials"] > 0:
-        number, _, status = outcomes.partition(":")[0].partition(" ")
-        if number == f"{row['trials']:.0f}" and status != "ok":
-            return status
-    return _EMPTY
+    if not row["trials"] > 0:
+        return _EMPTY
+    number, _, status = row["outcomes"].partition(":")[0].partition(" ")
+    return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
 
 
 def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
@@ -556,26 +547,24 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
 
 def markdown_table(table: Table) -> list[str]:
     """Return a table as lines of Markdown, headed by its title."""
+    header, *rows = _cells(table, _escaped_markdown, "**{}**")
+    dashes = ["---"] + ["---:"] * (len(header) - 1)
     return [
         f"## {_escaped_markdown(table.title)}",
         "",
         *([f"**{STAND_IN}**", ""] if table.stand_in else []),
-        _markdown_row(_escaped_markdown(heading) for heading in table.header),
-        _markdown_row(["---"] + ["---:"] * (len(table.header) - 1)),
-        *(_markdown_row(map(_markdown_cell, row)) for row in table.rows),
+        *(f"| {' | '.join(row)} |" for row in (header, dashes, *rows)),
         "",
         _escaped_markdown(" ".join(table.notes)),
         "",
     ]
 
 
-def _markdown_row(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def _markdown_cell(cell: Cell) -> str:
-    text = _escaped_markdown(cell.text)
-    return f"**{text}**" if cell.bold else text
+def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
+    """Return the header and the rows as escaped text."""
+    rows = [[(escaped(cell.text), cell.bold) for cell in row] for row in table.rows]
+    texts = [[bold.format(text) if is_bold else text for text, is_bold in row] for row in rows]
+    return [[*map(escaped, table.header)], *texts]
 
 
 def _latex(run: Run, tables: Iterable[Table]) -> str:
@@ -583,6 +572,7 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
     for table in tables:
         stand_in = f"\\textbf{{{_escaped_latex(STAND_IN)}.}} " if table.stand_in else ""
         notes = _escaped_latex(" ".join(table.notes))
+        header, *rows = (" & ".join(row) for row in _cells(table, _escaped_latex, r"\textbf{{{}}}"))
         lines += [
             "",
             "\\begin{table}",
@@ -590,23 +580,14 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
             f"\\caption{{{_escaped_latex(table.title)}. {stand_in}{notes}}}",
             f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
             "\\toprule",
-            _latex_row(_escaped_latex(heading) for heading in table.header),
+            f"{header} \\\\",
             "\\midrule",
-            *(_latex_row(map(_latex_cell, row)) for row in table.rows),
+            *(f"{row} \\\\" for row in rows),
             "\\bottomrule",
             "\\end{tabular}",
             "\\end{table}",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _latex_row(texts: Iterable[str]) -> str:
-    return f"{' & '.join(texts)} \\\\"
-
-
-def _latex_cell(cell: Cell) -> str:
-    text = _escaped_latex(cell.text)
-    return f"\\textbf{{{text}}}" if cell.bold else text
 
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
