@@ -33,10 +33,9 @@ from PIL.PngImagePlugin import PngInfo
 from precbench.claims import load_deviations
 from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
-from precbench.papers.rudin2009 import power
 from precbench.survey import ranking
 from precbench.yaml.document import load
-from scripts import growth, peers, printed, reference, scale
+from scripts import growth, peers, power, printed, reference, scale
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
 from scripts.survey.tables import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from precbench.claims import read_evidence
-from precbench.papers.rudin2009 import power
+from scripts import power
 from tests.claims.helpers import write_results
 
 

@@ -1,6 +1,6 @@
 """Which wrong implementations the printed rows of Tables 3 to 5 would detect.
 
-After ``make reproduce``: ``python -m precbench.papers.rudin2009.power results`` replaces our draws
+After ``make reproduce``: ``python -m scripts.power results`` replaces our draws
 by those of wrong implementations, judges the printed rows as ``precbench check`` does, one table at
 a time, and writes results/reference/power.csv; ``make docs`` shows it in docs/papers/rudin2009.md.
 Besides the printed rows, each of 100 of our draws is taken as the printed one: the fraction of them
@@ -205,7 +205,7 @@ def power_rows(found: pd.DataFrame) -> list[list[str]]:
 
 def main() -> None:
     """Run the program."""
-    parser = argparse.ArgumentParser(prog="python -m precbench.papers.rudin2009.power")
+    parser = argparse.ArgumentParser(prog="python -m scripts.power")
     parser.add_argument("results", type=Path, nargs="+")
     try:
         found = collect(read_evidence(parser.parse_args().results))
