@@ -159,8 +159,9 @@ def _learned(
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):
-        rng = at.rng(_PAIRS, n_pairs)
-        solvers.append(("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=rng)))
+        solvers.append(
+            ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
+        )
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}
@@ -262,5 +263,13 @@ def _ends(
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, s in (("bbr", np.nan), ("lcbr", pairs)):
         larger = float(ends.loc[ends["method"] == method, "value"].max())
-        name = "larger mean of both ends"
-        yield "skew", skewed.components, method, s, np.nan, "auc", name, larger
+        yield (
+            "skew",
+            skewed.components,
+            method,
+            s,
+            np.nan,
+            "auc",
+            "larger mean of both ends",
+            larger,
+        )

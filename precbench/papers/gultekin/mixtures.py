@@ -216,5 +216,4 @@ def draw_mixture_pair(
         variances = 1 + eccentricity * rng.uniform(-1, 1, n_features)
         axes = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
         covariance = (axes * (variances / variances.mean())) @ axes.T
-    weights = np.full(n_components, 1 / n_components)
-    return MixturePair(weights, means, sigma**2 * covariance)
+    return MixturePair(np.full(n_components, 1 / n_components), means, sigma**2 * covariance)

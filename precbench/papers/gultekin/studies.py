@@ -95,8 +95,9 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     axes = figure.add_subplot(grid[3, len(problems) // 2])
     _draw_methods(axes, table[table["part"] == "skew"], "share", lines)
     k = result.parameters["skewed"]["components"]
-    title = f"({next(letters)}) AUC, K = {k}"
-    axes.set(title=title, xlabel="ρ (fraction of positives)", ylabel="AUC")
+    axes.set(
+        title=f"({next(letters)}) AUC, K = {k}", xlabel="ρ (fraction of positives)", ylabel="AUC"
+    )
     ordered = [label for label in _METHODS.values() if label in lines]
     aside = figure.add_subplot(grid[3, 0])
     aside.axis("off")
@@ -148,8 +149,12 @@ def _bound_tables(result: Result) -> Iterator[Table]:
             "Deviations that are exceeded with the probability delta, and their bounds.",
         )
     others = table[table["what"].isin(["slope", "largest ratio"])]
-    note = "Slopes in S, of Lemma 1 and Theorem 1 in N; ratios of a probability to its bound."
-    yield value_table(result, others, ["what", "statement", "quantity"], note)
+    yield value_table(
+        result,
+        others,
+        ["what", "statement", "quantity"],
+        "Slopes in S, of Lemma 1 and Theorem 1 in N; ratios of a probability to its bound.",
+    )
     tails = table[table["what"] == "probability"]
     for (tail, s), rows in tails.groupby(["statement", "pairs"], sort=False):
         wide = rows.pivot(index="epsilon", columns="quantity", values="value")

@@ -29,8 +29,7 @@ def _grid(
     """Yield the axes and rows of each panel: a row per objective, a column per data set."""
     places = sorted(table[column].unique())
     objectives, datasets = (list(dict.fromkeys(table[c])) for c in ("objective", "dataset"))
-    shape = len(objectives), len(datasets)
-    grid = figure.subplots(*shape, sharex=True, sharey="row", squeeze=False)
+    grid = figure.subplots(len(objectives), len(datasets), sharex=True, sharey="row", squeeze=False)
     for line, objective in zip(grid, objectives, strict=True):
         for axes, dataset in zip(line, datasets, strict=True):
             rows = table[(table["objective"] == objective) & (table["dataset"] == dataset)]
@@ -101,8 +100,12 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
 
 
 def _convergence_tables(result: Result) -> Iterator[Table]:
-    note = "Deviation: the 95 % quantile over samples of the largest over all w."
-    yield from _tables_by(result, "size", ["deviation", "rate", "constant"], note)
+    yield from _tables_by(
+        result,
+        "size",
+        ["deviation", "rate", "constant"],
+        "Deviation: the 95 % quantile over samples of the largest over all w.",
+    )
     slopes = result.values[result.values["size"].isna()]
     yield value_table(result, slopes, ["quantity", "dataset", "objective"])
 

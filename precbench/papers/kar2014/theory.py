@@ -128,8 +128,9 @@ def regret(
                     for quantity, value in values.items()
                 ]
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
-    columns = ["dataset", "objective", "rows", "horizon", "quantity", "value"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(
+        rows, columns=["dataset", "objective", "rows", "horizon", "quantity", "value"]
+    )
 
 
 def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
@@ -359,7 +360,7 @@ def uniform_convergence(
         rng = np.random.default_rng(seed)
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
-            measure = _MEASURES[objective](top, beta)
+            measure = partial(_MEASURES[objective], top=top, beta=beta)
             of_all, quantiles = [measure(s, positive) for s in scores], list[float]()
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
@@ -479,7 +480,7 @@ def error_bounds(
         if (most := max(*horizons, rows)) > len(y):
             raise InputError(f"{dataset} has {len(y):,} rows, fewer than {most:,}: take fewer")
         for objective in objectives:
-            measure = _MEASURES[objective](top, beta)
+            measure = partial(_MEASURES[objective], top=top, beta=beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
             best = _best(player, X, y)
             for horizon in horizons:
@@ -497,8 +498,9 @@ def error_bounds(
                 )  # fmt: skip
                 values = _passed(solver, X_n, y_n, orders, samples, measure, best, seed)
                 table += [("Theorem 6", dataset, objective, size, *value) for value in values]
-    columns = ["theorem", "dataset", "objective", "size", "quantity", "value"]
-    return pd.DataFrame(table, columns=columns)
+    return pd.DataFrame(
+        table, columns=["theorem", "dataset", "objective", "size", "quantity", "value"]
+    )
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
@@ -579,21 +581,14 @@ def _passed(
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
 
 
-def _mean_struct(top: float | None) -> _Measure:
-    def of(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-        k = int(np.sum(positive)) if top is None else resolve_k(top, len(positive))
-        return struct(scores, positive, k)[0] / len(positive)
-
-    return of
+def _mean_struct(scores: NDArray, positive: NDArray[np.bool_], k: int) -> float:
+    return struct(scores, positive, k)[0] / len(positive)
 
 
-def _logistic_pauc(beta: float) -> _Measure:
-    def of(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-        neg = -np.sort(-scores[~positive])
-        neg = neg[: resolve_k(beta, len(neg))]
-        return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
-
-    return of
+def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
+    neg = -np.sort(-scores[~positive])
+    neg = neg[: resolve_k(beta, len(neg))]
+    return float(np.logaddexp(0, neg - scores[positive][:, None]).mean())
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
@@ -609,13 +604,12 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     return 1 + best / len(pos)
 
 
-_MEASURES: dict[str, Callable[[float, float], _Measure]] = {
-    "prbep": lambda top, beta: _mean_struct(None),
-    "prec@k": lambda top, beta: _mean_struct(top),
-    "pauc": lambda top, beta: (
-        lambda scores, positive: PartialAUC(beta).evaluate(scores, positive)[0]
-    ),
-    "pauc, logistic": lambda top, beta: _logistic_pauc(beta),
-    "f1": lambda top, beta: lambda scores, positive: F1().evaluate(scores, positive)[0],
-    "g-mean": lambda top, beta: _g_mean,
+# Of scores and of which rows are positive, with `top` and `beta`.
+_MEASURES: dict[str, Callable[..., float]] = {
+    "prbep": lambda s, positive, **_: _mean_struct(s, positive, int(np.sum(positive))),
+    "prec@k": lambda s, positive, top, **_: _mean_struct(s, positive, resolve_k(top, len(s))),
+    "pauc": lambda s, positive, beta, **_: PartialAUC(beta).evaluate(s, positive)[0],
+    "pauc, logistic": lambda s, positive, beta, **_: _logistic_pauc(s, positive, beta),
+    "f1": lambda s, positive, **_: F1().evaluate(s, positive)[0],
+    "g-mean": lambda s, positive, **_: _g_mean(s, positive),
 }

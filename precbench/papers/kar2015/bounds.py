@@ -234,8 +234,10 @@ def precision_rates(
         slope = float(np.polyfit(np.log(lengths), means, 1)[0])
         slopes = np.polyfit(np.log(lengths), resampled, 1)[0]
         limit = float(np.quantile(slopes, _JOINT_LEVEL / len(by_theorem)))
-        rows.append((theorem, solver, np.nan, "slope", slope))
-        rows.append((theorem, solver, np.nan, "slope, lower limit", limit))
+        rows += [
+            (theorem, solver, np.nan, quantity, value)
+            for quantity, value in (("slope", slope), ("slope, lower limit", limit))
+        ]
     rows.append(("", "", np.nan, "bounded", 0.0))
     return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 

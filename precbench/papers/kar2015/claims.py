@@ -64,10 +64,10 @@ class ConsistencyClaim(Claim):
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))
-        about: dict[str, Any] = {"runs": len(largest)}
-        about["measured"] = (
-            f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}"
-        )
+        about: dict[str, Any] = {
+            "runs": len(largest),
+            "measured": f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}",
+        }
         if len(largest) < MIN_SPLITS:
             return self.ledger_row(
                 Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about

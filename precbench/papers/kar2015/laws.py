@@ -244,12 +244,14 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         at["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
         at["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
         rows += [(quantity, f"{w:g}", value) for quantity, value in at.items()]
-    for sign, name in ((-1, "a negative sign"), (1, "a positive sign")):
-        rows.append(("least", name, min(_struct(sign * w) for w in weights)))
     largest = 2 * max(weights)
-    rows.append(("zero", "", 0.0))
-    rows.append(("root", "", brentq(_struct, -largest, 0.0)))
-    rows.append(("case (i)", "", _first(lambda w: _struct(w) <= w / 2 + _TINY, largest)))
+    rows += [
+        ("least", "a negative sign", min(_struct(-w) for w in weights)),
+        ("least", "a positive sign", min(_struct(w) for w in weights)),
+        ("zero", "", 0.0),
+        ("root", "", brentq(_struct, -largest, 0.0)),
+        ("case (i)", "", _first(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
+    ]
     return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
 
 

@@ -118,8 +118,9 @@ def surrogate_minima(
                     w = solver.fit(X, dataset.y).coef_
                     ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / zero
                     table.append([*labels, "relative to w = 0", step, ratio])
-    columns = ["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
-    return pd.DataFrame(table, columns=columns)
+    return pd.DataFrame(
+        table, columns=["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
+    )
 
 
 class _Problem(NamedTuple):
@@ -193,8 +194,9 @@ def cutting_plane_minima(
                 solver.fit(train, y, trace=fit if shown else untraced)
             rows = [*fit.of_all(solver), *(fit.of_each(solver) if shown else ())]
             table += [(name, problem, strength, *row) for row in rows]
-    columns = ["dataset", "problem", "C", "iteration", "quantity", "value"]
-    return pd.DataFrame(table, columns=columns)
+    return pd.DataFrame(
+        table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
+    )
 
 
 class _Fit:
@@ -207,8 +209,8 @@ class _Fit:
 
     def __call__(self, solver: CuttingPlane) -> bool:
         if solver.n_iter_ > len(self._measured):
-            intercept = [solver.intercept_] if hasattr(solver, "intercept_") else []
-            self._measured.append(self.measure(np.append(solver.coef_, intercept)))
+            w = np.append(solver.coef_, getattr(solver, "intercept_", []))
+            self._measured.append(self.measure(w))
         return False
 
     def measure(self, w: NDArray[np.float64]) -> float:
@@ -277,7 +279,8 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     bounds = np.repeat([[0, most], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
     wanted = np.append(np.zeros(X.shape[1]), [total, 1])
     equations = sparse.block_array(blocks, format="csc")
-    nothing = np.zeros(len(bounds))
-    result = linprog(nothing, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm")
+    result = linprog(
+        np.zeros(len(bounds)), A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm"
+    )
     assert result.status in (0, 2), result.message  # feasible or not
     return bool(result.status == 0)

@@ -242,8 +242,7 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
         for quantity, axes in (*((name, above) for name in names), ("measure", below)):
             curve = of_fit[of_fit["quantity"] == quantity]
             label = names.get(quantity, "the iterate")
-            colour = looks[quantity].color
-            axes.plot(curve["iteration"], curve["value"], color=colour, label=label)
+            axes.plot(curve["iteration"], curve["value"], color=looks[quantity].color, label=label)
         above.axhline(1, color="black", linewidth=0.8)
         above.set(title=f"{of_fit['dataset'].iloc[0]}, C = {C:g}", ylim=(0, 2))
         below.set(xlabel="iteration")

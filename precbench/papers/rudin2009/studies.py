@@ -207,8 +207,12 @@ _COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
 
 
 def _one_dimensional_tables(result: Result) -> Iterator[Table]:
-    note = "I is the number of positives; measures of training sets are means."
-    yield value_table(result, result.values, ["part", "function", "quantity"], note)
+    yield value_table(
+        result,
+        result.values,
+        ["part", "function", "quantity"],
+        "I is the number of positives; measures of training sets are means.",
+    )
 
 
 def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:

@@ -122,9 +122,10 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 
 def _first_theorem(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
     """Compare log K g(R_max / K), log R_g,1, log K g(R_max) and log R_g,l."""
-    prices: dict[str, Callable[[NDArray], NDArray]] = {"e^r": lambda r: r}
-    for p in powers:
-        prices[f"r^{p:g}"] = partial(_log_power, p)
+    prices: dict[str, Callable[[NDArray], NDArray]] = {
+        "e^r": lambda r: r,
+        **{f"r^{p:g}": partial(_log_power, p) for p in powers},
+    }
     largest: dict[tuple[str, str], float] = {}
     for _ in range(lists):
         n_pos, n_neg = rng.integers(1, 13, 2)
