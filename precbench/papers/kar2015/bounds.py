@@ -295,14 +295,12 @@ class _Stream(NamedTuple):
     batch_size: int
 
     @property
-    def k(self) -> float:
-        return self.population.k
-
-    @property
     def batches(self) -> list[tuple[NDArray[np.floating], NDArray[np.float64], int]]:
         """Rows, labels and the k of each batch, 0 where no row is positive."""
         parts = (slice(i, i + self.batch_size) for i in range(0, len(self.y), self.batch_size))
-        return [(self.X[part], self.y[part], _count(self.k, self.y[part])) for part in parts]
+        return [
+            (self.X[part], self.y[part], _count(self.population.k, self.y[part])) for part in parts
+        ]
 
     @property
     def n_batches(self) -> int:
@@ -345,7 +343,7 @@ def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
     """Train each solver and yield its name with the theorems about it."""
-    options: dict[str, Any] = {"k": stream.k, "batch_size": stream.batch_size}
+    options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):
         path = _Path()
@@ -364,7 +362,7 @@ def _mistake_bounds(
     """Mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2, and <= 4 k R^2 / gamma^2."""
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
-    loss = _measures(stream.k)[f"{surrogate} surrogate"]
+    loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
         4 * max(k for *_, k in batches)
     )

@@ -170,10 +170,6 @@ def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
     return distance
 
 
-def _at_all_positives(case: _Case) -> _Case:
-    return case._replace(k=int(case.positive.sum()))
-
-
 def _apart(case: _Case) -> float:
     return abs(_excess("avg", "struct")(case))
 
@@ -212,7 +208,7 @@ _LAWS = (
     _Law(
         "Section 3.4",
         "avg = struct at k = n_+",
-        lambda case: _apart(_at_all_positives(case)),
+        lambda case: _apart(case._replace(k=int(case.positive.sum()))),
         _apart,
     ),
     _order("ramp", "avg", _of),

@@ -167,10 +167,6 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
         yield "Section 2", np.nan, np.nan, f"largest ratio, g^-1(R) to R_max, {price}", max(ratios)
 
 
-def _margin_loss(z: NDArray, theta: float) -> NDArray:
-    return np.clip(1 - z / theta, 0, 1)
-
-
 def _lipschitz(
     rng: np.random.Generator, powers: list[float], pairs: int, theta: float
 ) -> Iterator[Any]:
@@ -185,7 +181,8 @@ def _lipschitz(
 
             def gap(scores: NDArray, n_pos=n_pos, chosen=chosen, p=p) -> float:
                 true, empirical = (
-                    np.mean(np.mean(_margin_loss(a[:, None] - b, theta), axis=0) ** p) ** (1 / p)
+                    np.mean(np.mean(np.clip(1 - (a[:, None] - b) / theta, 0, 1), axis=0) ** p)
+                    ** (1 / p)
                     for a, b in (
                         (scores[:n_pos], scores[n_pos:]),
                         (scores[chosen[0]], scores[chosen[1]]),
