@@ -30,7 +30,7 @@ from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
 from precbench.report.folder import PAGE
-from precbench.statistics import expected_hits, expected_total, resampled_interval
+from precbench.statistics import expected_hits, expected_total, share_interval
 from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
@@ -359,10 +359,10 @@ def test_the_first_of_each_day():
         tables.append(pd.DataFrame(table))
     rows, cards = measure_length(lists, 0.1, [5, 0.1, 5, 26], 300, 2000).by_day
     of_rows = [card_precision(t.assign(card=range(200)), 5) for t in tables]
-    expected = resampled_interval(of_rows, 0.1)
+    expected = share_interval(of_rows, 0.1)
     assert [rows.precision, *rows.interval] == pytest.approx([*expected])
     of_cards = [card_precision(table, 5) for table in tables]
-    expected = resampled_interval(of_cards, 0.1)
+    expected = share_interval(of_cards, 0.1)
     assert [cards.precision, *cards.interval] == pytest.approx([*expected])
     assert (rows.k, rows.days, rows.of_entities, cards.of_entities) == (5, 8, False, True)
 

@@ -289,6 +289,7 @@ def _expected(
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
     """Give each method its verdict, and each interval without width the one of a single list."""
     values = values.copy()
+    values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
     for i in values.index[vanishing]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)

@@ -61,7 +61,7 @@ from precbench.runner import run_plan, to_do
 from precbench.score import final_scores, write_results
 from precbench.solvers import SOLVERS
 from precbench.solvers.rows import canonical, with_short_indices
-from precbench.statistics import resampled_interval
+from precbench.statistics import share_interval
 from precbench.store import Store
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, several_k
@@ -712,7 +712,7 @@ def as_compared(
     how = {"solver": entry.solver, "scaling": experiment.scaling or "none", "fourier": fourier}
     best = choice.methods[choice.recommended]
     rows = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
-    mean, low, high = resampled_interval(rows["value"].dropna().to_numpy(), run.test_shares[_NAME])
+    mean, low, high = share_interval(rows["value"].dropna().to_numpy(), run.test_shares[_NAME])
     quality = Quality(
         split="time" if experiment.protocol.split == "time" else "random",
         splits=choice.splits,

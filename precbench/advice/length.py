@@ -25,7 +25,7 @@ from precbench.report.sheet import Sheet
 from precbench.report.style import log_scale
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
-from precbench.statistics import expected_hits, expected_total, resampled_interval
+from precbench.statistics import expected_hits, expected_total, share_interval
 from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
@@ -133,7 +133,7 @@ class ByDay(Fields):
     precision : float
         Mean over days and lists, of k rows even where a day has fewer.
     interval : list of float or None
-        Of that mean, see `precbench.statistics.resampled_interval`; None of one list.
+        Of that mean, see `precbench.statistics.share_interval`; None of one list.
     of_entities : bool
         Whether an entity has the highest score of its rows of a day, is a hit if one of them is,
         and is left out on the days after it was found.
@@ -300,7 +300,7 @@ def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> 
             continue
         for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
             precisions = [_a_day(held, k, of_entities) for held in lists]
-            mean, *ends = resampled_interval(precisions, test_share)
+            mean, *ends = share_interval(precisions, test_share)
             yield ByDay(
                 k=k,
                 days=round(n_days),
@@ -518,7 +518,7 @@ def by_day_lines(length: Length) -> list[str]:
     """Return a line for each precision by day."""
     lines = []
     for day in length.by_day:
-        ends = "" if day.interval is None else f" ± {(day.interval[1] - day.interval[0]) / 2:.3f}"
+        ends = "" if day.interval is None else " ({:.3f} to {:.3f})".format(*day.interval)
         what, until = ("entities", ", each until it is found") if day.of_entities else ("rows", "")
         lines.append(
             f"The first {day.k:,} {what} of each day{until}: precision {day.precision:.3f}{ends}"

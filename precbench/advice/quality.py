@@ -21,8 +21,8 @@ from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
     binomial_interval,
-    resampled_interval,
     resampled_test,
+    share_interval,
 )
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
@@ -290,7 +290,7 @@ def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -
     """Return means and intervals; where a precision shows no variance, that of a single list."""
     means: dict[str, Any] = {}
     for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
-        mean, low, high = resampled_interval(of_metric, test_share)
+        mean, low, high = share_interval(of_metric, test_share)
         if name == "precision_at_k" and not high - low > NO_WIDTH:
             low, high = binomial_interval(min(mean, 1.0), top)
         means[name] = mean
@@ -320,8 +320,8 @@ def describe_quality(quality: Quality) -> list[str]:
         rows = f"1 split, {quality.held_out_rows:,} held-out rows"
     lines = [
         f"{rows}, {quality.held_out_positives:,} positive: "
-        f"prec@{k} {_written(quality.precision_at_k, quality.precision_at_k_interval)} (by chance "
-        f"{quality.by_chance:.3f}), AUC {_written(quality.auc, quality.auc_interval)}"
+        f"prec@{k} {_written(quality.precision_at_k, quality.precision_at_k_interval)}, by chance "
+        f"{quality.by_chance:.3f}, AUC {_written(quality.auc, quality.auc_interval)}"
     ]
     trees = quality.boosted_trees
     if trees is not None:
@@ -339,7 +339,7 @@ def describe_quality(quality: Quality) -> list[str]:
 
 
 def _written(mean: float, interval: list[float] | None) -> str:
-    """Return a mean as text, with half the length of its interval, if there is one."""
+    """Return a mean as text, with its interval, if there is one."""
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
         return f"{mean:.3f}"
-    return f"{mean:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
+    return f"{mean:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

@@ -73,7 +73,7 @@ def fit(options: FitOptions) -> None:
     The quality is that of models fitted to 70 % of the rows and measured on the others, where
     k rows are the top; with --time, fitted to all earlier rows and measured on the period that
     follows, a tenth of the rows by default.
-    It is a mean over several such splits, ± half the length of its 95 % interval, which takes
+    It is a mean over several such splits, with its 95 % interval, which takes
     into account that splits share rows. Boosted trees are measured beside any other solver, if that
     is quick. So is how much each column matters, which show prints. The saved model is fitted to
     all rows. During training, solvers cap k at the number of positives, with a warning. The columns
