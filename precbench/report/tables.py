@@ -42,8 +42,8 @@ _TIES = (
 )
 
 
-_TOLD = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
-_TRIAL_COLUMNS = [*_TOLD, "tuning_seconds", "key"]
+_LABELS = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
+_TRIAL_COLUMNS = [*_LABELS, "tuning_seconds", "key"]
 _MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
 
 
@@ -97,7 +97,7 @@ def summarise_trials(
 ) -> pd.DataFrame:
     """Summarise the trials of each solver as `summarise`, from what `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)
-    columns = {name: trials[name].to_numpy(object) for name in _TOLD}
+    columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
     rows = [
         _summary_of(key, {name: c[groups.indices[key]] for name, c in columns.items()}, test_shares)
@@ -215,11 +215,11 @@ def _summary_of(
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         mean = values.mean() if len(values) else np.nan
         std = values.std(ddof=1) if len(values) > 1 else np.nan
-    told = {name: trials[name].tolist() for name in _TOLD}
-    chosen = Counter(filter(None, told["chosen"]))
+    labels = {name: trials[name].tolist() for name in _LABELS}
+    chosen = Counter(filter(None, labels["chosen"]))
     return {
         **dict(zip(_GROUP, key, strict=True)),
-        "stand_in": any(told["stand_in"]),
+        "stand_in": any(labels["stand_in"]),
         "trials": len(trials["value"]),
         "n": len(values),
         "mean": mean,
@@ -233,11 +233,11 @@ def _summary_of(
         "seconds_to_99": to_99,
         "chosen": ", ".join(f"{choice} ({n})" for choice, n in chosen.most_common()),
         "tuning_seconds": tuning,
-        "stopped": sum(why != "" for why in told["stopped"]),
-        "failed": sum(status != "ok" for status in told["status"]),
-        "outcomes": _outcomes(told["status"], told["reason"]),
-        "timing": "parallel" if "parallel" in told["timing"] else "sequential",
-        "machines": "; ".join(sorted(set(told["machine"]) - {""})),
+        "stopped": sum(why != "" for why in labels["stopped"]),
+        "failed": sum(status != "ok" for status in labels["status"]),
+        "outcomes": _outcomes(labels["status"], labels["reason"]),
+        "timing": "parallel" if "parallel" in labels["timing"] else "sequential",
+        "machines": "; ".join(sorted(set(labels["machine"]) - {""})),
     }
 
 

@@ -102,8 +102,8 @@ class Bounds(NamedTuple):
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
         """Return the eps of (12) whose two terms in (11) are at most S."""
-        terms = self.quadratic(s, delta / 2, norm), self.linear(s, delta / 2, self.in_theorem)
-        return 2 * max(terms)
+        quadratic = self.quadratic(s, delta / 2, norm)
+        return 2 * max(quadratic, self.linear(s, delta / 2, self.in_theorem))
 
     def of_theorem_2(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
         """Return the delta whose two terms in (11) are at most S."""
@@ -222,8 +222,7 @@ def pair_bounds(
             given = {name: one.epsilon(b) for name, b in bounds.items()}
             table += _compared(one.statement, n, s, one.values, delta, given)
     table += _slopes(table, rows[-1])
-    nan = np.nan
-    table += [("deviation", "w = 0", n, nan, nan, "measured", x) for n, x in at_zero.items()]
+    table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
     for s, one in of_pairs:
         table += _probabilities(one, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
@@ -412,15 +411,13 @@ def _compared(
 
 def _slopes(found: list[_Row], n: int) -> list[_Row]:
     table = pd.DataFrame(found, columns=_COLUMNS)
-    of_pairs = table["pairs"].notna()
-    curves = table[~of_pairs | (table["rows"] == n)]
+    curves = table[table["pairs"].isna() | (table["rows"] == n)]
     slopes = []
     for (statement, quantity), curve in curves.groupby(["statement", "quantity"], sort=False):
         sizes = curve["pairs"].fillna(curve["rows"])
         slope = float(np.polyfit(np.log(sizes), np.log(curve["value"]), 1)[0])
-        nan = np.nan
-        slopes.append(("slope", str(statement), nan, nan, nan, str(quantity), slope))
-    return [*slopes, ("slope", "", nan, nan, nan, "stated", -0.5)]
+        slopes.append(("slope", str(statement), np.nan, np.nan, np.nan, str(quantity), slope))
+    return [*slopes, ("slope", "", np.nan, np.nan, np.nan, "stated", -0.5)]
 
 
 def _probabilities(

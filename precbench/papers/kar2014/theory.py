@@ -385,10 +385,9 @@ def uniform_convergence(
                     "constant": quantiles[-1] / rate,
                 }
                 rows += [(dataset, objective, size, name, v) for name, v in values.items()]
-            slope = -math.inf  # where a sample is all rows
-            if min(quantiles) > 0:
-                slope = float(np.polyfit(np.log(sizes), np.log(quantiles), 1)[0])
-            rows.append((dataset, objective, np.nan, "slope", slope))
+            is_fitted = min(quantiles) > 0  # else a sample is all rows
+            slope = np.polyfit(np.log(sizes), np.log(quantiles), 1)[0] if is_fitted else -math.inf
+            rows.append((dataset, objective, np.nan, "slope", float(slope)))
     rows.append(("", "", np.nan, "stated slope", -0.5))
     return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])
 

@@ -381,13 +381,12 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
-    areas = {f"{function} AUC": auc(labels, s) for function, s in scores.items()}
     return {
         "missed": bool(np.all(np.abs(x) <= 1)),
         "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
         "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
         **worst,
-        **areas,
+        **{f"{function} AUC": auc(labels, s) for function, s in scores.items()},
     }
 
 
@@ -478,8 +477,10 @@ def means_of_fits(found: Iterable[tuple[str, str, str, str, float]]) -> pd.DataF
     """
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
-    statistics = {"mean": groups.mean(), "standard error": groups.sem()}
-    parts = [series.reset_index().assign(statistic=name) for name, series in statistics.items()]
+    parts = [
+        groups.mean().reset_index().assign(statistic="mean"),
+        groups.sem().reset_index().assign(statistic="standard error"),
+    ]
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 

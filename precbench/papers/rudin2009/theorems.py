@@ -274,17 +274,13 @@ def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) ->
                 ("unbounded", apart, []),
             ):
                 starts = rng.standard_normal((2, features.shape[1]))
-                scores = scores + [_least_risk(features, positive, p, w) for w in starts]
+                risk = _log_risk(features[positive], features[~positive], p)
+                scores = scores + [features @ _minimised(risk, w) for w in starts]
                 q = [np.exp(s[~positive] - s[positive][:, None]) for s in scores]
                 gaps = [float(np.abs(other - q[0]).max()) for other in q[1:]]
                 largest[name] = max(largest[name], *gaps)
         for name, gap in largest.items():
             yield f"Theorem 4, {name}", p, np.nan, "largest difference", gap
-
-
-def _least_risk(X: NDArray, positive: NDArray[np.bool_], p: float, w: NDArray) -> NDArray:
-    """Return the scores that minimise R_p,exp, by L-BFGS."""
-    return X @ _minimised(_log_risk(X[positive], X[~positive], p), w)
 
 
 def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
@@ -298,6 +294,7 @@ def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple
 
 
 def _minimised(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
+    """Minimise by L-BFGS from w on."""
     options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
     return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x
 
