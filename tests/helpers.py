@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from precbench.cli import app
 from precbench.data.cards.card import Card
+from precbench.data.own.read import read_new_blocks
 from precbench.experiment import list_configs, load_config
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,3 +181,9 @@ def session(leader):
         except OSError:  # it has ended meanwhile
             continue
     return found
+
+
+def read_new_rows(path, encoding):
+    """Return all rows of a file as a model with an encoding scores them."""
+    blocks = [X for X, _ in read_new_blocks(path, encoding)]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

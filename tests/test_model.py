@@ -21,10 +21,11 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, no
 
 from precbench import SOLVERS, Model
 from precbench.advice.model import _can_be_kept, make_solver
-from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers.classifiers import ranker_of
 from tests import laws
+from tests.helpers import read_new_rows
 from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]

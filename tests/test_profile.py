@@ -36,9 +36,9 @@ def table(tmp_path, monkeypatch):
 
 def test_what_columns_hold_by_hand(table, tmp_path):
     found = profile_table(tmp_path / "mine.csv", {"label": "left", "positive": "yes"})
-    assert (found.rows, found.duplicates) == (203, 3)
-    assert found.positives == (table["left"] == "yes").sum()
-    columns = {column["name"]: column for column in found.columns}
+    assert (found["rows"], found["duplicates"]) == (203, 3)
+    assert found["positives"] == (table["left"] == "yes").sum()
+    columns = {column["name"]: column for column in found["columns"]}
     holds = {name: column["holds"] for name, column in columns.items()}
     assert holds == {
         **dict.fromkeys(["age", "paid", "closed"], "numbers"),
@@ -56,13 +56,13 @@ def test_what_columns_hold_by_hand(table, tmp_path):
     assert columns["plan"]["low"] == "a"
     auc = roc_auc_score(table["left"] == "yes", table["closed"])
     assert columns["closed"]["auc"] == pytest.approx(auc) and columns["none"]["auc"] is None
-    assert "'closed' alone" in str(found.refusal) and "'paid'" in str(found.refusal)
+    assert "'closed' alone" in str(found["refusal"]) and "'paid'" in str(found["refusal"])
 
 
 def test_without_labels_no_column_is_judged(table, tmp_path):
     found = profile_table(tmp_path / "mine.csv", {})
-    assert found.positives is None and all(column["auc"] is None for column in found.columns)
-    assert "left" in [column["name"] for column in found.columns]
+    assert found["positives"] is None and all(column["auc"] is None for column in found["columns"])
+    assert "left" in [column["name"] for column in found["columns"]]
 
 
 def test_the_profile_tells_the_command_that_works(table, tmp_path):

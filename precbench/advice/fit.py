@@ -138,8 +138,8 @@ def fit(
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": length})
-    n_groups = None if dataset.groups is None else len(set(dataset.groups.tolist()))
-    model.about.update(measured.to_dict() | {"weight": weight, "groups": n_groups})
+    groups = [] if dataset.groups is None else dataset.groups.tolist()
+    model.about.update(measured.to_dict() | {"weight": weight, "groups": len(set(groups))})
     return model
 
 

@@ -1,6 +1,6 @@
 """What a shell completes: names of configs, solvers, data sets and metrics."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -10,33 +10,27 @@ from precbench.errors import PrecbenchError
 __all__ = ["configs", "datasets", "labels", "solvers"]
 
 
-def _completes(names: Callable[[typer.Context], Iterable[str]]) -> Callable[..., list[str]]:
-    """Return what typer calls with the beginning of a word."""
-
-    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        return [name for name in names(ctx) if name.startswith(incomplete)]
-
-    return complete
-
-
-def _configs(_: typer.Context) -> Iterable[str]:
+def configs() -> Iterable[str]:
+    """Return the shipped configs."""
     from precbench.experiment import list_configs
 
     return list_configs()
 
 
-def _solvers(_: typer.Context) -> Iterable[str]:
+def solvers() -> Iterable[str]:
+    """Return all solvers."""
     from precbench.solvers import SOLVERS
 
     return SOLVERS
 
 
-def _labels(ctx: typer.Context) -> Iterable[str]:
+def labels(ctx: typer.Context) -> Iterable[str]:
     """Return the labels of the configs before the option, all solvers without any."""
-    return _members_of(ctx, "solvers") or _solvers(ctx)
+    return _members_of(ctx, "solvers") or solvers()
 
 
-def _datasets(ctx: typer.Context) -> Iterable[str]:
+def datasets(ctx: typer.Context) -> Iterable[str]:
+    """Return the data sets of the configs before the option, all that have a card without any."""
     from precbench.data import DATASETS
 
     return _members_of(ctx, "datasets") or DATASETS
@@ -55,6 +49,3 @@ def _members_of(ctx: typer.Context, what: str) -> list[str]:
             entries = {"solvers": config.solvers, "datasets": [of.name for of in config.datasets]}
             found += entries[what]
     return list(dict.fromkeys(found))
-
-
-configs, solvers, labels, datasets = map(_completes, (_configs, _solvers, _labels, _datasets))

@@ -90,25 +90,11 @@ def _cache() -> str:
 
 def _mirror() -> str:
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
-    if not mirror:
-        return "none ($PRECBENCH_MIRROR is not set)"
     if "://" in mirror:
         return "an address"
-    if not Path(mirror).is_dir():
+    if mirror and not Path(mirror).is_dir():
         raise NotADirectoryError("$PRECBENCH_MIRROR is no folder")
-    return "a folder"
-
-
-def _members() -> str:
-    from precbench.data import DATASETS
-    from precbench.experiment import list_configs
-    from precbench.metrics import METRICS
-    from precbench.solvers import SOLVERS
-
-    return (
-        f"{len(SOLVERS)} solvers, {len(METRICS)} metrics, {len(DATASETS)} data sets, "
-        f"{len(list_configs())} configs"
-    )
+    return "a folder" if mirror else "none ($PRECBENCH_MIRROR is not set)"
 
 
 def _solver() -> str:
@@ -134,7 +120,6 @@ _PARTS: dict[str, Callable[[], Any]] = {
     "kernels": _kernels,
     "machine": _environment,
     "extras": _extras,
-    "registries": _members,
     "solver": _solver,
     "cache": _cache,
     "mirror": _mirror,

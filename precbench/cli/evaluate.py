@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from precbench.cli.options import Json, takes
-from precbench.cli.own import FileLayout, Form, load_model, plain_value
+from precbench.cli.options import NOT_HELD, Json, takes
+from precbench.cli.own import FileLayout, load_model, plain_value
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.read import read_labels, read_new_blocks
 from precbench.errors import InputError
@@ -17,8 +17,6 @@ from precbench.metrics import auc
 from precbench.statistics import LEVEL
 from precbench.text import count
 from precbench.topk import first_rows, resolve_k, split_at
-
-FEWER = 5  # exit code
 
 
 @takes(FileLayout)
@@ -43,7 +41,6 @@ def evaluate(
         float | None,
         typer.Option(metavar="HITS", help="End with exit code 5 if the list has fewer hits."),
     ] = None,
-    form: Form = None,
     as_json: Json = False,
     *,
     options: FileLayout,
@@ -67,8 +64,7 @@ def evaluate(
 
     from precbench.advice.quality import quality_of
 
-    kind = cast("Any", form)
-    is_hit = read_labels(file, label, positive or None, kind, **options.layout) > 0
+    is_hit = read_labels(file, label, positive or None, **options.layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
@@ -79,7 +75,7 @@ def evaluate(
     lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
         with plain_warnings():
-            blocks = read_new_blocks(file, encoding, kind, **options.layout)
+            blocks = read_new_blocks(file, encoding, **options.layout)
             scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
         lists.append(_listed(scores, length))
         hits.append(round(float(lists[-1] @ is_hit), 6))
@@ -117,7 +113,7 @@ def evaluate(
         text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} that each list has alone"
         lines.append(f"{text}, {n_own:,} against {n_others:,} are hits: {verdict} (p = {p:.2g})")
     print(json.dumps(found) if as_json else "\n".join(lines))
-    return FEWER if fail_below is not None and hits[-1] < fail_below else 0
+    return NOT_HELD if fail_below is not None and hits[-1] < fail_below else 0
 
 
 def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:

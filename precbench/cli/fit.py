@@ -123,8 +123,10 @@ def fit(options: FitOptions) -> None:
         return
     about = model.about
     groups = f", {count(about['groups'], 'group')}" if about["groups"] else ""
-    features = count(about["features"], "feature")
-    print(f"{about['rows']:,} rows, {features}, {about['positives']:,} positive{groups}")
+    print(
+        f"{about['rows']:,} rows, {count(about['features'], 'feature')}, "
+        f"{about['positives']:,} positive{groups}"
+    )
     columns = model.encoding.columns if model.encoding else ()
     dates = [f"{c.name} (from {c.origin})" for c in columns if c.origin is not None]
     if dates:

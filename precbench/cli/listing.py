@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -19,23 +19,22 @@ def _solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": " ".join(filter(None, _about_solver(name))),
+            "about": _about_solver(name),
             "parameters": {k: v for k, v in solver().get_params().items() if k != "random_state"},
         }
         for name, solver in SOLVERS.items()
     ]
 
 
-def _about_solver(name: str) -> Iterator[str]:
-    """Yield what a solver is, the parameters that its name sets, and the package that adds it."""
+def _about_solver(name: str) -> str:
+    """Return what a solver is, the parameters that its name sets, and the package that adds it."""
     from precbench.solvers import SOLVERS
 
-    solver = SOLVERS[name]
-    yield _first_line(type(solver()))
-    if preset := getattr(solver, "keywords", {}):
-        yield f"({', '.join(f'{name}: {value}' for name, value in preset.items())})"
-    if package := SOLVERS.package(name):
-        yield f"(package {package})"
+    preset = getattr(SOLVERS[name], "keywords", {})
+    said = f" ({', '.join(f'{name}: {value}' for name, value in preset.items())})" if preset else ""
+    package = SOLVERS.package(name)
+    said += f" (package {package})" if package else ""
+    return _first_line(type(SOLVERS[name]())) + said
 
 
 def _metrics() -> list[dict[str, Any]]:

@@ -27,14 +27,20 @@ _LAYOUT = "How the file is written, where it does not say so itself"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
-FORMAT = "svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix]."
-Form = Annotated[str | None, typer.Option("--format", help=FORMAT)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileLayout:
     """How a file is laid out, see `precbench.data.own.table.Layout`."""
 
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix].",
+            rich_help_panel=_LAYOUT,
+        ),
+    ] = None
     separator: Annotated[
         str | None,
         typer.Option(help="Between the columns of CSV and TSV.", rich_help_panel=_LAYOUT),
@@ -65,9 +71,9 @@ class FileLayout:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The options that were given."""
+        """The options that were given, the form as ``format``."""
         given = {of.name: getattr(self, of.name) for of in fields(FileLayout)}
-        return {name: value for name, value in given.items() if value}
+        return {"format" if n == "form" else n: v for n, v in given.items() if v}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +150,6 @@ class OwnRows(FileLayout):
             rich_help_panel=_FILE,
         ),
     ] = None
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help=FORMAT, rich_help_panel=_FILE),
-    ] = None
     k: Annotated[
         list[str] | None,
         typer.Option(
@@ -207,7 +209,7 @@ class OwnRows(FileLayout):
     @property
     def reading(self) -> dict[str, Any]:
         """The parameters of `precbench.data.own.read.read_own_file` that were given."""
-        given: dict[str, Any] = {"format": self.form, **self.layout}
+        given: dict[str, Any] = dict(self.layout)
         given |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
         if self.positive and len(self.positive) == 1:
             given["positive"] = self.positive[0]

@@ -46,23 +46,23 @@ def profile(options: ProfileOptions) -> int:
     console = screen(quiet=options.as_json)
     own = options.table()
     with plain_warnings():
-        found = profile_table(own, options.reading, options.allow or ())
-    n_pos = found.positives
-    rows = f"{one_line(options.file.name)}: {found.rows:,} rows"
+        profiled = profile_table(own, options.reading, options.allow or ())
+    n_rows, n_pos, refused = (profiled[name] for name in ("rows", "positives", "refusal"))
+    rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     if n_pos is not None:
-        rows += f", {n_pos:,} positive ({n_pos / found.rows:.2%})"
+        rows += f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:
         groups = number_groups(own.column(options.groups), own.where)
         rows += f", {count(len(set(groups.tolist())), 'group')}"
-    if found.duplicates:
-        rows += f", {found.duplicates:,} of them like an earlier one"
+    if profiled["duplicates"]:
+        rows += f", {profiled['duplicates']:,} of them like an earlier one"
     console.print(rows)
-    print_table(columns_table(found.columns, options.file.name), console)
-    refusal, outlook = "", ""
-    if found.refusal is not None:
+    print_table(columns_table(profiled["columns"], options.file.name), console)
+    refusal, outlook = None, None
+    if refused is not None:
         try:
             with options.corrected("compare"):
-                raise found.refusal
+                raise refused
         except InputError as error:
             refusal = str(error)
         console.print(f"compare refuses it: {refusal}")
@@ -70,9 +70,7 @@ def profile(options: ProfileOptions) -> int:
         outlook = _outlook(options, own)
         console.print(outlook)
     if options.as_json:
-        about = {"rows": found.rows, "positives": n_pos, "duplicates": found.duplicates}
-        told = {"refusal": refusal or None, "compare": outlook or None}
-        print(json.dumps({**about, "columns": found.columns, **told}, indent=1))
+        print(json.dumps({**profiled, "refusal": refusal, "compare": outlook}, indent=1))
     return 0
 
 

@@ -6,13 +6,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from precbench.cli.options import Json, takes
-from precbench.cli.own import FileLayout, Form, load_model
+from precbench.cli.options import NOT_HELD, Json, takes
+from precbench.cli.own import FileLayout, load_model
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import read_new_blocks
@@ -20,7 +20,6 @@ from precbench.data.own.table import TABLES, format_of
 from precbench.errors import InputError
 from precbench.files import replacing
 
-DRIFTED = 5  # exit code
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 
 
@@ -83,7 +82,6 @@ def score(
     refuse_gaps: Annotated[
         bool, typer.Option("--refuse-gaps", help="End where a value is missing.")
     ] = False,
-    form: Form = None,
     as_json: Json = False,
     *,
     options: FileLayout,
@@ -146,8 +144,7 @@ def score(
             with file.open("wb") as spooled:
                 shutil.copyfileobj(sys.stdin.buffer, spooled)
         columns = [*([row_id] if row_id else ()), *(keep or ())]
-        kind = cast("Any", form)
-        blocks = read_new_blocks(file, encoding, kind, columns, gaps, **options.layout)
+        blocks = read_new_blocks(file, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
         blocks = blocks if why is None else why.noting(blocks, gaps)
@@ -202,7 +199,7 @@ def score(
         sep="\n",
         file=sys.stderr,
     )
-    return DRIFTED if strict and told["drift"]["drift"] else 0
+    return NOT_HELD if strict and told["drift"]["drift"] else 0
 
 
 def _check_target(

@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -122,7 +123,7 @@ def read_svmlight(
             n_entries += len(rows.data)
             largest = max(largest, rows.largest_index)
     parts = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
-    return matrix_of(Rows(*parts, largest, 0), largest if n_features is None else n_features)
+    return _matrix(*parts, largest if n_features is None else n_features)
 
 
 class _Growing:
@@ -157,12 +158,21 @@ def _size_of(stream: Any) -> int:
 
 
 def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Return a matrix of the arrays of some rows, and their labels."""
+    """Return the rows of a block, which keep their arrays, and their labels."""
+    return _matrix(rows.data, rows.indices, rows.row_ends, rows.labels, n_features)
+
+
+def _matrix(
+    data: NDArray[np.floating],
+    indices: NDArray[np.int32],
+    row_ends: NDArray[np.integer],
+    labels: NDArray[np.float64],
+    n_features: int,
+) -> tuple[csr_matrix, NDArray[np.float64]]:
     from scipy.sparse import csr_matrix
 
-    indptr = np.concatenate([[0], rows.row_ends], dtype=np.int32)
-    shape = (len(rows.labels), n_features)
-    return csr_matrix((rows.data, rows.indices, indptr), shape=shape), rows.labels
+    indptr = np.concatenate([[0], row_ends], dtype=np.int32)
+    return csr_matrix((data, indices, indptr), shape=(len(labels), n_features)), labels
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
@@ -190,7 +200,7 @@ def parsed(
         try:
             rows = parsing.result()
         except InputError:  # again, as its line is known now
-            parse(text, name, n_features, n_lines)
+            Parser(name, n_features).parse(text, n_lines)
             raise
         yield text, rows
         n_lines += rows.n_lines
@@ -208,6 +218,17 @@ def _started(
 ) -> Iterator[tuple[bytes, bool, Future[Rows]]]:
     """Yield blocks, whether their last line is too long, and what they will be parsed to."""
     n_threads = effective_n_jobs(n_jobs)
+    parsers: SimpleQueue[Parser] = SimpleQueue()
+    for _ in range(n_threads):
+        parsers.put(Parser(name, n_features))
+
+    def parse(text: bytes) -> Rows:
+        parser = parsers.get()
+        try:
+            return parser.parse(text)
+        finally:
+            parsers.put(parser)
+
     started: deque[tuple[bytes, bool, Future[Rows]]] = deque()
     failure = None
     with ThreadPoolExecutor(n_threads) as pool:
@@ -216,7 +237,7 @@ def _started(
                 end = stream.readline(LONGEST_LINE)
                 is_cut = len(end) >= LONGEST_LINE and not end.endswith(b"\n")
                 text += end
-                started.append((text, is_cut, pool.submit(parse, text, name, n_features)))
+                started.append((text, is_cut, pool.submit(parse, text)))
                 if len(started) > 2 * n_threads:
                     yield started.popleft()
         except Exception as error:  # after the mistakes of the blocks before
@@ -226,48 +247,64 @@ def _started(
             raise failure
 
 
-def parse(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
-    """Parse whole lines, which follow `n_lines` earlier ones."""
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    # An entry takes 4 bytes or more, as in " 1:1", and a row 2.
-    most_entries = len(text) // 4 + 1
-    most_rows = len(text) // 2 + 1
-    data = np.empty(most_entries)
-    indices = np.empty(most_entries, dtype=np.int32)
-    inexact = np.empty((most_entries, 3), dtype=np.intp)
-    row_ends = np.empty(most_rows, dtype=np.intp)
-    labels = np.empty(most_rows)
-    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
-        text, len(text), limit, data, indices, row_ends, labels, inexact
-    )
-    for first, behind, slot in inexact[:n_inexact].tolist():
-        value = float(text[first:behind])
-        if value in (np.inf, -np.inf):
-            status = Status.BAD_LABEL if slot < 0 else Status.BAD_VALUE
-            position = first
-            break
-        if slot < 0:
-            labels[-1 - slot] = value
-        else:
-            data[slot] = value
-    if status != Status.OK:
-        line = n_lines + 1 + text.count(b"\n", 0, position)
-        column = position - text.rfind(b"\n", 0, position)
-        token = _token(text, position)
-        mistake = _MISTAKES[Status(status)].format(token=token, limit=limit)
-        if token.startswith("'qid:"):
-            mistake = f"query ids are not supported, found {token}; remove them"
-        raise InputError(f"{name}:{line}:{column}: {mistake}")
-    return Rows(
-        data[:n_entries].copy(),
-        indices[:n_entries].copy(),
-        row_ends[:n_rows].copy(),
-        labels[:n_rows].copy(),
-        largest,
-        n_read,
-    )
+class Parser:
+    """Parses blocks of whole lines, in room that grows with the longest one."""
+
+    def __init__(self, name: str, n_features: int | None) -> None:
+        self.name = name
+        self.limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
+        self._make_room(0)
+
+    def _make_room(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes  # an entry takes 4 of them or more, as in " 1:1", and a row 2
+        self.data = np.empty(n_bytes // 4 + 1)
+        self.indices = np.empty(n_bytes // 4 + 1, dtype=np.int32)
+        self.row_ends = np.empty(n_bytes // 2 + 1, dtype=np.intp)
+        self.labels = np.empty(n_bytes // 2 + 1)
+        self.inexact = np.empty((n_bytes // 4 + 1, 3), dtype=np.intp)
+
+    def parse(self, text: bytes, n_lines: int = 0) -> Rows:
+        """Parse whole lines, which follow `n_lines` earlier ones."""
+        if not text.endswith(b"\n"):
+            text += b"\n"
+        if self.n_bytes < len(text):
+            self._make_room(len(text) + len(text) // 8)  # blocks differ by a line
+        n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
+            text,
+            len(text),
+            self.limit,
+            self.data,
+            self.indices,
+            self.row_ends,
+            self.labels,
+            self.inexact,
+        )
+        for first, behind, slot in self.inexact[:n_inexact].tolist():
+            value = float(text[first:behind])
+            if value in (np.inf, -np.inf):
+                status = Status.BAD_LABEL if slot < 0 else Status.BAD_VALUE
+                position = first
+                break
+            if slot < 0:
+                self.labels[-1 - slot] = value
+            else:
+                self.data[slot] = value
+        if status != Status.OK:
+            line = n_lines + 1 + text.count(b"\n", 0, position)
+            column = position - text.rfind(b"\n", 0, position)
+            token = _token(text, position)
+            what = _MISTAKES[Status(status)].format(token=token, limit=self.limit)
+            if token.startswith("'qid:"):
+                what = f"query ids are not supported, found {token}; remove them"
+            raise InputError(f"{self.name}:{line}:{column}: {what}")
+        return Rows(
+            self.data[:n_entries].copy(),
+            self.indices[:n_entries].copy(),
+            self.row_ends[:n_rows].copy(),
+            self.labels[:n_rows].copy(),
+            largest,
+            n_read,
+        )
 
 
 def _token(text: bytes, position: int) -> str:

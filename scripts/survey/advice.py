@@ -45,7 +45,7 @@ from sklearn.model_selection import train_test_split
 from precbench.advice.choice import Expected, choose_method
 from precbench.advice.compare import as_compared, compare, cores, prepare
 from precbench.advice.model import Model
-from precbench.data.own.read import read_new_rows
+from precbench.data.own.read import read_new_blocks
 from precbench.errors import DataUnavailableError, InputError, MissingPackageError
 from precbench.locations import shipped
 from precbench.report.tables import final_values
@@ -106,7 +106,8 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         chosen = replace(choice, recommended=name)
         recipe = as_compared(contest, run, chosen)
         model = replace(recipe, splits=()).fit()
-        scores = model.decision_function(read_new_rows(later, encoding))
+        blocks = read_new_blocks(later, encoding)
+        scores = np.concatenate([model.decision_function(X) for X, _ in blocks])
         tops[name] = _top(scores, k)
         if name == choice.recommended:
             rng = np.random.default_rng(seed)
@@ -119,7 +120,8 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
             model = Model.fit(dataset.X, dataset.y, name, scaling=scaling, encoding=encoding)
         except MissingPackageError:
             continue
-        scores = model.decision_function(read_new_rows(later, encoding))
+        blocks = read_new_blocks(later, encoding)
+        scores = np.concatenate([model.decision_function(X) for X, _ in blocks])
         tops[f"{name}, defaults"] = _top(scores, k)
     judged = _judged(run)
     positive = held_out["label"].to_numpy() > 0

@@ -19,10 +19,11 @@ from sklearn.impute import SimpleImputer
 
 from precbench.data.own.encoding import Column, Encoding, Gaps
 from precbench.data.own.problems import Problems, TableError
-from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import _check_header, table_of
 from precbench.errors import InputError
+from tests.helpers import read_new_rows
 from tests.sentences import mistakes, names, raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")

@@ -14,10 +14,10 @@ import precbench
 from precbench import Model
 from precbench.data.own.content import as_numbers, content_of
 from precbench.data.own.profile import profile_table
-from precbench.data.own.read import read_new_blocks, read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.own.roles import canonical
 from precbench.errors import InputError
-from tests.helpers import invoke, succeed
+from tests.helpers import invoke, read_new_rows, succeed
 from tests.sentences import raises, refused, warns
 
 N = 120
@@ -320,7 +320,7 @@ def test_the_profile_says_how_a_column_is_written(rows):
     rows = rows.assign(
         total=rows["visits"].map("$ {:,.2f}".format), since=rows["since"].dt.strftime("%d.%m.%Y")
     )
-    found = profile_table(written(rows, "mine.csv"), {"label": "y"}).columns
+    found = profile_table(written(rows, "mine.csv"), {"label": "y"})["columns"]
     said = {column["name"]: column["holds"] for column in found}
     assert said["total"] == "numbers (.)" and said["since"] == "dates (%d.%m.%Y)"
 

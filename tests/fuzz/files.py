@@ -15,7 +15,7 @@ from mutators import changed_bytes, changed_json_file, changed_npz, changed_tabl
 from world import Change, End, make_world, place_of, within
 
 from precbench.advice.model import Model
-from precbench.data.own.read import read_new_rows, read_own_file
+from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import PrecbenchError
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
@@ -137,7 +137,7 @@ def rank(_: Random, path: Path, rows: str = "rows.csv") -> None:
     """Rank good rows by this model."""
     model = Model.load(path)
     if model.encoding is not None:
-        ranking = model.rank(read_new_rows(Path(rows), model.encoding))
+        ranking, _ = model.rank_blocks(read_new_blocks(Path(rows), model.encoding))
         assert np.isfinite(ranking["score"]).all(), "a score that is not finite"
 
 

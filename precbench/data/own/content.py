@@ -15,7 +15,7 @@ from precbench.errors import InputError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
-_OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
+OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _CURRENCY = r"[$€£¥₹]"
@@ -79,7 +79,7 @@ def content_of(
     if is_date(values):
         return Content("text" if values.dtype.kind == "m" else "dates", numbers)
     texts = texts_of(values[present], where)
-    if _mostly(texts, _ISO):
+    if mostly(texts, _ISO):
         return Content("dates", numbers)
     if formats := _formats(texts, date_format):
         return Content("dates", numbers, formats[0], tuple(formats[1:]))
@@ -96,9 +96,8 @@ def content_of(
 
 def is_declared_text(values: pd.Series) -> bool:
     """Whether a column is of text, or of categories, by its type or in all values."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return not is_date(values)
-    return pd.api.types.is_string_dtype(values.dropna())
+    is_category = isinstance(values.dtype, pd.CategoricalDtype) and not is_date(values)
+    return is_category or pd.api.types.is_string_dtype(values.dropna())
 
 
 def is_date(values: pd.Series) -> bool:
@@ -172,14 +171,9 @@ def check_date_format(text: str | None) -> None:
         raise InputError(f"date_format {text!r}: expected one such as %d.%m.%Y") from error
 
 
-def looks_like_dates(texts: NDArray[np.object_]) -> bool:
-    """Whether most different texts begin as dates do that are not in ISO 8601."""
-    return _mostly(texts, _OTHER_DATE)
-
-
 def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
     """Return the formats in which all of the texts are dates."""
-    if given is None and not re.match(_OTHER_DATE, texts[0]):
+    if given is None and not re.match(OTHER_DATE, texts[0]):
         return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     left = pd.Series(texts).drop_duplicates()
@@ -190,6 +184,6 @@ def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
     ]
 
 
-def _mostly(texts: NDArray[np.object_], pattern: str) -> bool:
+def mostly(texts: NDArray[np.object_], pattern: str) -> bool:
     """Whether most different texts begin as a pattern says."""
     return bool(pd.Series(texts).drop_duplicates().str.match(pattern).mean() > 0.5)

@@ -17,11 +17,12 @@ from precbench.data.dataset import Imputed
 from precbench.data.formats import Format
 from precbench.data.own.content import (
     EXAMPLE,
+    OTHER_DATE,
     as_numbers,
     check_date_format,
     is_date,
-    looks_like_dates,
     moments_of,
+    mostly,
     texts_of,
 )
 from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
@@ -71,11 +72,6 @@ class Column:
     origin: str | None = None
     notation: str | None = None
     words: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        """Whether values are to be read as text, though they may look like plain numbers."""
-        return self.categories is not None or self.notation is not None
 
     @property
     def width(self) -> int:
@@ -152,30 +148,24 @@ class Gaps:
         """Return what a user should know of it."""
         empty = [name for name, n in self.filled.items() if n == self.n_rows]
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
+        n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
         counts = [
-            f"{_many(len(texts))} in {name} ({listed(sorted(texts), 3)})"
-            for name, texts in self.unseen.items()
-            if name not in unknown
+            f"{'more than ' * (n > MOST_CATEGORIES)}{min(n, MOST_CATEGORIES):,} unseen "
+            f"{'category' if n == 1 else 'categories'} in {name} "
+            f"({listed(sorted(self.unseen[name]), 3)})"
+            for name, n in n_unseen.items()
         ] + [
             f"{count(n, 'value')} filled in {name}"
             for name, n in self.filled.items()
             if name not in empty
         ]
-        sentences = []
-        if empty:
-            sentences.append(f"no row has a value in {listed(empty)}: all are filled in alike")
-        if unknown:
-            sentences.append(
-                f"the training rows had none of the values in {listed(unknown)}: all are treated "
-                "as unknown"
-            )
-        return [*sentences, listed(counts)] if counts else sentences
-
-
-def _many(n_categories: int) -> str:
-    if n_categories > MOST_CATEGORIES:
-        return f"more than {MOST_CATEGORIES:,} unseen categories"
-    return "1 unseen category" if n_categories == 1 else f"{n_categories:,} unseen categories"
+        alike = f"no row has a value in {listed(empty)}: all are filled in alike"
+        untrained = (
+            f"the training rows had none of the values in {listed(unknown)}: all are treated as "
+            "unknown"
+        )
+        said = ((empty, alike), (unknown, untrained), (counts, listed(counts)))
+        return [sentence for reasons, sentence in said if reasons]
 
 
 @dataclass(frozen=True)
@@ -286,7 +276,7 @@ class Encoding:
                 continue
             texts = texts_of(values, name)
             texts[is_missing] = column.fill
-            codes = _codes(texts, column.categories)
+            codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts))
             known = np.flatnonzero(codes >= 0)
             X[known, span.start + codes[known]] = 1.0
             if len(known) < len(table):
@@ -402,7 +392,7 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         text = f"column {name!r} has no values; drop it"
         if table.format == "xlsx":
             text += ", or, if it has formulas, open the workbook in Excel and save it"
-        raise _drop(where, text, name)
+        raise TableError(where, text, column=name, remedy=("drop", name))
     if kind == "categorical":
         if is_dated:
             text = f"column {name!r} holds dates, which are no categories: leave it out of those"
@@ -424,7 +414,7 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         first = moments.min().date().isoformat()
         return Column(name, origin=first, notation=content.notation)
     texts = texts_of(values[present], where)
-    if looks_like_dates(texts):
+    if mostly(texts, OTHER_DATE):
         what = "looks like a date: name the format (date-format), or drop the column"
         refuse(values, is_text, what, where, drop=True)
     if values.dtype.kind == "m":
@@ -487,11 +477,7 @@ def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError
         f"column {name!r} has {n_distinct:,} different texts in {n_rows:,} rows, too many for a "
         f"feature each; leave it out (--drop {name}, or drop in a config)"
     )
-    return _drop(where, text, name)
-
-
-def _drop(where: str, text: str, column: str) -> TableError:
-    return TableError(where, text, column=column, remedy=("drop", column))
+    return TableError(where, text, column=name, remedy=("drop", name))
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
@@ -514,10 +500,6 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
     return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
-
-
-def _codes(texts: NDArray, categories: tuple[str, ...]) -> NDArray[np.intp]:
-    return pd.Index(categories, dtype=object).get_indexer(pd.Index(texts, dtype=object))
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:

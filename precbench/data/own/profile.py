@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +18,14 @@ from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
 
-class Profile(NamedTuple):
-    """A table.
-
-    Attributes
-    ----------
-    rows, duplicates : int
-        Rows, and those that repeat an earlier one in every column.
-    positives : int or None
-        None where the labels are not known.
-    columns : list of dict
-        See `profile_columns`.
-    refusal : TableError or None
-        Why it cannot be read with these options.
-    """
-
-    rows: int
-    duplicates: int
-    positives: int | None
-    columns: list[dict[str, Any]]
-    refusal: TableError | None
-
-
-def profile_table(source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()) -> Profile:
+def profile_table(
+    source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
+) -> dict[str, Any]:
     """Describe a table.
+
+    It has ``rows``, ``duplicates`` of earlier ones in every column, ``positives`` (None where the
+    labels are not known), ``columns`` (see `profile_columns`), and a ``refusal``, why it cannot be
+    read with these options, or None.
 
     Parameters
     ----------
@@ -62,8 +46,13 @@ def profile_table(source: Source, reading: Mapping[str, Any], allow: Sequence[st
         read_own_file(own, **reading, allow=allow)
     except TableError as error:
         refusal = error
-    duplicates = int(table.duplicated().sum())
-    return Profile(len(table), duplicates, positives, columns, refusal)
+    return {
+        "rows": len(table),
+        "positives": positives,
+        "duplicates": int(table.duplicated().sum()),
+        "columns": columns,
+        "refusal": refusal,
+    }
 
 
 def profile_columns(

@@ -44,8 +44,6 @@ from precbench.errors import InputError
 from precbench.npz import DamagedError, unpack
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
     from precbench.data.dataset import Matrix
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
@@ -190,13 +188,10 @@ def read_own_file(
         order = None if time is None else order_in_time(column(time), where)
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
 
-    how = categorical if isinstance(categorical, str) else list(categorical)
-    options: list[Any] = [VERSION, kind, label, positive, groups, list(drop), how, missing]
-    options += [] if time is None else [time]
-    options += [] if imputed is None else ["filled in by split"]
-    options += [{"id": list(id), "numeric": list(numeric)}] if id or numeric else []
-    options += [layout] if layout else []
-    digest = hashlib.sha256(json.dumps(options).encode())
+    options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
+    options |= {"drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing}
+    options["categorical"] = categorical if isinstance(categorical, str) else [*categorical]
+    digest = hashlib.sha256(json.dumps([VERSION, kind, options]).encode())
     if own.is_file:
         with own.path.open("rb") as file:
             hashlib.file_digest(file, lambda: digest)
@@ -287,16 +282,6 @@ def _likely_label(frame: pd.DataFrame, given: str | None) -> str | None:
     return next((name for name in two if _LABEL.search(name)), two[-1] if two else None)
 
 
-def read_new_rows(
-    path: str | os.PathLike[str],
-    encoding: Encoding,
-    format: Format | None = None,  # noqa: A002
-) -> Matrix:
-    """Read all rows to be scored as `read_new_blocks` does, as one array or matrix."""
-    blocks = [X for X, _ in read_new_blocks(path, encoding, format)]
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-
-
 def read_new_blocks(
     path: str | os.PathLike[str],
     encoding: Encoding,
@@ -360,7 +345,7 @@ def read_new_blocks(
         path,
         kind,
         how,
-        texts=[column.name for column in encoding.columns if column.is_text],
+        texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
         words=[column.name for column in encoding.columns if column.words],
         rows_at_once=rows_at_once,
         keep=keep,
@@ -454,13 +439,14 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     wrong = np.argwhere(~np.isfinite(X if isinstance(X, np.ndarray) else X.data))
     if len(wrong):
-        row, column = wrong[0] if isinstance(X, np.ndarray) else _entry(X, int(wrong[0][0]))
+        entry = wrong[0, 0]
+        row, column = (
+            wrong[0]
+            if isinstance(X, np.ndarray)
+            else (np.searchsorted(X.indptr, entry, "right") - 1, X.indices[entry])
+        )
         raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
     return X, arrays
-
-
-def _entry(X: csr_matrix, entry: int) -> tuple[int, int]:
-    return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
 
 
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:

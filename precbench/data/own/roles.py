@@ -107,9 +107,8 @@ def _likely_positive(
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None
     said = [name for name in _POSITIVE if name in spellings]
-    rarest = min(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
-    chosen = spellings[said[0] if said else rarest]
-    return "positive", [text for _, text in sorted(chosen, reverse=True)]
+    by_rows = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
+    return "positive", [text for _, text in sorted(spellings[(said + by_rows)[0]], reverse=True)]
 
 
 def canonical(label: object) -> object:

@@ -61,7 +61,9 @@ def look_for_suspects(
                 f"column {name!r} has another value in each of {n_rows:,} rows and looks like "
                 "an identifier; name it in id, or in allow to take it for a feature"
             )
-            problems.add(_error(where, text, "identifier", name, ("id", name)))
+            problems.add(
+                TableError(where, text, kind="identifier", column=name, remedy=("id", name))
+            )
             continue
         elif (
             name not in categorical
@@ -73,7 +75,7 @@ def look_for_suspects(
                 f"column {name!r} holds {n_distinct:,} whole numbers of one length, or with zeros "
                 "before them, which may be codes: name it in categorical, or in numeric"
             )
-            problems.add(_error(where, text, "codes", name, (option, name)))
+            problems.add(TableError(where, text, kind="codes", column=name, remedy=(option, name)))
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
             continue
         value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
@@ -82,7 +84,7 @@ def look_for_suspects(
                 f"column {name!r} alone has an AUC of {value:.3f} and looks like a leak, which is "
                 "known with the label only; drop it, or name it in allow to take it for a feature"
             )
-            problems.add(_error(where, text, "leak", name, ("drop", name)))
+            problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
@@ -94,10 +96,6 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
     else:
         texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
     return {n for n in whole if texts[n].str.match(r"[+-]?0\d").any()}
-
-
-def _error(where: str, text: str, kind: str, name: str, remedy: tuple[str, str]) -> TableError:
-    return TableError(where, text, kind=kind, column=name, remedy=remedy)
 
 
 def _are_whole(numbers: NDArray[np.float64]) -> bool:

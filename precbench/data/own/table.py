@@ -78,9 +78,6 @@ class Layout:
             check_date_format(self.date_format)
 
 
-LAYOUT = tuple(Layout.__dataclass_fields__)
-
-
 @dataclass(eq=False)
 class OwnTable:
     """A file of the user, or a frame, that was read once.
@@ -157,7 +154,8 @@ def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnT
     if isinstance(source, OwnTable):
         return source
     given = options or {}
-    layout = Layout(**{name: given[name] for name in LAYOUT if given.get(name) is not None})
+    known = {name: given.get(name) for name in Layout.__dataclass_fields__}
+    layout = Layout(**{name: value for name, value in known.items() if value is not None})
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
