@@ -308,25 +308,6 @@ def test_a_list_whose_labels_mean_nothing_cannot_decide(seed):
         assert row["low"] < row["high"] and row["low"] <= choice.by_chance
 
 
-def test_one_list_has_one_result_in_every_format(tmp_path):
-    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    table = frame.assign(label=y)
-    table.to_csv(tmp_path / "mine.csv", index=False)
-    table.to_parquet(tmp_path / "mine.parquet")
-    np.savez(tmp_path / "mine.npz", X=X, y=y)
-    options = {"k": "5 %", "solvers": ["logistic-regression"], "n_splits": 2}
-    expected = precbench.compare(frame, y, **options).values["mean"].tolist()
-    for same, n_jobs in ((X, 1), (pd.DataFrame(X), -1)):
-        choice = precbench.compare(same, y, n_jobs=n_jobs, random_state=np.int64(0), **options)
-        assert choice.values["mean"].tolist() == expected
-    given = ["--k", "5 %", "--solver", "logistic-regression", "--splits", 2, "--json"]
-    for name, label in (("csv", "label"), ("parquet", "label"), ("npz", None)):
-        where = ["--out", tmp_path / name, *(["--label", label] if label else [])]
-        result = succeed("compare", tmp_path / f"mine.{name}", *where, *given)
-        assert [row["mean"] for row in json.loads(result.stdout)["values"]] == expected
-
-
 def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     """What it lacks is filled in from the training rows of each split alone."""
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)

@@ -5,7 +5,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -124,16 +123,6 @@ def test_the_paths(name):
     assert (solver.best_path_ <= solver.primal_path_).all()
     assert solver.best_path_[-1] == solver.primal_
     assert solver.gap_ == solver.primal_ - solver.lower_bound_
-
-
-@pytest.mark.promise("R9")
-@each_risk
-def test_dense_equals_sparse(name):
-    X, y = noisy()
-    dense = CuttingPlane(**RISKS[name], tol=1e-6).fit(X, y)
-    compressed = CuttingPlane(**RISKS[name], tol=1e-6).fit(sparse.csr_matrix(X), y)
-    assert_allclose(compressed.primal_, dense.primal_, rtol=1e-5)
-    assert_allclose(compressed.decision_function(X), dense.decision_function(X), atol=0.05)
 
 
 def test_an_intercept_where_the_risk_has_one():

@@ -127,25 +127,6 @@ def test_another_model_by_hand(here):
     assert "no significant difference (p = 1)" in text
 
 
-def test_models_that_are_alike_seldom_differ(here, tmp_path):
-    """Lists of two models that are as good: the test errs in at most 5 % of them."""
-    both = pd.concat([drawn(400, seed) for seed in range(100)])
-    model = Model.load("good.npz")
-    for name, c in (("left", 0.5), ("right", -0.5)):  # the label does not depend on it
-        replace(model, coef=np.array([*model.coef[:2], c])).save(tmp_path / f"{name}.npz")
-    n_false = 0
-    for seed in range(100):
-        both[400 * seed : 400 * (seed + 1)].to_csv(tmp_path / "rows.csv", index=False)
-        found = evaluated(
-            *("--k", "50", "--against", tmp_path / "right.npz"),
-            model=tmp_path / "left.npz",
-            file=tmp_path / "rows.csv",
-        )
-        assert found["against"]["rows"] > 5
-        n_false += found["against"]["p"] < 0.05
-    assert n_false <= 10
-
-
 def test_a_model_of_a_former_version_promises_nothing(here, tmp_path):
     former = replace(Model.load("good.npz"), calibration=None, profile=None, about={})
     former.save(tmp_path / "former.npz")

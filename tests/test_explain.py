@@ -22,7 +22,7 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Tree, Trees
 from tests import laws
-from tests.helpers import invoke, succeed
+from tests.helpers import succeed
 from tests.sentences import raises, refused
 
 KEPT = sorted(name for name in SOLVERS.built_in if _can_be_kept(SOLVERS[name]()))
@@ -466,19 +466,6 @@ def test_invalid_options_of_explain(files):
     refused(["score", "top.npz", "empty.csv", "--top", "3", "--explain", "3"])
 
 
-def test_svmlight_rows_are_explained(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    X, y = rows()
-    lines = [
-        f"{label} " + " ".join(f"{j + 1}:{v:.3f}" for j, v in enumerate(x) if abs(v) > 4)
-        for x, label in zip(X, y, strict=True)
-    ]
-    (tmp_path / "mine.svm").write_text("\n".join(lines))
-    succeed("fit", "mine.svm", "--solver", "logistic-regression", "--save", "top.npz")
-    result = succeed("score", "top.npz", "mine.svm", "--top", 2, "--explain", 1).stdout
-    assert result.splitlines()[1].split(",")[3].startswith("feature 1 = ")
-
-
 # --- importance ---
 
 
@@ -585,14 +572,6 @@ def test_a_damaged_importance_is_refused(files):
     description["about"]["importance"]["columns"][0]["loss"] = "much"
     np.savez("top.npz", **(parts | {"description": np.array(json.dumps(description))}))
     refused(["show", "top.npz"])
-
-
-def test_fit_says_the_same_again(files):
-    """Same seed, same importance."""
-    first = json.loads(succeed("show", "top.npz", "--json").stdout)["quality"]["importance"]
-    options = ["--label", "hit", "--categorical", "one-hot", "--save", "b.npz", "--splits", 3]
-    about = json.loads(invoke("fit", "mine.csv", *options, "--json").stdout)
-    assert about["importance"] == first
 
 
 @pytest.mark.parametrize("n", [200, 1100])

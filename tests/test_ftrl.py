@@ -324,18 +324,6 @@ def test_a_closer_tolerance_moves_w_by_no_more_than_it_says(name):
         assert far.max() <= np.sqrt(2 * solver.gap_ / solver.eta_) + 1e-7
 
 
-@pytest.mark.promise("R9")
-@each_loss
-def test_dense_equals_sparse(name):
-    X, y = stream(9, n=80, d=5)
-    X[np.abs(X) < 0.1] = 0
-    dense = FTRL(**EACH[name], random_state=0, tol=1e-6).fit(X, y)
-    for container in (sparse.csr_matrix, sparse.csr_array):
-        compressed = FTRL(**EACH[name], random_state=0, tol=1e-6).fit(container(X), y)
-        assert_allclose(compressed.coef_, dense.coef_, atol=2e-6)
-        assert_allclose(compressed.penalties_, dense.penalties_, atol=1e-4)
-
-
 def test_the_order_of_the_rows():
     X, y = stream(6, n=60, d=3)
     stored, shuffled = path(FTRL(shuffle=False), X, y), path(FTRL(random_state=3), X, y)
@@ -350,13 +338,6 @@ def test_average_is_the_mean_of_all_played_weights():
     played = path(FTRL(shuffle=False), X, y)[:-1]
     mean = FTRL(shuffle=False, average=True).fit(X, y).coef_
     assert_allclose(mean, played.mean(axis=0), atol=1e-14)
-
-
-def test_trace_stops_the_fit():
-    X, y = stream(6, n=60, d=3)
-    solver = FTRL(shuffle=False).fit(X, y, trace=lambda s: s.n_iter_ == 7)
-    assert len(solver.penalties_) == solver.n_iter_ == 7
-    assert_array_equal(solver.penalties_, FTRL(shuffle=False).fit(X, y).penalties_[:7])
 
 
 def test_trace_stops_within_a_batch():

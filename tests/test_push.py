@@ -178,15 +178,6 @@ def test_second_derivatives(loss, push):
     assert_allclose(risk.at(w).gradient, differences(lambda v: risk.at(v).value, w), rtol=1e-6)
 
 
-def test_second_derivatives_of_both_forms_are_equal():
-    X, y = problem(60, 4)
-    labels, w = y.astype(np.int8), np.array([0.3, -1.0, 2.0, 0.5])
-    solver = PNormPush(3.0, push="both", bottom_weight=2.0)
-    sides = solver._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
-    pairs = PairwiseRisk(X, Classes(labels), 3.0, False, sides)
-    assert_allclose(solver._risk(X, labels).hessian(w), pairs.hessian(w), rtol=1e-9)
-
-
 def test_second_derivatives_of_thin_rows():
     X, y = problem(300, 12)
     X[X < 0.9] = 0
@@ -358,17 +349,6 @@ def test_both_lies_between(loss):
         both = PNormPush(push="both", bottom_weight=weight, **params).fit(X, y)
         assert_allclose(both.coef_, limit, atol=1e-5)
     assert abs(top - bottom).max() > 1e-2
-
-
-@pytest.mark.promise("R9")
-@each_loss
-@each_method
-def test_sparse_equals_dense(loss, method):
-    X, y = problem()
-    X[X < 0.5] = 0
-    params = {"loss": loss, "method": method, "push": "both", "max_iter": 25}
-    dense = PNormPush(**params).fit(X, y)
-    assert_allclose(PNormPush(**params).fit(sparse.csr_array(X), y).coef_, dense.coef_, atol=1e-9)
 
 
 # --- no minimiser ------------------------------------------------------------------------------
@@ -560,14 +540,6 @@ def test_theorem_4_the_minimiser_is_unique_in_the_pairs(seed, p):
         assert spread <= 1e-6 * max(1.0, np.ptp(scores))
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 100))
-def test_lemma_7(a, b, p):
-    left = abs(a ** (1 / p) - b ** (1 / p))
-    assert left <= abs(a - b) ** (1 / p) * (1 + 1e-12) + 1e-15
-    if a >= 1e-300:  # else the power overflows
-        assert left <= abs(a - b) * a ** (1 / p - 1) * (1 + 1e-9) + 1e-15
-
-
 def test_large_p_does_not_overflow():
     X, y = problem(200)
     for p in (64, 1000):
@@ -589,9 +561,3 @@ def test_a_larger_p_pushes_more():
         for p in (1, 4, 16, 64)
     ]  # fmt: skip
     assert heights == sorted(heights, reverse=True)
-
-
-def test_log_risk_of_the_ir_push_is_that_of_the_weights():
-    X, y = problem()
-    solver = IRPush().fit(X, y)
-    assert np.exp(solver.log_risk_) == pytest.approx(ir_push(y, X @ solver.coef_)[0], rel=1e-12)

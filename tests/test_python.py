@@ -298,21 +298,6 @@ def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):
     assert_allclose(one.decision_function(X), scores, atol=2e-5 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_weights_of_one_and_of_zero(name):
-    X, y, weights = weighted_problem()
-    plain = fitted(FACTORIES[name], X, y)
-    for ones in (np.ones(120), [1] * 120, pd.Series(np.ones(120))):
-        same = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=ones)
-        assert_allclose(same.decision_function(X), plain.decision_function(X), atol=1e-6)
-        assert vars(same).keys() == vars(plain).keys()
-    left = fitted(FACTORIES[name], X[weights > 0], y[weights > 0])
-    zero = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=weights > 0)
-    assert_allclose(zero.decision_function(X), left.decision_function(X), atol=1e-6)
-    heavy = laws.quick(FACTORIES[name]).fit(X, y, sample_weight=np.where(y == "hit", 50, 1))
-    assert np.corrcoef(heavy.decision_function(X), plain.decision_function(X))[0, 1] < 1 - 1e-6
-
-
 @pytest.mark.parametrize(
     ("change", "what"),
     [

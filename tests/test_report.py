@@ -744,17 +744,6 @@ def test_figure_of_a_sweep_over_a_count_and_a_share_of_the_same_number(tmp_path)
     assert set(drawn["k"]) == {"1", "1.0"}
 
 
-def test_figure_of_a_sweep_over_strings(tmp_path):
-    results = sweep_results().replace({"k=0.05": "loss=max", "k=0.25": "loss=avg"})
-    results = results[results["sweep"] != "k=1.0"].assign(metric=PREC)
-    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}
-    written, labels = ["prec@0.25"], [[PREC], [PREC]]
-    about["sweep"] = {"name": "loss", "values": ["max", "avg"]}
-    about["sweep"] |= {"metrics": labels, "written": written}
-    folder = write(tmp_path / "words", results, about)
-    assert len(figures_of(folder)) == 8
-
-
 def test_figures_without_results_are_removed(small):
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     before = figures_of(small)

@@ -215,27 +215,6 @@ def test_machines_are_read_once_a_folder(shards, tmp_path, monkeypatch):
     assert folders == [store.folder for store in sources] and len(taken) > len(folders)
 
 
-def test_a_killed_merge_can_be_repeated(shards, tmp_path, monkeypatch):
-    whole, out, write = tmp_path / "whole", tmp_path / "r", Store.write
-    merge(*shards, "--out", whole)
-    for n in range(1, 6):
-        left = iter(range(n))
-
-        def killed(*arguments, left=left):
-            if next(left, None) is None:
-                raise SystemExit(9)
-            write(*arguments)
-
-        monkeypatch.setattr(Store, "write", killed)
-        merge(*shards, "--out", out, code=9)
-        assert len(Store(out / "small").keys()) == n
-        monkeypatch.setattr(Store, "write", write)
-        merge(*shards, "--out", out)
-        for path in (whole / "small" / "trials").iterdir():
-            assert path.read_bytes() == (out / "small" / "trials" / path.name).read_bytes()
-        shutil.rmtree(out)
-
-
 def edit(folder, what):
     """Edit a folder as a third party might, and return what is said of it."""
     store = Store(folder / "small")
@@ -277,21 +256,6 @@ def test_what_cannot_be_merged_is_refused(shards, tmp_path):
     keep = ["--keep", tmp_path / "c"]
     refused(["merge", *shards, "--out", tmp_path, *keep], "--keep")
     refused(["run", "kar2015/minima", "--shard", "1/2"], "--shard")
-
-
-@pytest.mark.parametrize(
-    ("name", "how"), [("letter", ["--timing"]), ("adult", ()), ("kar2014/extension", ())]
-)
-def test_shards_of_real_data_are_the_run_in_one_piece(name, how, isolated, no_page, tmp_path):
-    if mirror_folder() is None:
-        pytest.skip("no real data")
-    options = ["--smoke", "--no-plots"]
-    assert run(name, tmp_path / "one", "--jobs", "2", *options).exit_code == 0
-    for number in (2, 1):
-        succeed("run", name, "--out", tmp_path, "--shard", f"{number}/2", *options, *how)
-    merge(*(tmp_path / "shards").iterdir(), "--out", tmp_path / "merged")
-    folder = f"{name.replace('/', '-')}-smoke"
-    assert same_but_for_times(tmp_path / "one" / folder, tmp_path / "merged" / folder)
 
 
 def test_page_does_what_it_shows(isolated, no_page, tmp_path, monkeypatch):

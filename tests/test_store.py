@@ -4,12 +4,10 @@ import errno
 import getpass
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -195,46 +193,6 @@ def test_an_unwritable_folder_is_reported(tmp_path):
         Store(tmp_path / "file" / "letter").write({"key": KEY, "status": "ok"})
     with raises(PrecbenchError), Store(tmp_path / "file").lock():
         pass
-
-
-WRITERS = """
-import os, sys, numpy as np
-from precbench.store import Store, key_of
-store = Store(sys.argv[1])
-for first in sys.stdin:
-    writer = os.fork()
-    if writer:
-        print(writer, flush=True)
-        os.wait()
-        print("ended", flush=True)
-        continue
-    for i in range(int(first), 10**9):
-        about = {"i": i % 7}
-        record = {"key": key_of(about), "status": "ok", "description": about, "i": i}
-        store.write(record, {"a": np.full(100_000, i)})
-"""
-
-
-@pytest.mark.promise("R1")
-def test_a_killed_writer_leaves_no_partial_record(store):
-    rng = random.Random(0)
-    command = [sys.executable, "-c", WRITERS, str(store.folder)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
-    with subprocess.Popen(command, **pipes) as writers:
-        for round_ in range(6):
-            writers.stdin.write(f"{round_ * 10**6}\n")
-            writer = int(writers.stdout.readline())
-            time.sleep(rng.uniform(0.02, 0.15))
-            os.kill(writer, signal.SIGKILL)
-            assert writers.stdout.readline() == "ended\n"
-            for record in store.records():
-                assert set(store.arrays(record.key)["a"]) == {record.to_dict()["i"]}
-            with store.lock():
-                pass
-            names = files(store)
-            assert {name.split(".", 1)[1] for name in names} <= {"json", "npz"}
-            assert len(names) == 2 * len(store.keys())
-    assert store.keys()
 
 
 HOLDER = """

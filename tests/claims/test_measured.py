@@ -21,6 +21,67 @@ from tests.claims.helpers import (
 )
 from tests.sentences import tells
 
+HARD, EVEN = np.tile([0.0, 0.5], 15), np.linspace(0.2, 0.9, 20)
+CERTAIN, YES, NO = {"deterministic": True}, Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
+UNDECIDED, FEW_TIMED = Verdict.INCONCLUSIVE, [0.5] * (MIN_TIMED_SPLITS - 1)
+TIMED_SPLITS = {"a": [0.5] * MIN_SPLITS, "b": [0.5] * MIN_SPLITS}
+CASES = {
+    "one draw needs as many of ours as a mean": (
+        {"a": normal(99, 0.9), "b": normal(99)},
+        order(one_draw=True),
+        {"verdict": UNDECIDED, "reason": f"needs {MIN_REPETITIONS} splits"},
+    ),
+    "an order is paired by split": (
+        {"a": {i: HARD[i] + 0.01 for i in range(30)}, "b": {i: HARD[i] for i in range(29, 0, -1)}},
+        order(),
+        {"measured": "holds in 29 of 29, fails in 0"},
+    ),
+    "comparable is not worse by the margin": (
+        {"a": EVEN - 0.009, "b": EVEN},
+        order(margin=0.01),
+        {"verdict": YES, "measured": "holds in 20 of 20, fails in 0"},
+    ),
+    "worse by more": ({"a": EVEN - 0.009, "b": EVEN}, order(margin=0.008), {"verdict": NO}),
+    "the shorter time is the better": (TIMED_SPLITS, order(metric=WALL_SECONDS), {"verdict": YES}),
+    "the longer is not": (TIMED_SPLITS, order("b", "a", metric=WALL_SECONDS), {"verdict": NO}),
+    "few timed splits": (
+        {"a": FEW_TIMED, "b": FEW_TIMED},
+        ratio(),
+        {"verdict": UNDECIDED, "runs": MIN_TIMED_SPLITS - 1},
+    ),
+    "timed splits that only one has": (
+        {"a": dict.fromkeys(range(9), 0.5), "b": dict.fromkeys(range(9, 18), 0.5)},
+        ratio(),
+        {"verdict": UNDECIDED, "runs": 0},
+    ),
+    "0 for values that are all 0": (
+        {"a": [0.0] * 20},
+        mean("0.0", runs=5),
+        {"verdict": YES, "smallest_error": None},
+    ),
+    "0.1 for them": ({"a": [0.0] * 20}, mean("0.1", runs=5), {"verdict": NO}),
+    "one run is too few": ({"a": [1.0], "b": [0.0]}, order(), {"verdict": UNDECIDED}),
+    "of what is not left to chance one run decides": (
+        {"a": [1.0], "b": [0.0]},
+        order(**CERTAIN),
+        {"verdict": YES, "reason": "nothing is left to chance"},
+    ),
+    "either way": ({"a": [1.0], "b": [0.0]}, order("b", "a", **CERTAIN), {"verdict": NO}),
+    "and a tie is none": ({"a": [0.5], "b": [0.5]}, order(**CERTAIN), {"verdict": NO}),
+    "but there must be one": (
+        {"a": [1.0], "b": [0.0]},
+        order(checkpoint=7, **CERTAIN),
+        {"verdict": UNDECIDED, "reason": "needs 1 split"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_judged(tmp_path, case):
+    values, about, expected = CASES[case]
+    [row] = judged([about], write_results(tmp_path, auc_of(**values), seconds=TIMED))
+    assert {name: getattr(row, name) for name in expected} == expected
+
 
 def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.9] * 20, b=[0.8] * 20))
@@ -94,13 +155,6 @@ def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fi
     assert (f"against {chance:.0%} by chance" in row.reason) == (chance != 0.5)
 
 
-def test_one_draw_needs_as_many_of_ours_as_a_mean(tmp_path):
-    folder = write_results(tmp_path, auc_of(a=normal(99, 0.9), b=normal(99)))
-    [row] = judged([order(one_draw=True)], folder)
-    assert row.verdict is Verdict.INCONCLUSIVE
-    assert row.reason == f"needs {MIN_REPETITIONS} splits"
-
-
 def test_compared_values_of_an_order(tmp_path):
     n = 30
     low, high = normal(n, 0.3), normal(n, 0.7, seed=1)
@@ -127,36 +181,6 @@ def test_compared_values_of_an_order(tmp_path):
     rows = judged(claims, folder)
     holds = [row.verdict in REPRODUCED for row in rows]
     assert holds == [True, False, True, False, True, True, True, True, False, True]
-
-
-def test_one_run_decides_what_is_not_left_to_chance(tmp_path):
-    folder = write_results(tmp_path, auc_of(a=[1.0], b=[0.0]))
-    certain = order(deterministic=True)
-    assert judged([order()], folder)[0].verdict is Verdict.INCONCLUSIVE
-    [row] = judged([certain], folder)
-    assert row.verdict is Verdict.REPRODUCED and row.reason == "nothing is left to chance"
-    reverse = order("b", "a", deterministic=True)
-    assert judged([reverse], folder)[0].verdict is Verdict.NOT_REPRODUCED
-    tied = write_results(tmp_path / "tied", auc_of(a=[0.5], b=[0.5]))
-    assert judged([certain], tied)[0].verdict is Verdict.NOT_REPRODUCED
-    [absent] = judged([order(deterministic=True, checkpoint=7)], folder)
-    assert (absent.verdict, absent.reason) == (Verdict.INCONCLUSIVE, "needs 1 split")
-
-
-def test_an_order_is_paired_by_split(tmp_path):
-    hard = np.tile([0.0, 0.5], 15)
-    a = {i: hard[i] + 0.01 for i in range(30)}
-    b = {i: hard[i] for i in range(29, 0, -1)}
-    [row] = judged([order()], write_results(tmp_path, auc_of(a=a, b=b)))
-    assert row.measured == "holds in 29 of 29, fails in 0"
-
-
-def test_comparable_is_not_worse_by_the_margin(tmp_path):
-    b = np.linspace(0.2, 0.9, 20)
-    folder = write_results(tmp_path, auc_of(a=b - 0.009, b=b))
-    close, closer = judged([order(margin=0.01, number=1), order(margin=0.008, number=2)], folder)
-    assert close.verdict is Verdict.REPRODUCED and close.measured == "holds in 20 of 20, fails in 0"
-    assert closer.verdict is Verdict.NOT_REPRODUCED
 
 
 def write_curves(folder, curves, n=MIN_SPLITS):
@@ -389,26 +413,6 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
     assert float(row.measured) == pytest.approx(ratios.median(), rel=1e-2)
 
 
-def test_few_timed_splits_are_inconclusive(tmp_path):
-    values = [0.5] * (MIN_TIMED_SPLITS - 1)
-    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    [row] = judged([ratio()], folder)
-    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_TIMED_SPLITS - 1
-    cells = auc_of(a=dict.fromkeys(range(9), 0.5), b=dict.fromkeys(range(9, 18), 0.5))
-    [row] = judged([ratio()], write_results(tmp_path / "b", cells, seconds=TIMED))
-    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0
-
-
-def test_times_are_ordered_by_the_shorter(tmp_path):
-    values = [0.5] * MIN_SPLITS
-    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    right, wrong = judged(
-        [order(metric=WALL_SECONDS, number=1), order("b", "a", metric=WALL_SECONDS, number=2)],
-        folder,
-    )
-    assert right.verdict is Verdict.REPRODUCED and wrong.verdict is Verdict.NOT_REPRODUCED
-
-
 @pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
 def test_times_must_be_of_one_sequential_run(tmp_path, timed):
     values = [0.5] * MIN_SPLITS
@@ -555,13 +559,6 @@ def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed
     assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
     assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
     assert (first.apart, second.apart) == ("", ", second-hand")
-
-
-def test_a_printed_mean_against_values_that_are_all_0(tmp_path):
-    folder = write_results(tmp_path, auc_of(a=[0.0] * 20))
-    zero, other = judged([mean("0.0", runs=5), mean("0.1", runs=5, number=1)], folder)
-    assert (zero.verdict, other.verdict) == (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
-    assert zero.smallest_error is None
 
 
 def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):

@@ -1,14 +1,11 @@
 """The contest of peers: who is missing is skipped, and a wrong ranking is noticed."""
 
-import re
-import subprocess
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from scripts import peers
-from scripts.peers import CONTESTANTS, OURS, SIZES, THREADS, VW, WHY, Size
+from scripts.peers import CONTESTANTS, OURS, THREADS, VW, WHY, Size
 
 TINY = Size(600, 20, 6, 0.2)
 
@@ -50,18 +47,6 @@ def test_contestant_ranks_better_than_chance_and_reversed_scores_are_noticed(
     assert not wrong["met"]
 
 
-def test_words_have_weights_like_those_of_rcv1():
-    X, y = peers.rows_and_labels(SIZES["60,000 x 47,236"]._replace(rows=1000), 1000)
-    assert X.nnz / X.shape[0] == pytest.approx(73, abs=1)
-    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1, rtol=1e-12)
-    rows_with = np.bincount(X.indices, minlength=X.shape[1])
-    assert rows_with[0] > 0.9 * len(y) > 100 * rows_with[10_000]
-    weights = dict(zip(X[0].indices, X[0].data, strict=True))
-    rarest, commonest = (pick(weights, key=rows_with.__getitem__) for pick in (min, max))
-    assert weights[rarest] > 10 * weights[commonest] > 0
-    assert (y > 0).mean() == pytest.approx(0.05, abs=1e-3)
-
-
 def test_a_miss_is_told_with_its_reason():
     rows = [
         {"bench": "48,842 x 123", "of": of, "total": time, "total_wall": time, "prec_quarter": top}
@@ -75,47 +60,3 @@ def test_a_miss_is_told_with_its_reason():
     rows[0]["total_wall"], rows[2]["total"] = 4.0, 9.0
     [_, unjudged] = peers.missed_list(pd.DataFrame(rows)).splitlines()
     assert unjudged.endswith(f"speed-up: 2.00 x; not judged: {peers.OTHER_WORK}.")
-
-
-def test_settings_are_tried_and_laid_out(monkeypatch):
-    pytest.importorskip("vowpalwabbit")
-    monkeypatch.setattr(peers, "SIZES", {"tiny": TINY})
-    monkeypatch.setattr(peers, "TEST_ROWS", 600)
-    table = peers.chosen(("tiny",))
-    assert table["prec_quarter"].between(0.5, 1).all()
-    assert table["prec_quarter"].nunique() > 2
-    lines = peers.choices_table(table).splitlines()
-    assert len(lines) == 2 + len(table) and lines[0].endswith("| tiny |")
-
-
-def test_a_picture_shows_each_contestant_of_each_size(tmp_path):
-    table = pd.DataFrame(
-        {
-            "bench": ["a", "a", "b", "b"],
-            "of": [OURS, VW, OURS, THREADS],
-            "total": [1.0, 2.0, 3.0, 3.1],
-            "prec_quarter": [0.1, 0.2, 0.3, 0.3],
-        }
-    )
-    figure = peers._drawn(table)
-    assert [len(axes.lines) for axes in figure.axes] == [2, 1]
-    assert [text.get_text() for text in figure.legends[0].texts] == [OURS, VW]
-    peers.draw(table, tmp_path / "peers.png")
-    assert (tmp_path / "peers.png").exists()
-
-
-def test_a_peer_that_cannot_be_installed_costs_no_other(monkeypatch, capsys):
-    asked = []
-
-    def run(command):
-        [requirement] = [word for word in command if ">=" in word]
-        asked.append(requirement)
-        return subprocess.CompletedProcess(command, int(requirement.startswith("liblinear")))
-
-    monkeypatch.setattr(peers.subprocess, "run", run)
-    peers.install()
-    names = {re.split("[>;]", requirement)[0] for requirement in asked}
-    assert names >= {"liblinear-official", "vowpalwabbit", "lightgbm", "xgboost-cpu"}
-    assert re.fullmatch("liblinear-official>=.*: could not be .*\n", capsys.readouterr().out)
-    ours = {peer.package for peer in CONTESTANTS.values()} - {"precbench", "scikit-learn"}
-    assert ours <= names
