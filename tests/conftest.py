@@ -185,6 +185,21 @@ def add_card(monkeypatch):
 
 
 @pytest.fixture
+def in_this_process(monkeypatch):
+    """Trials without workers, which start anew for each folder, and take longer than small trials.
+
+    The tests of runs, workers, faults and kills have workers.
+    """
+    from precbench.runner.worker import run_job
+
+    monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
+    monkeypatch.setattr(
+        "precbench.runner.dispatch.run_here",
+        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
+    )
+
+
+@pytest.fixture
 def no_page(monkeypatch):
     """No page of a run, which takes longer than the run of a small experiment."""
     from precbench.report.html.page import Page

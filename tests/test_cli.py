@@ -88,7 +88,7 @@ def table():
 
 
 @pytest.fixture
-def files(table, tmp_path, monkeypatch):
+def files(table, tmp_path, monkeypatch, in_this_process):
     """A folder to work in, with the customers as ``mine.csv``; no trees beside other solvers."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)

@@ -33,6 +33,7 @@ from tests.helpers import invoke, succeed
 from tests.sentences import done_already, raises, refused
 from tests.test_report import ABOUT, measures, trial, write
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 SHARE = 0.3
 FORMS = {
     "trees": "nonlinear",

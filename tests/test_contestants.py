@@ -47,6 +47,8 @@ from tests.laws import problem
 from tests.sentences import raises, refused, tells
 from tests.test_faults import run_in_this_process
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 TREES = "{sgd-avg: {epochs: 2}, hist-gradient-boosting: {max_iter: 6}, lightgbm: {n_estimators: 6}}"
 
 

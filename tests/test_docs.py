@@ -152,7 +152,7 @@ def test_files_and_configs_that_a_page_names_exist(name):
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch, isolated):
+def desk(tmp_path, monkeypatch, isolated, in_this_process):
     """A folder to work in, with the tables of customers that the README names."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -49,6 +49,7 @@ def run_in_this_process(monkeypatch):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
+    """Where they meet the faults too."""
     run_in_this_process(monkeypatch)
 
 

@@ -15,6 +15,8 @@ from precbench.store import Store
 from tests.helpers import succeed
 from tests.sentences import raises
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 def problem():
     rng = np.random.default_rng(0)

@@ -19,6 +19,8 @@ from precbench.topk import resolve_k
 from tests.helpers import run, shipped_config, smoke_table
 from tests.sentences import raises
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_path):
     assert run("kar2015/counterexample", tmp_path).exit_code == 0

@@ -36,6 +36,8 @@ from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
 from tests.sentences import raises, refused, tells
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 Y = np.array([1, -1, 1, 1, -1, -1, 1, -1, -1, -1], dtype=float)
 SCORES = np.array([9, 8, 8, 8, 5, 5, 5, 2, 2, 1], dtype=float)
 

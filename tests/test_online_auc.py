@@ -18,6 +18,8 @@ from precbench.solvers.passes import visiting_order
 from tests.helpers import succeed
 from tests.sentences import raises
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 SOLVERS = {
     "oam-sequential": OAM("sequential", C=2**-6, reservoir_size=8),
     "oam-gradient": OAM("gradient", C=2**-6, reservoir_size=8),

@@ -779,7 +779,9 @@ def test_dry_run_judges_by_the_trials_before(small, tmp_path):
         (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
     ],
 )
-def test_invalid_arguments_are_reported(arguments, complaint, isolated, tmp_path, monkeypatch):
+def test_invalid_arguments_are_reported(
+    arguments, complaint, isolated, in_this_process, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     refused(arguments, complaint)
 
@@ -843,7 +845,9 @@ def extends_another(name):
 @pytest.mark.parametrize(
     "name", [name for name in shipped_configs(Experiment) if not extends_another(name)]
 )
-def test_every_experiment_runs_at_smoke_size(name, isolated, drawn_without_rendering, tmp_path):
+def test_every_experiment_runs_at_smoke_size(
+    name, isolated, in_this_process, drawn_without_rendering, tmp_path
+):
     succeed("run", name, "--out", tmp_path, "--smoke")
     [folder] = tmp_path.iterdir()
     assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)

@@ -14,6 +14,8 @@ from precbench.solvers import SGDAtK
 from tests.helpers import invoke, run, succeed
 from tests.sentences import refused, tells
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 TREES = ("--solver", "hist-gradient-boosting", "--param", "max_iter=3")
 
 

@@ -13,6 +13,8 @@ from precbench.store import Store
 from tests.helpers import invoke, succeed
 from tests.sentences import refused, tells
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 SOLVERS = "{sgd-avg: , perceptron-avg: }"
 
 

@@ -24,6 +24,8 @@ from scripts.survey import page
 from tests.helpers import invoke
 from tests.sentences import raises, refused
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
 

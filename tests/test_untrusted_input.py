@@ -28,6 +28,8 @@ from tests.helpers import invoke, succeed
 from tests.mutations import mistyped
 from tests.sentences import refused
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 @pytest.fixture
 def results(tmp_path, small):

@@ -24,6 +24,8 @@ from tests.claims.helpers import (
 from tests.helpers import invoke, run, succeed
 from tests.sentences import naming, refused, tells
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 @pytest.fixture
 def quick(monkeypatch, claims, computed):
