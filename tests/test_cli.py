@@ -28,7 +28,7 @@ import precbench
 from precbench.advice.model import Model
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
-from precbench.data.own.read import read_new_blocks, read_own_file
+from precbench.data.own.read import read_own_file
 from precbench.data.splits import split_rows
 from precbench.errors import InputError
 from precbench.experiment import load_config
@@ -600,36 +600,16 @@ def workbook(sheets=1, far=None, columns=None, **named):
     return content.getvalue()
 
 
-def test_a_workbook_is_read_as_the_same_table_in_text(tmp_path, monkeypatch):
+def test_a_code_in_a_workbook_is_text_and_a_name_may_be_a_number(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"a": rng.integers(-99, 99, 60) / 8, "n": rng.integers(0, 9, 60)})
-    table["a"] = table["a"].where(rng.random(60) < 0.9)
-    table["code"] = [f"0{n}" for n in range(60)]
-    table["city"] = rng.choice(["Oslo", "Bergen", None], 60)
-    table["when"] = pd.to_datetime("2024-05-31") + pd.to_timedelta(rng.integers(0, 99, 60), "D")
-    table["y"] = rng.permutation([0, 1] * 30)
-    table.to_csv("mine.csv", index=False)
-    (tmp_path / "mine.xlsx").write_bytes(workbook(**table))
-    options = {"categorical": "one-hot", "missing": "median", "id": ["code"], "label": "y"}
-    (found, encoding), (expected, of_text) = (
-        read_own_file(f"mine.{suffix}", **options, allow=[]) for suffix in ("xlsx", "csv")
-    )
-    assert np.array_equal(found.X, expected.X) and np.array_equal(found.y, expected.y)
-    assert found.split_key == expected.split_key and encoding.columns == of_text.columns
-    with pytest.warns(UserWarning, match="filled in"):
-        [(X, kept)] = read_new_blocks("mine.xlsx", of_text, keep=["code"])
-    assert np.array_equal(X, expected.X) and kept["code"].tolist() == table["code"].tolist()
-    # Text "0150" is a code, as in any other table, and a name may be a number.
-    zips = [f"0{150 + i % 7}" for i in range(60)]
-    (tmp_path / "codes.xlsx").write_bytes(workbook(zip=zips, y=table["y"]))
+    y, zips = [0, 1] * 30, [f"0{150 + i % 7}" for i in range(60)]
+    (tmp_path / "codes.xlsx").write_bytes(workbook(zip=zips, y=y))
     refused(["fit", "codes.xlsx", "--label", "y", "--save", "m.npz"], "codes.xlsx 'zip'")
-    years = {2024: table["n"], "y": table["y"]}
-    (tmp_path / "years.xlsx").write_bytes(workbook(columns=years))
+    (tmp_path / "years.xlsx").write_bytes(workbook(columns={2024: range(60), "y": y}))
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with raises(InputError, "mine.xlsx precbench[excel]"):
-        read_own_file("mine.xlsx", label="y")
+    with raises(InputError, "years.xlsx precbench[excel]"):
+        read_own_file("years.xlsx", label="y")
 
 
 BAD_FILES = [
@@ -860,16 +840,6 @@ def test_missing_data_are_reported(cache):
         (["add", "margin", "mine.csv"], "margin"),
     ]:
         refused(["data", *arguments], what)
-
-
-def test_files_that_the_card_does_not_describe(cache, files):
-    (files / "Features.txt").write_text("1 2\n3 4\n")
-    (files / "Info.txt").write_text("0 1 1 1 7\n1 1 1 1 7\n")
-    result = succeed("data", "add", "kdd08", "Features.txt", "--json")
-    statuses = {f["name"]: f["status"] for f in json.loads(result.stdout)["kdd08"]}
-    assert statuses == {"Features.txt": "as added", "Info.txt": "missing"}
-    refused(["data", "add", "kdd08", "Info.txt"], "kdd08 2 1 102,294 117 623")
-    assert [path.name for path in (cache / "kdd08").iterdir()] == ["Features.txt"]
 
 
 def test_data_info(cache):

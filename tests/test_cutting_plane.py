@@ -301,12 +301,3 @@ def test_psg_follows_its_definition(objective, radius, average):
     if objective == "f1":
         assert solver.intercept_ == pytest.approx(expected[6])
     assert (solver.n_iter_, solver.n_rows_seen_) == (10, 4000)
-
-
-def test_psg_nears_the_cutting_plane():
-    X, y = noisy()
-    strict = CuttingPlane("pauc", C=1e4, tol=1e-4).fit(X, y)
-    radius = float(np.linalg.norm(strict.coef_))
-    solver = ProjectedSubgradient(radius=radius, eta0=2.0, max_iter=2000).fit(X, y)
-    least = OBJECTIVES["pauc"]().value(X @ strict.best_weights_, y)
-    assert least - 1e-3 <= solver.risk_ <= least + 0.02

@@ -1,7 +1,6 @@
 """A saved model on new labelled rows: its hits, what it promised, and another model."""
 
 import json
-from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -125,14 +124,6 @@ def test_another_model_by_hand(here):
     text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
     assert "0 rows that each list has alone" in text
     assert "no significant difference (p = 1)" in text
-
-
-def test_a_model_of_a_former_version_promises_nothing(here, tmp_path):
-    former = replace(Model.load("good.npz"), calibration=None, profile=None, about={})
-    former.save(tmp_path / "former.npz")
-    found = evaluated("--k", "40", model=tmp_path / "former.npz")
-    assert found["hits"] == evaluated()["hits"]
-    assert not found.keys() & {"promised", "verdict", "precision_when_fitted"}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz", "svm"])

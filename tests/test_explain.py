@@ -128,16 +128,6 @@ def test_many_columns_of_random_features_add_up():
     )
 
 
-def test_the_values_of_lightgbm():
-    pytest.importorskip("lightgbm")
-    X, y = rows(n=500)
-    fitted = SOLVERS["lightgbm"](random_state=0).fit(X, y)
-    *expected, base = fitted.classifier_.predict(X, pred_contrib=True).T
-    found = Model.fit(X, y, "lightgbm", random_state=0).explain(X)
-    np.testing.assert_allclose(found.to_numpy().T, expected, atol=1e-10)
-    assert found.attrs["base"] == pytest.approx(base[0], abs=1e-10)
-
-
 def rows(seed=0, n=120, d=5):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (1 + np.arange(d)) + 3

@@ -14,8 +14,8 @@ from precbench import workers
 from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
-from tests.helpers import TOY_SVM, make_card, numbers, run, succeed
-from tests.sentences import done_already, refused
+from tests.helpers import numbers, run, succeed
+from tests.sentences import done_already
 
 
 @pytest.fixture(autouse=True)
@@ -267,34 +267,4 @@ def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
     for name in ("time", "monotonic", "perf_counter", "process_time"):
         monkeypatch.setattr(time, name, jumping(getattr(time, name)))
     succeed("run", tiny, "--out", tmp_path / "out")
-    assert_same(tmp_path / "out" / "small", tmp_path / "undisturbed" / "small")
-
-
-LIES = {
-    "other content": TOY_SVM[::-1],
-    "cut": TOY_SVM[:-1],
-    "longer": TOY_SVM * 3,
-    "nothing": b"",
-    "a web page": b"<!DOCTYPE html><html>not found</html>",
-}
-
-
-@pytest.mark.promise("R16")
-def test_a_mirror_that_lies(tmp_path, cache, add_card, in_this_process, monkeypatch):
-    add_card(make_card())
-    config = tmp_path / "small.yaml"
-    config.write_text(
-        "name: small\ntitle: A small experiment\ndatasets: [toy]\nprotocol: {n_splits: 2}\n"
-        "solvers: {perceptron-avg: {k: 0.5, epochs: 1}}\nmetrics: [auc]\n"
-    )
-    file = tmp_path / "mirror" / "toys" / "toy.svm"
-    file.parent.mkdir(parents=True)
-    options = ["--mirror", tmp_path / "mirror"]
-    for lie in LIES.values():
-        file.write_bytes(lie)
-        refused(["run", config, "--out", tmp_path / "out", *options], "toy.svm", code=3)
-    file.write_bytes(TOY_SVM)
-    assert run(config, tmp_path / "out", *options).exit_code == 0
-    monkeypatch.setenv("PRECBENCH_CACHE", str(tmp_path / "other cache"))
-    assert run(config, tmp_path / "undisturbed", *options).exit_code == 0
     assert_same(tmp_path / "out" / "small", tmp_path / "undisturbed" / "small")

@@ -302,7 +302,7 @@ def test_a_saved_model_keeps_its_probabilities(model, tmp_path, n):
         old.predict_proba(X)
 
 
-@pytest.mark.parametrize("solver", ["1pmb", "2pmb", "logistic-regression"])
+@pytest.mark.parametrize("solver", ["1pmb", "logistic-regression"])
 def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solver):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((23000, 8))

@@ -389,18 +389,6 @@ def test_pnorm_risk_beyond_the_range_of_a_float():
     assert pnorm_risk(y, scores, p=200, log=True) == pytest.approx(expected)
 
 
-def test_all_scores_tied():
-    y, scores = np.repeat([1, -1], [3, 7]), np.zeros(10)
-    assert precision_at_k(y, scores, 2) == pytest.approx(0.3)
-    assert precision_at_k(y, scores, 2, "best") == 1
-    assert precision_at_k(y, scores, 2, "worst") == 0
-    assert partial_auc(y, scores, 0.2) == 0.5
-    assert partial_auc_mcclish(y, scores, 0.2) == pytest.approx(0.5)
-    assert f1(y, scores) == 0
-    assert f1_max(y, scores) == pytest.approx(6 / 13)
-    assert average_reciprocal_rank(y, scores) == pytest.approx(0.3)
-
-
 # scikit-learn
 
 

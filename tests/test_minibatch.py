@@ -4,7 +4,6 @@ import itertools
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from precbench.advice.model import Model, _can_be_kept
 from precbench.errors import InputError
 from precbench.kernels.minibatch import MOST_CANDIDATES
-from precbench.losses import AUC, F1, OBJECTIVES, SURROGATES, PartialAUC, PrecisionAtK
+from precbench.losses import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.runner.recorder import Recorder
 from precbench.solvers import (
@@ -43,7 +42,6 @@ from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.parameters import POSITIVE, Allowed
 from precbench.solvers.passes import Fit, fit_together, visiting_order
 from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
-from precbench.topk import resolve_k
 from tests import laws
 from tests.laws import problem, weights
 from tests.sentences import raises, warns
@@ -334,29 +332,6 @@ def test_the_best_needs_all_rows():
     stop = Recorder(1, most_rows=100)
     stopped = quick("perceptron-avg", keep="best").fit(X, y, trace=stop)
     assert 99 < stopped.n_rows_seen_ < 400 and stopped.coef_.any()
-
-
-@pytest.mark.parametrize("k", [0.25, 1.0])
-@pytest.mark.parametrize("variant", ["avg", "max"])
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_mistake_bounds_hold(variant, k, noise):
-    """Theorems 7 and 9, k the largest k of a batch; on a stream where they say something."""
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((4000, 3))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    X = X[abs(X[:, 0]) > 0.6]
-    y = np.where(X[:, 0] * np.where(rng.random(len(X)) < noise, -1, 1) > 0, 1, -1)
-    solver = quick(f"perceptron-{variant}", k=k, batch_size=10, shuffle=False, epochs=1).fit(X, y)
-    batches = [slice(i, i + 10) for i in range(0, len(X), 10)]
-    batches = [b for b in batches if (y[b] > 0).any()]
-    counts = [resolve_k(k, int((y[b] > 0).sum())) for b in batches]
-    bounds = []
-    for w in np.outer(np.geomspace(0.1, 100, 30), [1.0, 0.0, 0.0]):
-        loss = sum(
-            replace(SURROGATES[variant], k=k).evaluate(X[b] @ w, y[b] > 0)[0] for b in batches
-        )
-        bounds.append((np.linalg.norm(w) * np.sqrt(4 * max(counts)) + np.sqrt(loss)) ** 2)
-    assert 0 < solver.n_mistakes_ <= min(bounds) < sum(counts)
 
 
 @pytest.mark.parametrize("method", ["partial_fit", "fit_pieces"])

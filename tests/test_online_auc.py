@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import combinations, pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -15,7 +14,6 @@ from precbench.errors import InputError
 from precbench.metrics import auc
 from precbench.solvers import OAM, PGD, SPAM, AdaOAM
 from precbench.solvers.passes import visiting_order
-from tests.helpers import succeed
 from tests.sentences import raises
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -268,41 +266,10 @@ def test_every_set_of_rows_is_in_a_reservoir_equally_often():
     assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)
 
 
-@pytest.mark.parametrize("C", [0.01, 10.0])
-def test_a_sequential_step_is_the_nearest_point_of_less_loss(C):
-    """It minimises |w' - w|^2 / 2 + C / 2 loss, along z for everywhere."""
-    X = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 1.0]])
-    solver = OAM("sequential", C=C, shuffle=False).fit(X, [1, -1])
-    z = X[0] - X[1]
-
-    def value(step):
-        return step**2 * (z @ z) / 2 + C / 2 * max(0.0, 1 - step * (z @ z))
-
-    steps = np.linspace(0, 1, 100_001)
-    best = steps[np.argmin([value(step) for step in steps])]
-    assert_allclose(solver.coef_, best * z, atol=2e-5)
-
-
 # --- the ball of AdaOAM ---------------------------------------------------------------------------
 
 
 # --- what is minimised ---------------------------------------------------------------------------
-
-
-def test_the_mean_step_of_spam_is_the_gradient():
-    """Of p (1 - p) mean (1 - <w, x - x'>)^2 over the pairs, at any w."""
-    X, y = problem(n=60)
-    z = (X[y > 0][:, None] - X[y < 0]).reshape(-1, 5)
-    p = (y > 0).mean()
-    w = np.array([0.3, -0.2, 0.1, 0.0, 0.5])
-    gradient = -2 * p * (1 - p) * ((1 - z @ w) @ z) / len(z)
-    solver = SPAM(eta0=1.0, reg=0.0).fit(X, y)
-    steps = []
-    for row in range(60):
-        solver._w[:], solver.t_ = w, 0
-        solver.partial_fit(X, y, order=[row])
-        steps.append(w - solver.coef_)
-    assert_allclose(np.mean(steps, axis=0), gradient, atol=1e-12)
 
 
 def test_the_means_of_fit_stay_for_partial_fit():
@@ -366,15 +333,3 @@ def test_one_pass_comes_near_the_auc_of_the_optimum(solver):
 
 
 # --- in experiments ------------------------------------------------------------------------------
-
-
-def test_they_run_in_an_experiment(small, tmp_path):
-    """Without a batch size the first checkpoint is at the first row."""
-    solvers = "{oam: , pgd: {eta0: {tune: [0.01, 0.1]}}, adaoam: , spam: }"
-    config = small(common="{}", solvers=solvers, metrics="[auc]")
-    succeed("run", config, "--out", tmp_path / "out")
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert sorted(set(table["rows_seen"]))[:2] == [0, 1]
-    final = table[table["final"]]
-    assert len(final) == 2 * 4
-    assert (final["value"] > 0.8).all()

@@ -89,35 +89,6 @@ def test_ir_push_follows_its_definition():
     assert_allclose(gradient, differences(risk, scores), atol=1e-8)
 
 
-def test_shares_of_pairs_are_those_of_the_captions():
-    rng = np.random.default_rng(5)
-    y, scores = rng.permutation(np.repeat([1, -1], [6, 4])), rng.normal(size=10)
-    pos, neg = -np.sort(-scores[y > 0]), -np.sort(-scores[y < 0])
-    for p in (1, 2, 4.5):
-        expected = [
-            [
-                sum(np.exp(k - j) for j in pos) ** p
-                * (np.exp(k - i) / sum(np.exp(k - j) for j in pos))
-                for k in neg
-            ]
-            for i in pos
-        ]
-        risk = by_definition(y, scores, p, "exponential")
-        assert np.sum(expected) == pytest.approx(risk)
-        assert_allclose(pnorm_shares(y, scores, p), np.divide(expected, risk), rtol=1e-12)
-    expected = [
-        [
-            np.log(1 + sum(np.exp(m - i) for m in neg))
-            * (np.exp(k - i) / sum(np.exp(m - i) for m in neg))
-            for k in neg
-        ]
-        for i in pos
-    ]
-    objective = ir_push(y, scores)[0]
-    assert np.sum(expected) == pytest.approx(objective)
-    assert_allclose(ir_shares(y, scores), np.divide(expected, objective), rtol=1e-12)
-
-
 def test_shares_of_pairs_do_not_overflow():
     y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
     with np.errstate(all="raise", under="ignore"):
@@ -506,22 +477,6 @@ def test_invalid_pairs_are_reported(relation, message):
 
 
 # --- the theorems ------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.integers(2, 40), st.sampled_from([1.0, 1.5, 2.0, 4.0, 8.0]))
-def test_theorem_1(seed, n, p):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < rng.uniform(0.1, 0.9), 1, -1)
-    y[:2] = [1, -1]
-    scores = rng.normal(size=n).round(1)
-    n_neg, highest = int((y < 0).sum()), r_max(y, scores)
-    zero_one = pnorm_risk(y, scores, p)
-    above = 1 + 1e-12
-    assert n_neg * (highest / n_neg) ** p <= zero_one * above
-    assert zero_one <= n_neg * highest**p * above
-    assert zero_one <= pnorm_risk(y, scores, p, loss="exponential") * above
-    # The logistic loss with the natural logarithm is 1 at r = 0 only when divided by ln 2.
-    assert zero_one <= pnorm_risk(y, scores, p, loss="logistic") / np.log(2) ** p * above
 
 
 @settings(max_examples=40)

@@ -44,7 +44,7 @@ from precbench.report.tables import (
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test
-from scripts.survey.comparison import rank, write_profiles, write_ranks
+from scripts.survey.comparison import rank, write_ranks
 from tests.helpers import misplaced, shipped_config, shipped_configs
 from tests.sentences import raises
 
@@ -731,19 +731,6 @@ def test_figures_of_a_sweep(swept):
     np.testing.assert_allclose(drawn["median"][:3], [0.89, 0.81, 0.51])
 
 
-def test_figure_of_a_sweep_over_a_count_and_a_share_of_the_same_number(tmp_path):
-    results = sweep_results().replace({"k=0.05": "k=1", "k=0.25": "k=1.0"})
-    about = ABOUT | {"plots": ["accuracy-sweep"], "metrics": [PREC]}
-    labels = [[PREC], [PREC], [PREC]]
-    about["sweep"] = {"name": "k", "values": [1, 1.0, 1]}  # of a version that took one twice
-    about["sweep"] |= {"metrics": labels, "written": ["prec@k"]}
-    results["metric"] = PREC
-    folder = write(tmp_path / "both", results, about)
-    assert len(figures_of(folder)) == 8
-    drawn = pd.read_csv(folder / "figures" / "accuracy-sweep-letter.csv", dtype={"k": str})
-    assert set(drawn["k"]) == {"1", "1.0"}
-
-
 def test_figures_without_results_are_removed(small):
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     before = figures_of(small)
@@ -822,28 +809,6 @@ def test_ranks_over_data_sets(survey, tmp_path):
     survey.loc["set 3", "d"] = np.nan
     with raises(InputError, "3"):
         rank(survey)
-
-
-def test_profiles_over_data_sets(survey, tmp_path):
-    survey.loc["set 3", "d"] = np.nan
-    files = write_profiles(survey, "value", tmp_path / "values", "Values")
-    table = pd.read_csv(files[0]).set_index(["solver", "tau"])["share"].unstack()
-    assert list(table.columns) == [0, 0.1, 0.2, 0.3, 0.4]
-    assert list(table.loc["b"]) == [0, 7 / 8, 7 / 8, 7 / 8, 1]
-    assert list(table.loc["d"]) == [0, 0, 3 / 8, 7 / 8, 7 / 8]
-    files = write_profiles(1 + survey, "time", tmp_path / "times", "Times")
-    table = pd.read_csv(files[0])
-    assert table["tau"].min() == 1 and len(files) == 4
-
-
-def test_no_text_leaves_a_comparison(survey, tmp_path, laid_out):
-    many = survey.join(survey.add_prefix("a linear one with random features, "))
-    many = many.join(many.add_prefix("two, ")).join(many.add_prefix("three, "))
-    for values in (survey, many):
-        said = "A long title " * 10, "Of values. " * 20
-        write_ranks(values, tmp_path / "ranks", *said)
-        write_profiles(values, "value", tmp_path / "values", *said)
-        assert not any(map(misplaced, laid_out.values()))
 
 
 WRITE = """

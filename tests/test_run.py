@@ -652,7 +652,7 @@ def shared_memory_of(process):
 @pytest.mark.promise("R5", "R7")
 def test_runs_at_the_same_time(small, tmp_path):
     """In one folder the second is refused; in another it gives the same numbers."""
-    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 8}}"
+    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 5}}"
     config = small(solvers=f"{{perceptron-avg: , {slow}}}", protocol="{n_splits: 1}")
     one, other = tmp_path / "one", tmp_path / "other"
     first = subprocess.Popen(command(config, one, "--jobs", "2"), stdout=subprocess.DEVNULL)
@@ -665,19 +665,6 @@ def test_runs_at_the_same_time(small, tmp_path):
     assert first.wait(60) == 0
     found = [numbers(out / "small").query("solver == 'perceptron-avg'") for out in (one, other)]
     assert found[0].to_csv() == found[1].to_csv()
-
-
-@pytest.mark.promise("R19")
-def test_filters(small, tmp_path):
-    result = succeed(
-        "run", small(), "--out", tmp_path / "out", "--solver", "sgd-avg", "--seeds", "1", "--json"
-    )
-    [summary] = json.loads(result.stdout)
-    assert summary["trials"] == 1 and not summary["not_ok"]
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert set(table["solver"]) == {"sgd-avg"} and set(table["split"]) == {1}
-    assert run(small(), tmp_path / "out").exit_code == 0
-    assert len(records(tmp_path / "out" / "small")) == 6
 
 
 def test_json_has_the_final_values(small, tmp_path):

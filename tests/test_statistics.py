@@ -109,34 +109,6 @@ def test_splits_that_cannot_be_judged_are_refused(values, share, what):
 
 
 N_DATA, N_ROWS, N_TEST = 500, 50, 15
-TOO_OFTEN = {"random": 0.3, "folds": 0.15}
-
-
-@pytest.mark.parametrize("kind", TOO_OFTEN)
-def test_on_overlapping_splits_the_naive_test_errs_and_the_corrected_one_does_not(kind):
-    """Two methods that are alike: each predicts its own noise by the mean over training rows."""
-    rng = np.random.default_rng(1)
-    first, second = np.moveaxis(rng.standard_normal((N_DATA, N_ROWS, 2)), 2, 0)
-    if kind == "random":
-        share, J = N_TEST / N_ROWS, 20
-        order = rng.random((N_DATA, J, N_ROWS)).argsort(axis=2)
-        tested = order < N_TEST
-    else:  # two repetitions of 5 folds
-        share, J = 1 / 5, 10
-        order = np.repeat(rng.random((N_DATA, 2, N_ROWS)).argsort(axis=2), 5, axis=1)
-        tested = order % 5 == np.tile(np.arange(5), 2)[:, None]
-    errors = []
-    for y in (first, second):
-        rows = np.repeat(y[:, None, :], J, axis=1)
-        trained = np.where(tested, 0, rows).sum(axis=2) / (~tested).sum(axis=2)
-        squares = np.where(tested, (rows - trained[:, :, None]) ** 2, 0).sum(axis=2)
-        errors.append(squares / tested.sum(axis=2))
-    wrong = {
-        at: np.mean([resampled_test(a, b, at).p <= 0.05 for a, b in zip(*errors, strict=True)])
-        for at in (0.0, share)
-    }
-    assert wrong[0.0] > TOO_OFTEN[kind]
-    assert 0.01 < wrong[share] < 0.08
 
 
 def test_the_example_of_demsar():

@@ -168,14 +168,6 @@ def test_no_time_left_is_negative_after_the_clock_was_set_back(results, monkeypa
         assert " s left" not in invoke("status", results).stdout
 
 
-def test_an_untrusted_key_leads_to_no_other_file(results):
-    path = results / "small" / "asked.json"
-    outside = results / "secret.json"
-    outside.write_text("{}")
-    path.write_text(json.dumps({"keys": ["../../secret"], "started": 0}))
-    refused(["status", results], str(path))
-
-
 def test_without_the_note_of_a_run_all_records_count(results):
     (results / "small" / "asked.json").unlink()
     assert status(results)["asked"] == 4

@@ -106,30 +106,6 @@ def test_discounting_factors():
         STUDIES["discount-factors"].function(z_min=2, z_max=1, points=3)
 
 
-def test_one_dimension_against_closed_forms():
-    table = values("rudin2009/section-10-1", repetitions=2000)
-    epsilon, m = 0.01, 20
-    sets, test = "training sets", "test set"
-    assert one(table, quantity="(1 - epsilon)^m") == (1 - epsilon) ** m
-    missed = one(table, quantity="share that miss epsilon")
-    assert missed == pytest.approx((1 - epsilon) ** m, abs=0.03)
-    chosen = one(table, quantity="share that choose it")
-    assert chosen + one(table, quantity="share with a tie") <= 1
-    assert chosen >= missed  # the others choose it when no negative lies on [1, 2]
-    assert one(table, quantity="consistent with at least (1 - epsilon)^m") == 1.0
-    missing = {"part": "training sets that miss epsilon", "quantity": "R_max / I"}
-    assert one(table, function="increasing", **missing) == 0.0
-    assert one(table, function="decreasing", **missing) == 1.0
-    at_test = {"part": test, "quantity": "R_max / I"}
-    assert one(table, function="increasing", **at_test) == 1.0
-    assert one(table, function="decreasing", **at_test) == pytest.approx(1 - epsilon, abs=2e-3)
-    for part in (sets, test):
-        auc = one(table, part=part, function="increasing", quantity="AUC")
-        assert auc == pytest.approx((1 - epsilon) ** 2, abs=5e-3)
-    rare = values("rudin2009/section-10-1", repetitions=200, m=60, epsilon=0.2)
-    assert one(rare, quantity="share that choose it") < 0.1
-
-
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
 def test_each_push_is_best_at_its_own_end():
     """On the training rows, whose risks the pushes minimise."""

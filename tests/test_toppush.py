@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from precbench.errors import InputError
@@ -82,20 +82,6 @@ def test_the_capped_projection_meets_moreaus_conditions(entries, k):
     rest = point - found
     assert rest[positive].max() + np.sort(-rest[~positive])[-k:].mean() < 1e-12
     assert abs(found @ rest) < 1e-11
-
-
-@pytest.mark.promise("R12")
-def test_the_capped_projection_is_that_of_a_quadratic_program():
-    rng = np.random.default_rng(0)
-    for _ in range(30):
-        labels = rng.permutation(np.repeat([1, -1], rng.integers(1, 8, 2))).astype(np.int8)
-        point, k = rng.normal(1, 3, len(labels)), int(rng.integers(1, 1 + np.sum(labels < 0)))
-        ones = np.eye(len(labels))
-        constraints = np.vstack([
-            ones * labels, (ones + (labels > 0) / k)[labels < 0], ones.sum(0), -ones.sum(0)
-        ])  # fmt: skip
-        dual = lsq_linear(constraints.T, -point, (0, np.inf), "bvls", 1e-14, max_iter=1000)
-        assert_allclose(capped(point, labels, k), point + constraints.T @ dual.x, atol=1e-9)
 
 
 def risk(w, C, k, X, y):

@@ -189,35 +189,9 @@ def plain_figure(text):
     return figure
 
 
-@pytest.mark.promise("R13")
-def test_an_odd_config_runs_and_is_shown_as_it_is(small, tmp_path):
-    odd = "[red]|<script>$\\\\input{x}$ %s&~"
-    config = small(title=f'"{odd}\\nnext"', solvers=f'{{"{odd}": {{solver: perceptron-avg}}}}',
-                   protocol="{n_splits: 1}")  # fmt: skip
-    out = tmp_path / odd.replace("\\\\", "")
-    result = succeed("run", config, "--out", out)
-    assert result.stdout.startswith("[red]|<script>$\\input{x}$ %s&~ next (")
-    assert "<script>" not in (out / "small" / "summary.md").read_text()
-    assert "\\input{x}" not in (out / "small" / "summary.tex").read_text()
-
-
 @pytest.mark.parametrize("changes", [{"title": r'"a\e[2J"'}, {"common": r'{"k\n": 1}'}])
 def test_control_characters_in_a_config_are_refused(small, changes):
     refused(["run", small(**changes)], f"small.yaml {next(iter(changes))}")
-
-
-def test_long_paths_give_a_one_line_error(small, tmp_path):
-    long = "x" * 300
-    for arguments in (
-        ["run", long],
-        ["run", small(), "--out", tmp_path / long],
-        ["run", small(datasets=f"[{{file: {long}.csv, label: y}}]")],
-        ["run", small(datasets=f"[{{file: ~{long}/mine.csv, label: y}}]")],
-        ["plot", tmp_path / long],
-        ["check", tmp_path / long],
-        ["check", tmp_path, "--out", tmp_path / long],
-    ):
-        refused(arguments, long)
 
 
 # Mistyped

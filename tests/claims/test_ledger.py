@@ -1,12 +1,10 @@
 """The ledger: regressions, updates, its files and tables."""
 
-import io
 import re
 from collections import Counter
 from dataclasses import replace
 from itertools import product
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,14 +101,6 @@ def test_ledger_round_trip(tmp_path_factory, printed, reason, verdict, number):
     [read] = read_ledger(path)
     assert (read.printed, read.reason, read.verdict, read.runs) == (printed, reason, verdict, 3)
     assert read.distance == (None if number is None else pytest.approx(number, rel=1e-3))
-
-
-def test_ledgers_of_earlier_versions_are_read(tmp_path):
-    row = row_of("x", Verdict.NOT_REPRODUCED, runs=3)
-    first = ["id", "paper", "where", "kind", "printed", "measured", "distance", "runs"]
-    table = pd.read_csv(io.StringIO(to_csv([row])))[[*first, "verdict", "deviation", "reason"]]
-    table.to_csv(tmp_path / "ledger.csv", index=False)
-    assert read_ledger(tmp_path / "ledger.csv") == [row]
 
 
 def test_tables_of_the_ledger():

@@ -12,6 +12,45 @@ from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, pars
 from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, judged, mean, normal, write_results
 from tests.sentences import tells
 
+FEW = MIN_REPETITIONS - 1
+UNDECIDED = {"verdict": Verdict.INCONCLUSIVE}
+NOT_FINITE = UNDECIDED | {"reason": "a repetition has no finite value"}
+EQUAL = UNDECIDED | {"reason": "half of the repetitions are equal"}
+TOO_FEW = UNDECIDED | {"reason": f"needs {MIN_REPETITIONS} repetitions"}
+TOO_FEW |= {"distance": None, "percentile": None}
+CASES = {
+    "one repetition": (normal(1), mean("0.8"), TOO_FEW | {"runs": 1}),
+    "too few": (normal(FEW), mean("0.8"), TOO_FEW | {"runs": FEW}),
+    "too few, far away": (normal(FEW), mean("0.1"), TOO_FEW | {"runs": FEW}),
+    "without the first column": (
+        normal(120),
+        mean("0.99", first_solver="b", first_printed="0.8"),
+        {"verdict": Verdict.NOT_REPRODUCED},
+        "first",
+    ),
+    "with a deviation": (
+        normal(120),
+        mean("0.8", deviations=["half-scores", "half-scores"]),
+        {"verdict": Verdict.WITH_DEVIATION, "deviation": "half-scores"},
+    ),
+    "the logarithm of 0": (
+        [0.0, *np.exp(normal(120))],
+        mean("1", logarithm=True),
+        NOT_FINITE | {"measured": ""},
+    ),
+    "all equal": ([0.5] * 150, mean("0.5"), EQUAL | {"measured": "0.5"}),
+    "all equal, and another": ([0.5] * 150, mean("0.9"), EQUAL),
+    "infinite": ([np.inf] * 120, mean("0.9"), NOT_FINITE),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_judged(tmp_path, case):
+    values, about, expected, *places = CASES[case]
+    [row] = judged([about], write_results(tmp_path, auc_of(a=values)))
+    assert {name: getattr(row, name) for name in expected} == expected
+    tells(row.reason, " ".join(places))
+
 
 def test_mean_is_judged_by_the_threshold(tmp_path):
     ours = normal(200)
@@ -96,16 +135,6 @@ def test_one_wrong_cell_is_detected_among_many(tmp_path):
     assert len({row.reason.partition(";")[0] for row in found.values()}) == 1
 
 
-@pytest.mark.parametrize("n", [1, MIN_REPETITIONS - 1])
-def test_few_repetitions_are_inconclusive(tmp_path, n):
-    folder = write_results(tmp_path, auc_of(a=normal(n)))
-    for printed in ("0.8", "0.1"):
-        [row] = judged([mean(printed)], folder)
-        assert row.verdict is Verdict.INCONCLUSIVE and row.runs == n
-        assert row.reason == f"needs {MIN_REPETITIONS} repetitions"
-        assert row.distance is None and row.percentile is None
-
-
 def test_a_repetition_without_a_fold_does_not_count(tmp_path):
     folds = dict(enumerate(normal(3 * MIN_REPETITIONS)))
     values = np.reshape(list(folds.values()), (-1, 3)).mean(axis=1)
@@ -118,23 +147,6 @@ def test_a_repetition_without_a_fold_does_not_count(tmp_path):
     assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_REPETITIONS - 1
     [row] = judged([mean("0.8")], write_results(tmp_path / "c", auc_of(a=[0.8, 0.7]), folds=3))
     assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0 and row.measured == ""
-
-
-def test_values_that_are_not_finite_or_all_equal(tmp_path):
-    cells = auc_of(zero=[0.0, *np.exp(normal(120))], equal=[0.5] * 150, inf=[np.inf] * 120)
-    folder = write_results(tmp_path, cells)
-    claims = [
-        mean("1", "zero", number=1, logarithm=True),
-        mean("0.5", "equal", number=2),
-        mean("0.9", "equal", number=3),
-        mean("0.9", "inf", number=4),
-    ]
-    rows = judged(claims, folder)
-    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
-    reasons = [row.reason for row in rows]
-    finite, equal = "a repetition has no finite value", "half of the repetitions are equal"
-    assert reasons == [finite, equal, equal, finite]
-    assert rows[0].measured == "" and rows[1].measured == "0.5"
 
 
 def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
@@ -180,13 +192,6 @@ def test_a_trend_is_paired_by_repetition(tmp_path):
     tells(row.reason, "199")
 
 
-def test_the_first_column_may_be_missing(tmp_path):
-    folder = write_results(tmp_path, auc_of(b=normal(120)))
-    [row] = judged([mean("0.99", "b", first_solver="a", first_printed="0.8")], folder)
-    assert row.verdict is Verdict.NOT_REPRODUCED
-    tells(row.reason, "first")
-
-
 def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
     a = dict(enumerate(normal(220)))
     folder = write_results(tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)}))
@@ -200,12 +205,6 @@ def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
     assert {row.reason for row in rows} == {
         f"needs {MIN_REPETITIONS} repetitions that all cells have"
     }
-
-
-def test_a_deviation_goes_with_the_verdict(tmp_path):
-    folder = write_results(tmp_path, auc_of(a=normal(120)))
-    [row] = judged([mean("0.8", deviations=["half-scores", "half-scores"])], folder)
-    assert row.verdict is Verdict.WITH_DEVIATION and row.deviation == "half-scores"
 
 
 def test_approximately_and_means_of_few_runs(tmp_path):

@@ -83,12 +83,6 @@ def test_from_a_server(cache, server):
     assert server.encoding == "identity"
 
 
-def test_compressed_on_a_server(cache, server):
-    server.serve("/toys/toy.svm.bz2", bz2.compress(TEXT))
-    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
-    assert left_behind(cache) == DONE
-
-
 @pytest.mark.promise("R16")
 def test_a_temporary_failure_is_retried(server):
     server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)

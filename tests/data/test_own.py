@@ -118,19 +118,6 @@ def test_invalid_times(tmp_path, times, what):
         read_own_file(path, label="y", time="t")
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_new_rows_need_no_label(tmp_path, suffix):
-    path = tmp_path / f"own{suffix}"
-    WRITERS[suffix](TABLE, path)
-    _, encoding = read_own_file(path, **OPTIONS)
-    encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
-    new = pd.DataFrame({"city": ["Oslo", "Paris"], "extra": [1, 2], "ok": [0, 1], "age": [7, 8]})
-    WRITERS[suffix](new, tmp_path / f"new{suffix}")
-    X = read_new_rows(tmp_path / f"new{suffix}", encoding)
-    assert X.tolist() == [[7, 0, 1, 0, 0], [8, 0, 0, 0, 1]]  # an unknown city is no city
-    assert encoding.encode(TABLE).tolist() == EXPECTED
-
-
 @pytest.mark.parametrize(("missing", "fill"), [("mean", 50), ("median", 40), ("most-frequent", 30)])
 def test_imputation(tmp_path, missing, fill):
     path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
@@ -691,13 +678,6 @@ def test_texts_with_points_are_no_dates(tmp_path):
     path = csv(tmp_path, "version,y\n1.2.30,0\n10.12.2,1\n192.168.0.1,1\n1/2/2024 or so,1\n")
     _, encoding = read_own_file(path, label="y", categorical="one-hot")
     assert encoding.columns[0].categories == ("1.2.30", "1/2/2024 or so", "10.12.2", "192.168.0.1")
-
-
-def test_a_model_from_before_dates_were_columns_loads():
-    encoding = Encoding("csv", 1, dense=True, columns=(Column("x", fill=0.0),))
-    description = encoding.to_dict()
-    del description["columns"][0]["origin"]
-    assert Encoding.from_dict(description) == encoding
 
 
 def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path):

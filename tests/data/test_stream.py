@@ -95,17 +95,6 @@ def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
         assert_array_equal(y[order], Y)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_seed_determines_the_order(folder, kind):
-    stream = opened(folder, kind, block_bytes=500, buffer_bytes=5000)
-    rngs = map(np.random.default_rng, (1, 1, 2))
-    one, same, other = (collected(stream.batches(1, rng))[0] for rng in rngs)
-    assert_array_equal(one, same)
-    assert (one != other).any()
-    rng = np.random.default_rng(1)
-    assert (collected(stream.batches(1, rng))[0] != collected(stream.batches(1, rng))[0]).any()
-
-
 def test_a_buffer_of_all_rows_shuffles_fully(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
     firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(300)]

@@ -5,15 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
-from precbench.statistics import Interval
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
 from scripts.survey import __main__ as program
-from scripts.survey import advice, coverage, page, tables
+from scripts.survey import advice, page, tables
 from tests.test_survey import by_hand, run_of, split_table
 
 
@@ -135,17 +133,6 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         assert sum(map(int, shown[name][1:-1])) == n
 
 
-def test_intervals_hold_what_they_are_for_unless_they_are_too_narrow(monkeypatch):
-    case = coverage.CASES[1]
-    found = coverage.covered(case, 8)
-    assert found["repetitions"] == 8 and 0 < found["mean"] < 1
-    assert found["covered"] >= 0.75 and found["width"] > 0.1
-    monkeypatch.setattr(coverage, "resampled_interval", lambda *_: Interval(0.5, 0.5, 0.5))
-    assert coverage.covered(case, 2)["covered"] == 0
-    shown = coverage.coverage_table(pd.DataFrame([found]))
-    assert "| logistic-regression | 1,000 | 5% | 15 | 10 | " in shown
-
-
 def a_list(task, seed, hits, taken, positives=20, **columns):
     """The rows of one list of the bench of advice: hits by method, the recommended one."""
     rows = [
@@ -186,33 +173,6 @@ def test_what_is_lost_by_taking_the_recommended_method_by_hand():
     assert figures["tasks whose pick changes with the seed"] == "1 of 1"
     assert figures["the floor, by chance alone"] == "10.0%"
     assert "| recommended by compare | 20.8% | 12.5% | 25.0% |" in advice.policies_table(results)
-
-
-def test_the_floor_and_the_test_of_two_lists_against_other_code():
-    hits = {"a": np.arange(40) < 6, "b": (np.arange(40) > 1) & (np.arange(40) < 7)}
-    rng, lost = np.random.default_rng(3), []
-    for _ in range(advice._RESAMPLES * 20):
-        drawn = rng.integers(0, 40, 40)
-        found = {name: of[drawn].sum() for name, of in hits.items()}
-        lost += [1 - found["a"] / max(found.values())] if max(found.values()) else []
-    assert advice._floor(hits, 0) == pytest.approx(np.mean(lost), abs=0.02) and np.mean(lost) > 0.03
-    assert advice._floor({"a": hits["a"]}, 0) == 0
-    for first, second in ((0, 0), (5, 0), (3, 9), (4, 4)):
-        n = first + second
-        p = binomtest(first, n).pvalue if n else 1.0
-        assert advice._mcnemar(first, second) == pytest.approx(p)
-
-
-def test_lists_of_a_known_distribution_keep_to_what_was_predicted(monkeypatch):
-    """And fewer do where it was predicted of another one."""
-    monkeypatch.setattr(advice, "_LISTS", 100)
-    options = {"solvers": ["linear-svm"], "n_splits": 3}
-    found = advice.examine_distribution("linear", 0.3, **options)
-    assert found["held"] > 0.9 and found["low"] < found["hits"] < found["high"] + 1
-    expected = advice.Expected(*(found[name] for name in ("rows", "k", "hits", "low", "high")))
-    rng, labels = np.random.default_rng(0), np.arange(found["rows"]) < 0.3 * found["rows"]
-    by_chance = ((rng.random(len(labels)), labels) for _ in range(20))
-    assert advice._held(expected, by_chance) == 0
 
 
 def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):
