@@ -26,7 +26,6 @@ from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import InputError, PrecbenchError
 from precbench.solvers.classifiers import ranker_of
 from tests import laws
-from tests.helpers import read_new_rows
 from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]

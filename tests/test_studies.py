@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import re
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
