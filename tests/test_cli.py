@@ -1043,7 +1043,6 @@ def test_a_shell_completes_names(words, found):
 @pytest.mark.parametrize(
     ("streams", "encoding", "said"),
     [
-        (">&-", "utf-8", ""),
         ("2>&-", "utf-8", "300 rows"),
         (">&- 2>&-", "utf-8", ""),
         ("", "ascii", r"Stra\xdfe"),

@@ -88,7 +88,7 @@ def test_a_model_from_python_and_one_of_earlier_versions(tmp_path):
     model.about.update(rows=60, positives=20, k=0.25, precision_at_k=0.5, auc=0.75)
     model.about.update(by_chance=0.3, held_out_rows=18, held_out_positives=6)
     model.save(tmp_path / "m.npz")
-    line = "1 split, 18 held-out rows, 6 positive: prec@0.25 0.500 (by chance 0.300), AUC 0.750"
+    line = "1 split, 18 held-out rows, 6 positive: prec@0.25 0.500, by chance 0.300, AUC 0.750"
     assert f"quality: {line} " in " ".join(shown(tmp_path / "m.npz").split())
 
 
