@@ -102,10 +102,10 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
 
 
 _TRACER = """
-import sys, threading
+import os, sys, threading
 
 def note(text, file=open({log!r}, "a", buffering=1)):
-    print(text, file=file)
+    print(os.getpid(), text, file=file)
 
 def enter(frame, event, argument, seen=set()):
     code = frame.f_code
@@ -134,11 +134,12 @@ def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
     command += ["--solver", "sgd-avg", "--no-plots", "--out", str(tmp_path / "out")]
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
-    before, done, _ = log.read_text().partition("done\n")
+    before, done, _ = log.read_text().partition(" done\n")
     package = str(Path(precbench.__file__).parent)
-    entered = {file for file in before.splitlines() if file.startswith(package)}
-    assert done and f"{package}/runner/worker.py" in entered
-    assert len(entered) <= 60, sorted(entered)
+    entered = [line.split(" ", 1) for line in before.splitlines() if package in line]
+    assert done and len({file for _, file in entered}) <= 60, sorted(entered)
+    in_workers = {file for pid, file in entered if pid != entered[0][0]}
+    assert f"{package}/runner/worker.py" in in_workers and len(in_workers) <= 50
 
 
 @pytest.mark.promise("R7")
