@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from precbench.errors import InputError
 from precbench.statistics import (
+    binomial_interval,
     cliques,
     expected_hits,
     friedman_test,
@@ -264,3 +265,9 @@ def test_the_interval_of_a_share_by_hand():
     np.testing.assert_allclose(wide[1:], 1 / (1 + np.exp(-log_odds)), rtol=1e-12)
     assert share_interval([1.0, 1.0], 0.3) == (1, 1, 1)
     assert np.isnan(share_interval([0.3], 0.3)[1:]).all()
+
+
+def test_the_binomial_interval_is_that_of_clopper_and_pearson():
+    for hits in (0, 1, 7, 20):
+        exact = scipy.stats.binomtest(hits, 20).proportion_ci(method="exact")
+        assert binomial_interval(hits / 20, 20) == pytest.approx([*exact], abs=1e-12)
