@@ -11,7 +11,7 @@ from precbench.advice.model import Model
 from precbench.data.own.read import read_own_file
 from precbench.metrics import auc
 from tests.helpers import invoke, succeed
-from tests.sentences import refused
+from tests.sentences import names, refused
 
 FIT = ["--label", "y", "--positive", "yes", "--splits", "3", "--k", "40"]
 
@@ -158,7 +158,6 @@ def test_labels_are_those_of_fit(here, monkeypatch):
 
 def test_invalid_options(here):
     table = drawn(50, 0)
-    table.assign(y="no").to_csv("one.csv", index=False)
     table.assign(y=table["y"].where(table.index != 3)).to_csv("gap.csv", index=False)
     table.drop(columns="a").to_csv("less.csv", index=False)
     np.savez("rows.npz", X=np.ones((50, 3)), y=[1, -1] * 25)
@@ -177,7 +176,6 @@ def test_invalid_options(here):
         (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
         (["good.npz", "new.csv", "--label", "y"], "new.csv positive"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
-        (["good.npz", "one.csv", *yes, "--k", "0.5"], "one.csv 0.5"),
         (["good.npz", "gap.csv", *yes], "gap.csv 4"),
         (["good.npz", "less.csv", *yes], "less.csv 'a'"),
         (["good.npz", "rows.npz"], "rows.npz"),
@@ -220,5 +218,9 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     command = ["evaluate", "good.npz", tmp_path / "june.csv", "--label", "y", "--positive", "yes"]
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
+    assert f"every label is {label}" in done.stderr  # the name of the positive one may be wrong
+    refused(command[:-2], "june.csv positive")
     drawn(200, 4).assign(y="No").to_csv(tmp_path / "june.csv", index=False)
-    refused([*command[:-2], "--positive", "yes", "--k", "0.5"], "june.csv 0.5 --k")
+    none = invoke(*command, "--k", "0.5")
+    assert none.exit_code == 2
+    names(none.stderr.splitlines()[-1], "june.csv 0.5 --k")

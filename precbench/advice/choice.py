@@ -375,11 +375,8 @@ def _against(
 
 def _paragraph(choice: Choice) -> str:
     methods, new = choice.methods, choice.expected
-    taken, best, reference = (
-        methods[choice.recommended],
-        methods[choice.best],
-        methods.get(REFERENCE),
-    )
+    taken, best = methods[choice.recommended], methods[choice.best]
+    reference = methods.get(REFERENCE)
     hits = (
         f"{choice.recommended} with about {_hits(choice, taken['mean'])} hits"
         f"{_interval(choice, taken['low'], taken['high'])} among the first {choice.k:,} of "

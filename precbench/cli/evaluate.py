@@ -64,7 +64,8 @@ def evaluate(
 
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive or None, **options.layout) > 0
+    with plain_warnings():
+        is_hit = read_labels(file, label, positive or None, **options.layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
@@ -79,10 +80,8 @@ def evaluate(
             scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
         lists.append(_listed(scores, length))
         hits.append(round(float(lists[-1] @ is_hit), 6))
-    top = first_rows(scores, length)
-    precision, area, fitted = hits[-1] / length, None, ""
-    if 0 < n_pos < n_rows:
-        area = auc(is_hit, scores)
+    precision, fitted = hits[-1] / length, ""
+    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None
     found: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
     found |= {"precision": precision, "auc": area}
     if quality and (measured := quality.length):
@@ -97,7 +96,9 @@ def evaluate(
     if n_tied := int(np.count_nonzero((lists[-1] > 0) & (lists[-1] < 1))):
         lines.append(f"{count(n_tied, 'row')} tied at the end: hits are a mean over their orders")
     if loaded.calibration is not None:
-        mean, low, high = promised = loaded.calibration.expected(scores[top], n_rows)
+        mean, low, high = promised = loaded.calibration.expected(
+            scores[first_rows(scores, length)], n_rows
+        )
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists"

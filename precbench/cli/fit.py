@@ -121,11 +121,11 @@ def fit(options: FitOptions) -> None:
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
         return
-    about = model.about
-    groups = f", {count(about['groups'], 'group')}" if about["groups"] else ""
+    facts = model.about
+    groups = f", {count(facts['groups'], 'group')}" if facts["groups"] else ""
     print(
-        f"{about['rows']:,} rows, {count(about['features'], 'feature')}, "
-        f"{about['positives']:,} positive{groups}"
+        f"{facts['rows']:,} rows, {count(facts['features'], 'feature')}, "
+        f"{facts['positives']:,} positive{groups}"
     )
     columns = model.encoding.columns if model.encoding else ()
     dates = [f"{c.name} (from {c.origin})" for c in columns if c.origin is not None]

@@ -102,8 +102,8 @@ def is_declared_text(values: pd.Series) -> bool:
 
 def is_date(values: pd.Series) -> bool:
     """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
-    kept = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
-    return kept.dtype.kind in "mM" or isinstance(kept.dtype, pd.PeriodDtype)
+    typed = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
 
 
 def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.float64]:
@@ -176,11 +176,11 @@ def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
     if given is None and not re.match(OTHER_DATE, texts[0]):
         return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
-    left = pd.Series(texts).drop_duplicates()
+    distinct = pd.Series(texts).drop_duplicates()
     return [
         each
         for each in ([given] if given else formats)
-        if pd.to_datetime(left, format=each, errors="coerce").notna().all()
+        if pd.to_datetime(distinct, format=each, errors="coerce").notna().all()
     ]
 
 

@@ -159,13 +159,16 @@ class Gaps:
             for name, n in self.filled.items()
             if name not in empty
         ]
-        alike = f"no row has a value in {listed(empty)}: all are filled in alike"
-        untrained = (
-            f"the training rows had none of the values in {listed(unknown)}: all are treated as "
-            "unknown"
+        sentences = (
+            (empty, f"no row has a value in {listed(empty)}: all are filled in alike"),
+            (
+                unknown,
+                f"the training rows had none of the values in {listed(unknown)}: all are treated "
+                "as unknown",
+            ),
+            (counts, listed(counts)),
         )
-        said = ((empty, alike), (unknown, untrained), (counts, listed(counts)))
-        return [sentence for reasons, sentence in said if reasons]
+        return [sentence for reasons, sentence in sentences if reasons]
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,17 @@ def signs(
     Warns
     -----
     UserWarning
-        If rows of several labels count as negative.
+        If rows of several labels count as negative, or all labels are alike.
     """
     codes, distinct = _factorised(labels, where, "label")
     counts = np.bincount(codes)
     given = [positive] if isinstance(positive, str | int | float) else positive
-    if one_class and len(distinct) == 1:
-        wanted = map(canonical, [1] if given is None else given)
-        return np.full(len(codes), 1.0 if canonical(distinct[0]) in wanted else -1.0)
+    is_known = given is not None or canonical(distinct[0]) in (-1, 0, 1)
+    if one_class and len(distinct) == 1 and is_known:
+        is_hit = canonical(distinct[0]) in map(canonical, given or [1])
+        text = f"every label is {listed(distinct)}: all rows are "
+        warnings.warn(f"{where}: {text}{'positive' if is_hit else 'negative'}", stacklevel=3)
+        return np.full(len(codes), 1.0 if is_hit else -1.0)
     is_positive = are_positive(distinct, where, given, counts)
     negatives = np.flatnonzero(~is_positive).tolist()
     if given is not None and len(negatives) > 1:
@@ -160,7 +163,7 @@ def order_in_time(
     content = content_of(values, where, date_format=date_format)
     if content.others:
         raise ambiguous(values, content.notation, content.others, where)
-    numbers = as_numbers(values)
+    numbers = content.numbers
     are_numbers = np.isfinite(numbers)
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
