@@ -30,7 +30,7 @@ _HOMES = {
     "DATASETS": "precbench.data",
     "METRICS": "precbench.metrics",
     "load_dataset": "precbench.data",
-    "Model": "precbench.advice.model",
+    "Model": "precbench.model.model",
     "compare": "precbench.advice.compare",
     "fit": "precbench.advice.fit",
     "interval_at_k": "precbench.metrics",

@@ -27,11 +27,11 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from precbench.advice.model import Model
 from precbench.data import find_card, load_dataset, open_stream, read_svmlight
 from precbench.data.cards.fetch import fetch
 from precbench.errors import DataUnavailableError
 from precbench.metrics import auc, average_precision, precision_at_k
+from precbench.model.model import Model
 from precbench.solvers import SOLVERS
 from precbench.solvers.bbr import ClassMoments
 from precbench.solvers.passes import Fit, fit_together

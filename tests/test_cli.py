@@ -25,7 +25,6 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 import precbench
-from precbench.advice.model import Model
 from precbench.advice.quality import RECOMMENDED
 from precbench.cli import app
 from precbench.data.own.read import read_own_file
@@ -34,6 +33,7 @@ from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.experiment.samples import read_data
 from precbench.locations import shipped
+from precbench.model.model import Model
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_test, share_interval
 from precbench.survey.ranking import AP, TREES, compared, in_words, standings

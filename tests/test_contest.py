@@ -21,11 +21,11 @@ from sklearn.preprocessing import StandardScaler
 import precbench
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.compare import _name_of, prepare
-from precbench.advice.model import Model
 from precbench.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
 from precbench.metrics import Metric, precision_at_k
+from precbench.model.model import Model
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import expected_hits, resampled_interval, resampled_test

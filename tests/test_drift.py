@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from precbench.advice.drift import Drift, Profile, _Bins, describe_drift, psi
-from precbench.advice.model import Model
 from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import read_own_file
 from precbench.data.own.table import table_of
 from precbench.errors import InputError
+from precbench.model.drift import Drift, Profile, _Bins, describe_drift, psi
+from precbench.model.model import Model
 from precbench.topk import HeldOut
 from tests.helpers import invoke, succeed
 from tests.sentences import names, raises, refused, tells

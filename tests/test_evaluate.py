@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.advice.model import Model
 from precbench.data.own.read import read_own_file
 from precbench.metrics import auc
+from precbench.model.model import Model
 from tests.helpers import invoke, succeed
 from tests.sentences import names, refused
 

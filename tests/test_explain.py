@@ -13,13 +13,13 @@ from scipy.sparse import csr_matrix
 
 from precbench import SOLVERS, Model
 from precbench.advice.importance import Importance, Shuffling, describe_importance
-from precbench.advice.model import _can_be_kept
-from precbench.advice.reasons import reasons
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
+from precbench.model.model import _can_be_kept
+from precbench.model.reasons import reasons
+from precbench.model.shapley import Contributions
 from precbench.solvers.members import Member
 from precbench.solvers.random_features import RandomFeatures
-from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Tree, Trees
 from tests import laws
 from tests.helpers import succeed
@@ -443,7 +443,7 @@ def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
     assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
-    monkeypatch.setattr("precbench.advice.reasons._VALUES_AT_ONCE", 1)
+    monkeypatch.setattr("precbench.model.reasons._VALUES_AT_ONCE", 1)
     assert succeed(*arguments).stdout == whole
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.advice.model import Model
 from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
+from precbench.model.model import Model
 from precbench.runner.recorder import Recorder
 from precbench.solvers import OnePMB
 from precbench.store import Store

@@ -13,7 +13,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 
 import precbench
-from precbench.advice.calibration import Calibration
 from precbench.advice.length import (
     Length,
     Worth,
@@ -23,12 +22,13 @@ from precbench.advice.length import (
     profit_text,
     read_length,
 )
-from precbench.advice.model import Model
 from precbench.advice.quality import held_out_quality, held_out_splits
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.errors import InputError
 from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
+from precbench.model.calibration import Calibration
+from precbench.model.model import Model
 from precbench.report.folder import PAGE
 from precbench.statistics import expected_hits, expected_total, share_interval
 from precbench.strict_json import checked

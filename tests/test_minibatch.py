@@ -14,11 +14,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from precbench.advice.model import Model, _can_be_kept
 from precbench.errors import InputError
 from precbench.kernels.minibatch import MOST_CANDIDATES
 from precbench.losses import AUC, F1, OBJECTIVES, PartialAUC, PrecisionAtK
 from precbench.metrics import f1, f1_max, precision_at_k
+from precbench.model.model import Model, _can_be_kept
 from precbench.runner.recorder import Recorder
 from precbench.solvers import (
     BBR,

@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from precbench import SOLVERS, Model
-from precbench.advice.model import _can_be_kept, make_solver
 from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import InputError, PrecbenchError
+from precbench.model.model import _can_be_kept, make_solver
 from precbench.solvers.classifiers import ranker_of
 from tests import laws
 from tests.sentences import raises, warns
@@ -259,7 +259,7 @@ def test_threads_change_no_score(solver, fourier, takes_long, layout, monkeypatc
         threads.add(threading.current_thread())
         return prepared(self, rows)
 
-    monkeypatch.setattr("precbench.advice.model.ROWS_AT_ONCE", 16)
+    monkeypatch.setattr("precbench.model.model.ROWS_AT_ONCE", 16)
     monkeypatch.setattr(Model, "_prepared", noted)
     for n_jobs in (None, 1, 2, 3, -1):
         threads.clear()
@@ -338,7 +338,7 @@ def test_invalid_rows_are_rejected(saved):
 
 def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
     monkeypatch.setattr(
-        "precbench.advice.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)}
+        "precbench.model.model.SOLVERS", {**SOLVERS, "bayes": ranker_of(GaussianNB)}
     )
     with raises(InputError, "bayes"):
         Model.fit(X, Y, "bayes")

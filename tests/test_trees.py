@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from precbench.model.shapley import Contributions
 from precbench.solvers.members import Member
-from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Split, Trees, histogram_trees, lightgbm_trees
 
 CATEGORIES = [1, 3]  # columns

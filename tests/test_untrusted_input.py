@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from precbench.advice.model import Model
 from precbench.cli.group import harmless_streams
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
+from precbench.model.model import Model
 from precbench.report import sheet
 from precbench.report.curves import value_against_time
 from precbench.report.sheet import save_figure

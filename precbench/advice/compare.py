@@ -36,7 +36,6 @@ from precbench.advice.length import (
     share_of_list,
     write_length,
 )
-from precbench.advice.model import Model
 from precbench.advice.quality import Quality, held_out, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
@@ -53,6 +52,7 @@ from precbench.experiment.plan import Plan, make_plan
 from precbench.experiment.sections import NamedData, solver_defaults
 from precbench.locations import shipped
 from precbench.metrics import METRICS
+from precbench.model.model import Model
 from precbench.report.html.templates import render
 from precbench.report.table import Table
 from precbench.report.tables import final_values

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from scipy.sparse import issparse
 
 from precbench.advice.length import Worth, measure_length
-from precbench.advice.model import Model, make_solver
 from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
 from precbench.data.own.read import read_amounts, read_own_file
 from precbench.data.own.table import open_table
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
+from precbench.model.model import Model, make_solver
 from precbench.topk import TopK, resolve_k, several_k
 
 if TYPE_CHECKING:

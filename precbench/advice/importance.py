@@ -15,8 +15,8 @@ from precbench.strict_json import Count, Fields, Number
 from precbench.text import count
 
 if TYPE_CHECKING:
-    from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
+    from precbench.model.model import Model
 
 __all__ = ["Importance", "Shuffling", "describe_importance", "importance_table"]
 

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from precbench.advice.importance import Importance, Shuffling
 from precbench.advice.length import Length
-from precbench.advice.model import Model
 from precbench.data import Dataset
 from precbench.data.own.encoding import Encoding
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
+from precbench.model.model import Model
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,

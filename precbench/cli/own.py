@@ -16,9 +16,9 @@ from precbench.topk import TopK, several_k
 
 if TYPE_CHECKING:
     from precbench.advice.length import Worth
-    from precbench.advice.model import Model
     from precbench.data.own.encoding import Encoding
     from precbench.data.own.table import OwnTable
+    from precbench.model.model import Model
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -259,7 +259,7 @@ class OwnRows(FileLayout):
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":
     """Load a model of a file, and how its rows become features."""
-    from precbench.advice.model import Model  # which takes long to import
+    from precbench.model.model import Model  # which takes long to import
 
     model = Model.load(path)
     if model.encoding is None:

@@ -130,8 +130,8 @@ def score(
     if explain is not None and top is None:
         raise InputError("--explain explains the rows that --top lists: give --top, too")
     listed_before = None if last is None else _names_in(last, row_id or "row")
-    from precbench.advice.drift import describe_drift
-    from precbench.advice.reasons import Listing
+    from precbench.model.drift import describe_drift
+    from precbench.model.reasons import Listing
 
     loaded, encoding = load_model(model)
     watched = None if drift is None else loaded.drift()

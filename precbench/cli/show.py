@@ -19,8 +19,8 @@ from precbench.strict_json import Count, Fields, checked
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
-    from precbench.advice.model import Model
     from precbench.advice.quality import Quality
+    from precbench.model.model import Model
     from precbench.solvers.members import Member
 
 _WIDTH = 100
@@ -75,8 +75,8 @@ def show(
 
 def _show_model(path: str, as_json: bool) -> None:
     from precbench.advice.importance import describe_importance
-    from precbench.advice.model import Model
     from precbench.advice.quality import describe_quality, quality_of
+    from precbench.model.model import Model
 
     model = Model.load(path)
     quality = quality_of(model, path)

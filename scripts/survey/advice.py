@@ -44,10 +44,10 @@ from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import Expected, choose_method
 from precbench.advice.compare import as_compared, compare, cores, prepare
-from precbench.advice.model import Model
 from precbench.data.own.read import read_new_blocks
 from precbench.errors import DataUnavailableError, InputError, MissingPackageError
 from precbench.locations import shipped
+from precbench.model.model import Model
 from precbench.report.tables import final_values
 from precbench.results import Run, read_run
 from precbench.runner import run_plan, to_do

@@ -14,11 +14,11 @@ import numpy as np
 from mutators import changed_bytes, changed_json_file, changed_npz, changed_table
 from world import Change, End, make_world, place_of, within
 
-from precbench.advice.model import Model
 from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import PrecbenchError
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
+from precbench.model.model import Model
 from precbench.report.tables import make_tables, summarise
 from precbench.results import read_run
 from precbench.runner import to_do

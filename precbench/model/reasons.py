@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from precbench.advice.model import Model
 from precbench.data.own.encoding import Gaps
+from precbench.model.model import Model
 
 __all__ = ["Listing", "reasons"]
 

@@ -1,6 +1,5 @@
 """A fitted ranking for rows of the user: fit, save, load, score and rank."""
 
-import json
 import os
 import platform
 import warnings
@@ -9,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from operator import methodcaller
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,31 +16,27 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from precbench.advice.calibration import Calibration
-from precbench.advice.drift import Drift, Profile
 from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
 from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean
-from precbench.files import replacing
-from precbench.npz import pack, unpack
+from precbench.model import archive
+from precbench.model.calibration import Calibration
+from precbench.model.drift import Drift, Profile
+from precbench.model.shapley import Contributions
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
-from precbench.solvers.members import Member, is_vector, weighted_scores
+from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
-from precbench.solvers.shapley import Contributions
 from precbench.solvers.trees import Trees
-from precbench.strict_json import Fields, Number, checked
 from precbench.topk import HeldOut
 
 __all__ = ["Model", "make_solver"]
 
-_SCHEMA = 1
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
-_to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 _ANOTHER = 0.1  # relative difference of spreads that is more than chance
 
 
@@ -588,33 +581,7 @@ class Model:
         PrecbenchError
             If the disk is full.
         """
-        own = Member("", self.coef, self.trees, self.random_features)
-        described = {
-            "schema": _SCHEMA,
-            "solver": self.solver,
-            "params": self.params,
-            "intercept": self.intercept,
-            "scaling": self.scaler.kind,
-            "encoding": self.encoding and self.encoding.to_dict(),
-            "about": self.about,
-            "profile": self.profile and self.profile.model_dump(),
-            "trees": self.trees and self.trees.described,
-            "members": [
-                {
-                    **{name: getattr(member, name) for name in ("name", "weight", "share")},
-                    "trees": member.trees and member.trees.described,
-                }
-                for member in self.members
-            ],
-        }
-        parts: dict[str, dict[str, Any]] = {"scaler": self.scaler.to_arrays()}
-        parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(self.members)}
-        parts |= {"calibration": self.calibration.to_arrays()} if self.calibration else {}
-        arrays = own.to_arrays() | ({} if self.mean is None else {"mean": self.mean})
-        arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
-        arrays["description"] = np.array(json.dumps(described, default=_to_list))
-        with replacing(Path(path)) as unfinished:
-            unfinished.write_bytes(pack(arrays))
+        archive.write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -634,99 +601,7 @@ class Model:
             If there is no such file, it cannot be read or is not a model, or a newer precbench
             wrote it.
         """
-        try:
-            arrays = unpack(Path(path), kinds="fiU")
-            described = json.loads(str(arrays.pop("description")).encode())
-            schema, model = described["schema"], None
-            if schema <= _SCHEMA:
-                model = cls._rebuilt(checked(described, _Description), arrays)
-        except FileNotFoundError:
-            raise InputError(
-                f"no model {path}: precbench fit FILE --save {path} creates one"
-            ) from None
-        except Exception as error:  # a damaged file has many ways to fail
-            cause = error.__cause__
-            if isinstance(cause, (IsADirectoryError, PermissionError)):
-                raise InputError(
-                    f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has "
-                    "saved"
-                ) from error
-            raise InputError(
-                f"{path} is not a model, or a damaged one: expected a file that precbench fit has "
-                "saved"
-            ) from error
-        if model is None:
-            raise InputError(
-                f"{path} was saved by a newer precbench (schema {schema}, this one knows "
-                f"{_SCHEMA}): update precbench"
-            )
-        return model
-
-    @classmethod
-    def _rebuilt(cls, described: "_Description", arrays: dict[str, NDArray]) -> Self:
-        """Rebuild a model of an untrusted file; each part checks its own arrays and bounds."""
-        parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
-        for full, array in arrays.items():
-            part, _, name = full.partition("_")
-            is_own = part not in ("scaler", "mean", "calibration") and not part.startswith("member")
-            parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
-        members = tuple(
-            Member.from_arrays(parts.pop(f"member{i}"), **member)
-            for i, member in enumerate(described.members)
-        )
-        own, of_own = Member(""), parts.pop("own")
-        if not members or of_own or described.trees:
-            own = Member.from_arrays(of_own, name="", trees=described.trees)
-        [n_features] = {member.n_features for member in members or (own,)}
-        of_scaler, mean = parts.pop("scaler"), parts.pop("mean").get("")
-        scaler = Scaler.from_arrays(described.scaling, of_scaler)
-        curves = parts.pop("calibration", None)
-        encoding = Encoding.from_dict(described.encoding) if described.encoding else None
-        vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
-        is_whole = (
-            not parts
-            and n_features > 0
-            and not (members and own.coef is not None)
-            and (own.coef is not None or not described.intercept)  # which nothing would use
-            and all(is_vector(a) and len(a) == n_features for a in vectors)
-            and (scaler.scale is None or (scaler.scale > 0).all())
-            and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
-            and (encoding is None or encoding.n_features == n_features)
-            and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
-        )
-        if not is_whole:
-            raise ValueError("the parts do not fit together")
-        if described.profile is not None:
-            described.profile.check(encoding)
-        return cls(
-            solver=described.solver,
-            params=described.params,
-            coef=own.coef,
-            scaler=scaler,
-            encoding=encoding,
-            about=described.about,
-            intercept=described.intercept,
-            trees=own.trees,
-            random_features=own.random_features,
-            members=members,
-            calibration=None if curves is None else Calibration.from_arrays(curves),
-            profile=described.profile,
-            mean=mean,
-        )
-
-
-class _Description(Fields):
-    """What a model file holds beside arrays."""
-
-    solver: str
-    params: dict[str, Any]
-    intercept: Number
-    scaling: Scaling
-    encoding: dict[str, Any] | None
-    about: dict[str, Any]
-    profile: Profile | None
-    trees: dict[str, Any] | None
-    members: list[dict[str, Any]]
+        return cls(**archive.read(path))
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:

@@ -1,0 +1,152 @@
+"""The file of a model: one npz of plain arrays."""
+
+import json
+import os
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precbench.data.own.encoding import Encoding
+from precbench.data.preprocess import Scaler, Scaling
+from precbench.errors import InputError
+from precbench.files import replacing
+from precbench.model.calibration import Calibration
+from precbench.model.drift import Profile
+from precbench.npz import pack, unpack
+from precbench.solvers.members import Member, is_vector
+from precbench.strict_json import Fields, Number, checked
+
+if TYPE_CHECKING:
+    from precbench.model.model import Model
+
+__all__ = ["read", "write"]
+
+_SCHEMA = 1
+_to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
+
+
+class _Description(Fields):
+    """What a model file holds beside arrays."""
+
+    solver: str
+    params: dict[str, Any]
+    intercept: Number
+    scaling: Scaling
+    encoding: dict[str, Any] | None
+    about: dict[str, Any]
+    profile: Profile | None
+    trees: dict[str, Any] | None
+    members: list[dict[str, Any]]
+
+
+def write(model: "Model", path: str | os.PathLike[str]) -> None:
+    """Write a model, whole or not at all; see `Model.save`."""
+    own = Member("", model.coef, model.trees, model.random_features)
+    described = {
+        "schema": _SCHEMA,
+        "solver": model.solver,
+        "params": model.params,
+        "intercept": model.intercept,
+        "scaling": model.scaler.kind,
+        "encoding": model.encoding and model.encoding.to_dict(),
+        "about": model.about,
+        "profile": model.profile and model.profile.model_dump(),
+        "trees": model.trees and model.trees.described,
+        "members": [
+            {
+                **{name: getattr(member, name) for name in ("name", "weight", "share")},
+                "trees": member.trees and member.trees.described,
+            }
+            for member in model.members
+        ],
+    }
+    parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
+    parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
+    parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
+    arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
+    arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
+    arrays["description"] = np.array(json.dumps(described, default=_to_list))
+    with replacing(Path(path)) as unfinished:
+        unfinished.write_bytes(pack(arrays))
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the attributes of a model of an untrusted file; see `Model.load`."""
+    try:
+        arrays = unpack(Path(path), kinds="fiU")
+        described = json.loads(str(arrays.pop("description")).encode())
+        schema, attributes = described["schema"], None
+        if schema <= _SCHEMA:
+            attributes = _attributes(checked(described, _Description), arrays)
+    except FileNotFoundError:
+        raise InputError(f"no model {path}: precbench fit FILE --save {path} creates one") from None
+    except Exception as error:  # a damaged file has many ways to fail
+        cause = error.__cause__
+        if isinstance(cause, (IsADirectoryError, PermissionError)):
+            raise InputError(
+                f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has saved"
+            ) from error
+        raise InputError(
+            f"{path} is not a model, or a damaged one: expected a file that precbench fit has saved"
+        ) from error
+    if attributes is None:
+        raise InputError(
+            f"{path} was saved by a newer precbench (schema {schema}, this one knows "
+            f"{_SCHEMA}): update precbench"
+        )
+    return attributes
+
+
+def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    """Rebuild the parts of a model; each checks its own arrays and bounds."""
+    parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
+    for full, array in arrays.items():
+        part, _, name = full.partition("_")
+        is_own = part not in ("scaler", "mean", "calibration") and not part.startswith("member")
+        parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
+    members = tuple(
+        Member.from_arrays(parts.pop(f"member{i}"), **member)
+        for i, member in enumerate(described.members)
+    )
+    own, of_own = Member(""), parts.pop("own")
+    if not members or of_own or described.trees:
+        own = Member.from_arrays(of_own, name="", trees=described.trees)
+    [n_features] = {member.n_features for member in members or (own,)}
+    of_scaler, mean = parts.pop("scaler"), parts.pop("mean").get("")
+    scaler = Scaler.from_arrays(described.scaling, of_scaler)
+    curves = parts.pop("calibration", None)
+    encoding = Encoding.from_dict(described.encoding) if described.encoding else None
+    vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
+    is_whole = (
+        not parts
+        and n_features > 0
+        and not (members and own.coef is not None)
+        and (own.coef is not None or not described.intercept)  # which nothing would use
+        and all(is_vector(a) and len(a) == n_features for a in vectors)
+        and (scaler.scale is None or (scaler.scale > 0).all())
+        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
+        and (encoding is None or encoding.n_features == n_features)
+        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
+    )
+    if not is_whole:
+        raise ValueError("the parts do not fit together")
+    if described.profile is not None:
+        described.profile.check(encoding)
+    return {
+        "solver": described.solver,
+        "params": described.params,
+        "coef": own.coef,
+        "scaler": scaler,
+        "encoding": encoding,
+        "about": described.about,
+        "intercept": described.intercept,
+        "trees": own.trees,
+        "random_features": own.random_features,
+        "members": members,
+        "calibration": None if curves is None else Calibration.from_arrays(curves),
+        "profile": described.profile,
+        "mean": mean,
+    }
