@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logit
-from sklearn.metrics import average_precision_score
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from precbench.metrics import auc
@@ -12,54 +13,68 @@ from precbench.solvers import SOLVERS, Ensemble
 from precbench.solvers.ensemble import _stacked
 from tests.laws import problem
 
-FEW = {"n_estimators": 20, "n_components": 20, "random_state": 0}
+FEW = {"n_estimators": 10, "random_state": 0}
 
 
-def test_weights_are_those_of_the_greedy_selection():
-    """By hand, with the average precision of scikit-learn."""
+def test_weights_minimise_the_penalised_loss():
+    """As a search without gradients finds them."""
     rng = np.random.default_rng(0)
-    labels = np.where(rng.random(400) < 0.2, 1, -1)
-    scores = labels[:, None] * [1.0, 0.5, 3.0] + rng.standard_normal((400, 3)) * [1, 1, 5]
-    standardised = scores / scores.std(axis=0)
-    taken = [0.5, 0.5, 0.5]
-    for _ in range(20):
-        sums = [standardised @ (np.array(taken) + more) for more in np.eye(3)]
-        taken[np.argmax([average_precision_score(labels, total) for total in sums])] += 1
-    weights, shares = _stacked(scores, labels)
-    assert_allclose(weights * scores.std(axis=0), taken)
-    assert len(set(taken)) > 1
-    assert_allclose(shares, np.array(taken) / sum(taken))
-    assert_allclose(_stacked(scores * 7, labels)[0], weights / 7)
+    positive = rng.random(400) < 0.2
+    scores = positive[:, None] * [1.0, 0.5, 3.0] + rng.standard_normal((400, 3)) * [1, 1, 5] - 1
+    weights, intercept = _stacked(scores, positive)
+    assert (weights > 0).all()
+
+    def loss(point):
+        total, away = scores @ point[:3] + point[3], point[:3] - 1 / 3
+        return np.logaddexp(0, np.where(positive, -total, total)).mean() + 0.01 * away @ away
+
+    exact = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 10_000}
+    best = minimize(loss, np.zeros(4), method="Nelder-Mead", options=exact).x
+    assert_allclose([*weights, intercept], best, atol=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [np.ones(400), np.full(400, np.nan), np.full(400, np.inf)])
-def test_a_member_without_an_order_has_no_weight(wrong):
+@pytest.mark.parametrize("wrong", [np.full(400, np.nan), np.full(400, np.inf)])
+def test_a_member_that_overflows_has_no_weight(wrong):
     X, labels = problem()
-    assert _stacked(np.column_stack([wrong, X[:, 0]]), labels)[0][0] == 0
-    for found in _stacked(np.column_stack([wrong, wrong]), labels):
-        assert_array_equal(found, [1.0, 0.0])
+    weights, _ = _stacked(np.column_stack([wrong, X[:, 0] + labels]), labels > 0)
+    assert weights[0] == 0 < weights[1]
+    weights, intercept = _stacked(np.column_stack([wrong, wrong]), labels > 0)
+    assert_array_equal(weights, [0.0, 0.0])
+    assert intercept == pytest.approx(logit((labels > 0).mean()), abs=1e-4)
 
 
 def test_scores_are_the_weighted_log_odds_of_the_members():
-    """Trained again, one by one, by the registry."""
+    """Trained again, one by one, by scikit-learn and the registry."""
     X, y = problem(n=600)
     fitted = Ensemble(**FEW).fit(X, y, trace=lambda solver: False)
     seed = int(np.random.default_rng(0).integers(2**31))
     members = {member.name: member for member in fitted.to_members()}
     assert fitted.n_iter_ == len(members) >= 3
-    expected = np.zeros(len(X))
+    expected, constant = np.zeros(len(X)), fitted.intercept_
     for name, member in members.items():
-        if name.startswith("logistic") and member.random_features is None:
-            again = SOLVERS["logistic-regression"](C=float(name.rpartition(" ")[2]))
-            scores = again.fit(X, y)._scores(X)
+        if name.startswith("logistic"):
+            again = LogisticRegression(C=float(name.rpartition(" ")[2]), max_iter=1000).fit(X, y)
+            scores = again.decision_function(X)
+            constant -= member.weight * again.intercept_[0]
         elif name == "extra-trees":
-            again = SOLVERS[name](n_estimators=20, min_samples_leaf=3, random_state=seed)
+            again = SOLVERS[name](n_estimators=10, random_state=seed)
             scores = logit(np.clip(again.fit(X, y)._scores(X) + 0.5, 1e-3, 1 - 1e-3))
         else:
             scores = member.scores(X)
         expected += member.weight * scores
-    assert_allclose(fitted.decision_function(X), expected, rtol=1e-9)
-    assert {"extra-trees"} <= set(members)
+    assert_allclose(fitted.decision_function(X), expected + constant, rtol=1e-9)
+    assert "extra-trees" in members
+
+
+def test_the_score_is_a_log_odds_of_one_scale():
+    """Probabilities of new rows add up to the share of positives in the training rows."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((9000, 4))
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_normal(9000) > 2, 1, -1)
+    new = slice(3000, None)
+    for n in (600, 3000):
+        total = expit(Ensemble(**FEW).fit(X[:n], y[:n]).decision_function(X[new])).sum()
+        assert total == pytest.approx((y[:n] > 0).mean() * 6000, rel=0.15)
 
 
 def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
@@ -71,24 +86,26 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
         "precbench.solvers.ensemble._stacked",
         lambda *given: seen.append(given) or _stacked(*given),
     )
-    [trees] = [m for m in Ensemble(**FEW).fit(X, y).members_ if m.name == "extra-trees"]
+    Ensemble(**FEW).fit(X, y)
     [(scores, labels)] = seen
-    assert len(scores) == 300
-    assert auc(y, trees.scores(X)) > 0.95
+    assert len(scores) == 600  # twice, for there are 75 positives
+    assert auc(y, SOLVERS["extra-trees"](**FEW).fit(X, y).decision_function(X)) > 0.95
     assert all(0.3 < auc(labels, column) < 0.7 for column in scores.T)
 
 
-@pytest.mark.parametrize(("n_pos", "folds"), [(1, 0), (2, 2), (4, 4), (60, 5), (300, 2)])
-def test_folds_are_no_more_than_it_takes(monkeypatch, n_pos, folds):
-    X, y = problem(n=500)
-    y = np.where(np.arange(500) < n_pos, 1, -1)
-    seen = []
+@pytest.mark.parametrize(
+    ("n_pos", "scored"), [(1, []), (2, [2, 2, 2]), (40, [5, 5, 5]), (60, [5, 5]), (700, [2])]
+)
+def test_folds_are_no_more_than_it_takes(monkeypatch, n_pos, scored):
+    X, y = problem(n=1500)
+    y = np.where(np.arange(1500) < n_pos, 1, -1)
+    divided = []
     monkeypatch.setattr(
         "precbench.solvers.ensemble.StratifiedKFold",
-        lambda n, **options: seen.append(n) or StratifiedKFold(n, **options),
+        lambda n, **options: divided.append(n) or StratifiedKFold(n, **options),
     )
     fitted = Ensemble(**FEW).fit(X, y)
-    assert seen == ([min(5, n_pos)] if folds else [])
-    parts = fitted.n_rows_seen_ - fitted.n_iter_ * 500
-    each = 7 * (500 - 500 / min(5, n_pos)) if folds else 0
-    assert parts == pytest.approx(folds * each, rel=0.01)
+    assert divided == [min(5, n_pos)] * len(scored)
+    parts = fitted.n_rows_seen_ - fitted.n_iter_ * 1500
+    each = 5 * (1500 - 1500 / min(5, n_pos)) if scored else 0
+    assert parts == pytest.approx(sum(scored) * each, rel=0.01)

@@ -95,7 +95,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
         "columns": _columns(model),
-        "members": [f"{m.name}: {m.share:.0%}" for m in _by_share(model)],
+        "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "importance": describe_importance(importance) if importance else [],
         "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
@@ -153,8 +153,8 @@ def _column(column: Column) -> str:
     return f"{column.name}: {said}{filled}"
 
 
-def _by_share(model: "Model") -> "list[Member]":
-    return sorted(model.members, key=lambda member: -member.share)
+def _by_weight(model: "Model") -> "list[Member]":
+    return sorted(model.members, key=lambda member: -member.weight)
 
 
 def _most_used(model: "Model") -> str:
@@ -182,7 +182,7 @@ def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None"
         "n_features": model.n_features,
         "random_features": None if features is None else len(features.offset),
         "trees": None if trees is None else len(trees.root),
-        "members": [{"name": m.name, "share": m.share} for m in _by_share(model)],
+        "members": [{"name": m.name, "weight": m.weight} for m in _by_weight(model)],
         "format": model.encoding and model.encoding.format,
         "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
         **making.model_dump(),

@@ -57,7 +57,8 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
         "trees": model.trees and model.trees.described,
         "members": [
             {
-                **{name: getattr(member, name) for name in ("name", "weight", "share")},
+                "name": member.name,
+                "weight": member.weight,
                 "trees": member.trees and member.trees.described,
             }
             for member in model.members
@@ -124,7 +125,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         not parts
         and n_features > 0
         and not (members and own.coef is not None)
-        and (own.coef is not None or not described.intercept)  # which nothing would use
+        and (own.trees is None or not described.intercept)  # which nothing would use
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)

@@ -110,7 +110,7 @@ class Model:
         Further facts, as values of JSON: of `fit` the numbers of rows, features and positives, the
         day, and the versions of what it was fitted with.
     intercept : float
-        Added to all scores; 0 unless the solver was fitted to the objective "f1".
+        Added to all scores: of ensembles, and of solvers fitted to the objective "f1"; else 0.
     trees : Trees or None
         In place of weights.
     random_features : RandomFeatures or None
@@ -317,7 +317,7 @@ class Model:
         def of_block(start: int) -> NDArray[np.float64]:
             rows = self._prepared(X[start : start + length])
             if self.members:
-                return weighted_scores(self.members, rows)
+                return weighted_scores(self.members, rows) + constant
             if self.trees is not None:
                 return self.trees.scores(rows)
             assert weights is not None

@@ -314,13 +314,20 @@ class Wrapper(Ranker):
 
 
 class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
-    """Base of the linear classifiers of scikit-learn, of which the weights are kept."""
+    """Base of the linear classifiers of scikit-learn.
+
+    Attributes
+    ----------
+    offset_ : float
+        What the scores lack to be those of the classifier; it ranks nothing.
+    """
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         X, classifier = with_short_indices(X), self._classifier()
         yield 0
         classifier.fit(X, labels, **self._given_weights(labels))
         self.coef_ = classifier.coef_.ravel()
+        self.offset_ = float(np.sum(classifier.intercept_))
         yield int(np.max(classifier.n_iter_))
 
 

@@ -8,26 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from precbench.metrics import average_precision
-from precbench.solvers.base import LinearRanker, NonlinearRanker, Ranker, Trace, untraced
+from precbench.solvers.base import NonlinearRanker, Ranker, Trace, untraced
 from precbench.solvers.classifiers import (
     ExtraTrees,
     HistGradientBoosting,
     LogisticRegressionRanker,
 )
 from precbench.solvers.members import Member, weighted_scores
-from precbench.solvers.minibatch import SGDAtK
-from precbench.solvers.parameters import COUNT, Allowed, K, at_least
-from precbench.solvers.random_features import RandomFeatures
-from precbench.topk import TopK
+from precbench.solvers.parameters import COUNT, Allowed, at_least
 
 __all__ = ["Ensemble"]
 
-_ENOUGH = 100  # positives to learn some weights from
-_FIRST, _ADDED = 0.5, 20  # of all members, and of those that help
+_ENOUGH = 200  # positives in the scored folds, after which further folds change little
+_FEW, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
+_PENALTY = 0.01
 
 
 class _Recipe(NamedTuple):
@@ -35,34 +34,34 @@ class _Recipe(NamedTuple):
 
     name: str
     solver: Ranker
-    is_mapped: bool = False  # to random features
 
-    def fit(self, X: Any, labels: NDArray[np.int8]) -> Member:
+    def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
+        """Return the member, and what its scores lack to be log odds."""
         fitted: Any = self.solver.fit(X, labels, trace=untraced)
-        if isinstance(fitted, LinearRanker):
-            return Member(self.name, coef=fitted.coef_)
-        return Member(self.name, trees=fitted.to_trees())
+        if isinstance(fitted, LogisticRegressionRanker):
+            return Member(self.name, coef=fitted.coef_), fitted.offset_
+        return Member(self.name, trees=fitted.to_trees()), 0.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Ensemble(NonlinearRanker):
-    """Methods of different kinds, stacked: the weighted sum of their log odds ranks the rows.
+    """Methods of different kinds, stacked: a logistic regression of their log odds.
 
-    The members are logistic regression with a strong and a weak penalty, logistic regression on
-    random Fourier features, SGD@k, large and small boosted trees, and extremely randomised trees.
-    Each learns from all folds but one and scores that one. These scores, standardised, are summed:
-    a half of each, then twenty times the member that raises the average precision of the sum most.
-    Last, all members learn from all rows. Folds are stratified, and as many of them are scored as
-    it takes to see 100 positives. With fewer than two rows of a class all members weigh the same.
+    The members are logistic regression with a strong and a weak penalty, extremely randomised
+    trees, and small and large boosted trees. Each learns from all folds but one and scores that
+    one; folds are stratified. The weights, which are at least 0, and an intercept
+    minimise the logistic loss of these scores, plus a penalty on the squared distance of the
+    weights from equal ones. Last, all members learn from all rows. The score of a row is its log
+    odds.
+
+    Folds are scored until 200 positives are among them. Where all folds have fewer than 100, the
+    rows are divided again, at most three times. With fewer than two rows of a class all members
+    weigh the same.
 
     Parameters
     ----------
-    k : int, float or str, default=0.25
-        Of SGD@k, see `precbench.topk.check_k`.
     n_estimators : int, default=100
-        Number of trees of each ensemble of trees.
-    n_components : int, default=100
-        Number of random features.
+        Number of trees of each member that has some.
     folds : int, default=5
     random_state : int or None, default=None
 
@@ -70,11 +69,13 @@ class Ensemble(NonlinearRanker):
     ----------
     members_ : list of Member
         With their weights. As `n_iter_` they are counted.
+    intercept_ : float
+        Of the log odds.
 
     References
     ----------
-    Caruana et al., "Ensemble selection from libraries of models", ICML 2004; Wolpert, "Stacked
-    generalization", Neural Networks 1992.
+    Wolpert, "Stacked generalization", Neural Networks 1992; Breiman, "Stacked regressions",
+    Machine Learning 1996.
 
     Examples
     --------
@@ -83,86 +84,72 @@ class Ensemble(NonlinearRanker):
     >>> X = np.linspace(-2, 2, 80).reshape(-1, 1)
     >>> y = abs(X[:, 0]) > 1  # both ends, where weights of the feature rank nothing
     >>> ranker = Ensemble(n_estimators=10, random_state=0).fit(X, y)
-    >>> shares = {member.name: member.share for member in ranker.members_}
-    >>> round(sum(shares.values()), 6), max(shares, key=shares.get)
-    (1.0, 'logistic-regression, random features')
+    >>> weights = {member.name: member.weight for member in ranker.members_}
+    >>> weights["extra-trees"] > weights["logistic-regression, C = 1"]
+    True
     """
 
-    k: TopK = 0.25
     n_estimators: int = 100
-    n_components: int = 100
     folds: int = 5
     random_state: Any = None
 
-    allowed = Allowed(
-        k=K,
-        n_estimators=COUNT,
-        n_components=COUNT,
-        folds=at_least(2),
-        random_state=["random_state"],
-    )
-    algorithm_version = f"1, scikit-learn {sklearn.__version__}"
+    allowed = Allowed(n_estimators=COUNT, folds=at_least(2), random_state=["random_state"])
+    algorithm_version = f"2, scikit-learn {sklearn.__version__}"
+
+    _cuts_at_0 = True
 
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
-        n_trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
+        trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
         boosted: dict[str, Any] = {"max_iter": self.n_estimators, "random_state": seed}
-        small: dict[str, Any] = {"max_leaf_nodes": 7, "learning_rate": 0.05, "min_samples_leaf": 5}
         yield _Recipe("logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01))
         yield _Recipe("logistic-regression, C = 1", LogisticRegressionRanker())
-        yield _Recipe("logistic-regression, random features", LogisticRegressionRanker(), True)
-        yield _Recipe("sgd-avg", SGDAtK(k=self.k, eta0=1.0, random_state=seed))
-        yield _Recipe("hist-gradient-boosting, 31 leaves", HistGradientBoosting(**boosted))
-        yield _Recipe(
-            "hist-gradient-boosting, 7 leaves",
-            HistGradientBoosting(**small, l2_regularization=1.0, **boosted),
-        )
-        yield _Recipe("extra-trees", ExtraTrees(min_samples_leaf=3, **n_trees))
+        yield _Recipe("extra-trees", ExtraTrees(**trees))
+        for leaves, least in ((7, 5), (31, 20)):
+            boosted |= {"max_leaf_nodes": leaves, "min_samples_leaf": least}
+            solver = HistGradientBoosting(l2_regularization=1.0, **boosted)
+            yield _Recipe(f"hist-gradient-boosting, {leaves} leaves", solver)
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._start(X.shape[1])
         if trace(self):
             return
-        rng = np.random.default_rng(self.random_state)
-        seed = int(rng.integers(2**31))
-        features = RandomFeatures.fit(X, self.n_components, seed=seed)
-        recipes, rows = list(self._recipes(seed)), {False: X, True: features.transform(X)}
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        recipes = [*self._recipes(seed)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
-            weights, shares = self._weights(recipes, rows, labels, seed)
+            weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
-        for recipe, weight, share in zip(recipes, weights, shares.tolist(), strict=True):
-            if weight > 0:
-                member = recipe.fit(rows[recipe.is_mapped], labels)
-                mapping = features if recipe.is_mapped else None
-                self.members_.append(
-                    replace(member, weight=float(weight), share=share, random_features=mapping)
-                )
+        if not weights.any():  # nothing is known of any row: all have the same score
+            recipes, weights = recipes[:1], weights[:1]
+        for recipe, weight in zip(recipes, weights.tolist(), strict=True):
+            if weight > 0 or len(recipes) == 1:
+                member, offset = recipe.fit(X, labels)
+                self.members_.append(replace(member, weight=weight))
+                self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)
         self.n_rows_seen_ += self.n_iter_ * len(labels)
         trace(self)
 
     def _weights(
-        self, recipes: list[_Recipe], rows: dict[bool, Any], labels: NDArray[np.int8], seed: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Learn the weights and shares of the members from rows that they have not seen."""
-        n_folds = min(self.folds, *(int(np.count_nonzero(labels == sign)) for sign in (-1, 1)))
+        self, recipes: list[_Recipe], X: Any, labels: NDArray[np.int8], seed: int
+    ) -> tuple[NDArray[np.float64], float]:
+        """Learn the weights of the members, and an intercept, from rows they have not seen."""
+        n_pos = int(np.count_nonzero(labels > 0))
+        n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:
-            return np.ones(len(recipes)), np.full(len(recipes), 1 / len(recipes))
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        scores, judged, n_pos = [], [], 0
-        for fitting, held_out in folds.split(labels, labels):
-            parts = (
-                recipe.fit(rows[recipe.is_mapped][fitting], labels[fitting]).scores(
-                    rows[recipe.is_mapped][held_out]
-                )
-                for recipe in recipes
-            )
-            scores.append(np.column_stack([*parts]))
-            judged.append(labels[held_out])
-            self.n_rows_seen_ += len(recipes) * len(fitting)
-            n_pos += int(np.count_nonzero(labels[held_out] > 0))
-            if n_pos >= _ENOUGH:
-                break
+            return np.full(len(recipes), 1 / len(recipes)), 0.0
+        scores, judged, n_judged = [], [], 0
+        for division in range(min(_MOST_DIVISIONS, -(-_FEW // n_pos))):
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
+            for fitting, held_out in folds.split(labels, labels):
+                members = (recipe.fit(X[fitting], labels[fitting]) for recipe in recipes)
+                parts = [member.scores(X[held_out]) + offset for member, offset in members]
+                scores.append(np.column_stack(parts))
+                judged.append(labels[held_out] > 0)
+                self.n_rows_seen_ += len(recipes) * len(fitting)
+                n_judged += int(np.count_nonzero(judged[-1]))
+                if n_judged >= _ENOUGH:
+                    break
         return _stacked(np.concatenate(scores), np.concatenate(judged))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
@@ -178,10 +165,12 @@ class Ensemble(NonlinearRanker):
         -------
         ndarray of shape (n_samples,)
         """
-        return weighted_scores(self.members_ if n_iter else [], X)
+        return (
+            weighted_scores(self.members_, X) + self.intercept_ if n_iter else np.zeros(X.shape[0])
+        )
 
     def to_members(self) -> list[Member]:
-        """Return the members as plain arrays, whose weighted scores are bitwise identical.
+        """Return the members as plain arrays; with `intercept_` their weighted scores are the same.
 
         Returns
         -------
@@ -191,28 +180,23 @@ class Ensemble(NonlinearRanker):
 
 
 def _stacked(
-    scores: NDArray[np.float64], labels: NDArray[np.int8]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return weights of columns of scores that raise the average precision of their sum.
+    scores: NDArray[np.float64], positive: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the weights of columns of log odds, 0 where one is not finite, and an intercept."""
+    usable = np.isfinite(scores).all(axis=0)
+    columns = scores[:, usable]
+    n, m = columns.shape
+    equal = 1 / max(m, 1)
 
-    And those of standardised columns, as shares: a half of each is taken; then, `_ADDED` times, the
-    one whose addition gives the best average precision.
-    """
-    with np.errstate(invalid="ignore"):
-        spread = scores.std(axis=0)
-    usable = np.isfinite(spread) & (spread > 1e-9 * np.abs(scores).max(axis=0))  # no rounding
+    def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        away = point[:m] - equal
+        total = columns @ point[:m] + point[m]
+        loss = np.mean(np.logaddexp(0, total) - positive * total) + _PENALTY * (away @ away)
+        error = (expit(total) - positive) / n
+        return loss, np.append(error @ columns + 2 * _PENALTY * away, error.sum())
+
+    start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
+    point = minimize(penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     weights = np.zeros(scores.shape[1])
-    if not usable.any():  # the same score for all rows, which the first member gives new ones, too
-        weights[0] = 1.0
-        return weights, weights.copy()
-    scores = scores[:, usable] / spread[usable]
-    taken, total = np.full(scores.shape[1], _FIRST), _FIRST * scores.sum(axis=1)
-    for _ in range(_ADDED):
-        reached = [average_precision(labels, total + column) for column in scores.T]
-        best = int(np.argmax(reached))
-        taken[best] += 1
-        total += scores[:, best]
-    weights[usable] = taken / spread[usable]
-    shares = np.zeros(len(weights))
-    shares[usable] = taken / taken.sum()
-    return weights, shares
+    weights[usable] = point[:m]
+    return weights, float(point[m])

@@ -31,8 +31,6 @@ class Member:
     random_features : RandomFeatures or None
     weight : float, default=1.0
         Of its scores in the sum.
-    share : float, default=1.0
-        Of the sum of the weights that standardised scores have.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Member:
     trees: Trees | None = None
     random_features: RandomFeatures | None = None
     weight: float = 1.0
-    share: float = 1.0
 
     @property
     def n_features(self) -> int:
@@ -102,7 +99,7 @@ class Member:
         trees : mapping or None
             See `Trees.described`.
         **about
-            ``name``, ``weight`` and ``share``.
+            ``name`` and ``weight``.
 
         Returns
         -------
@@ -135,10 +132,9 @@ class Member:
             if weights.ndim != 2 or not len(offset) == weights.shape[0] == width:
                 raise ValueError("the random features are not those of the model")
         member = cls(coef=coef, trees=rebuilt, random_features=features, **about)
-        numbers = (member.weight, member.share)
-        if type(member.name) is not str or {*map(type, numbers)} != {float}:
+        if type(member.name) is not str or type(member.weight) is not float:
             raise TypeError("the member is not described as it should be")
-        if not np.isfinite(numbers).all() or member.n_features < 1:
+        if not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError("a weight or the number of features is none")
         return member
 
