@@ -7,9 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 
 import precbench
@@ -26,7 +23,6 @@ from precbench.advice.quality import held_out_quality, held_out_splits
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.errors import InputError
-from precbench.metrics import lift_at_k, precision_at_k, recall_at_k
 from precbench.model.calibration import Calibration
 from precbench.model.model import Model
 from precbench.report.folder import PAGE
@@ -72,12 +68,16 @@ def test_every_length_of_a_tiny_list():
     length = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20, list_rows=10, method="m")
     curve = length.table.set_index("length")
     assert [*curve.index] == [*range(1, 11)]
+    calibration = Calibration.fit([HeldOut(Y, SCORES)], 0.5)
+    probabilities = calibration.probabilities(SCORES)
     for k, row in curve.iterrows():
-        assert row["hits"] == pytest.approx(k * precision_at_k(Y, SCORES, int(k)))
-        for name, metric in (("precision", precision_at_k), ("recall", recall_at_k)):
-            assert row[name] == pytest.approx(metric(Y, SCORES, int(k)))
-        assert row["lift"] == pytest.approx(lift_at_k(Y, SCORES, int(k)))
-        assert (row["low"], row["high"]) == expected_hits([row["precision"]], k, 0.5, k)[1:]
+        hits = float(sums_at(probabilities, SCORES, [k])[0])
+        assert row["hits"] == pytest.approx(hits)
+        assert row["precision"] == pytest.approx(hits / k)
+        assert row["recall"] == pytest.approx(hits / probabilities.sum())
+        assert row["lift"] == pytest.approx(hits / k / probabilities.mean())
+        assert row["low"] <= hits <= row["high"]
+    assert probabilities.sum() == pytest.approx(np.count_nonzero(Y > 0), abs=0.2)
     assert (length.k, length.rows, length.splits) == ([3], 10, 1)
 
 
@@ -86,11 +86,22 @@ def test_lengths_of_a_longer_list_are_shares_of_it():
     length = measure_length(lists, 0.5, [0.5, "10 %", 40], 8, 20, list_rows=100)
     assert length.k == [20, 10, 40] and length.curve["length"][-1] == 100
     row = length.table.set_index("length").loc[40]
-    values = [precision_at_k(of.y, of.scores, "40 %") for of in lists]
-    assert row[["hits", "low", "high"]].tolist() == [*expected_hits(values, 4, 0.5, 40)]
-    assert row["recall"] == np.mean([recall_at_k(of.y, of.scores, 4) for of in lists])
+    assert row["hits"] == pytest.approx(40 / row["lift"] * row["lift"] * row["precision"])
+    assert row["recall"] == pytest.approx(0.4 * row["lift"])
     with raises(InputError, "101 100"):
         measure_length(lists, 0.5, [101], 8, 20, list_rows=100)
+
+
+@pytest.mark.parametrize("n", [300, 8000])
+def test_a_length_and_a_list_are_forecast_by_one_function(n):
+    """`score` of the held-out rows says what `compare` and `fit` say of as many new ones."""
+    rng = np.random.default_rng(0)
+    lists = [drawn(rng, n) for _ in range(4)]
+    scores = -np.sort(-np.concatenate([of.scores for of in lists]))
+    length = measure_length(lists, 0.3, [40], 10, n, list_rows=4 * n)
+    row = length.table.set_index("length").loc[40, ["hits", "low", "high"]]
+    expected = Calibration.fit(lists, 0.3).expected(scores[:40], 4 * n)
+    assert row.tolist() == pytest.approx([*expected])
 
 
 def test_the_gain_table_by_hand():
@@ -136,6 +147,12 @@ def test_the_most_profitable_length_by_enumeration(column):
     curve, found = length.table, length.profit
     at = curve["length"].to_numpy(int)
     by_row = profits(lists, gains, 3.0)
+    if not column:  # of probabilities, which are those of score
+        scores = np.concatenate([of.scores for of in lists])
+        probabilities = np.sort(Calibration.fit(lists, 0.25).probabilities(scores))[::-1]
+        lists = [HeldOut(np.ones(80), -np.arange(80.0))]
+        gains = [7 * probabilities.reshape(80, 4).mean(axis=1)]
+        by_row = profits(lists, gains, 3.0)
     assert curve["profit"].to_numpy() == pytest.approx(by_row[at - 1])
     assert found.best == at[np.argmax(by_row[at - 1])]
     assert found.profit == pytest.approx(max(by_row[at - 1]))
@@ -209,51 +226,33 @@ def test_an_amount_of_one_for_each_hit_is_expected_as_the_hits_are():
     assert mean.mean == np.mean(values) and mean.high - mean.low < np.ptp(total[1:]) / 2000
 
 
-class Scored(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are its only feature."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return X[:, 0]
-
-    def predict(self, X):
-        return self.classes_[(X[:, 0] > 0).astype(int)]
-
-
 def test_probabilities_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
-    new = rng.normal(-2, 3, 50)
-    few = [drawn(rng, 400) for _ in range(3)]
-    expected = []
-    for of in few:
-        fitted = FrozenEstimator(Scored().fit(of.scores[:, None], of.y))
-        sigmoid = CalibratedClassifierCV(fitted, method="sigmoid")
-        sigmoid.fit(of.scores[:, None], of.y)
-        expected.append(sigmoid.predict_proba(new[:, None])[:, 1])
-    logistic = Calibration.fit(few, 0.3)
-    assert logistic.probabilities(new) == pytest.approx(np.mean(expected, axis=0), abs=1e-4)
-    many = [drawn(rng, 8000) for _ in range(3)]
-    isotonic = Calibration.fit(many, 0.3)
-    curves = [IsotonicRegression(out_of_bounds="clip").fit(of.scores, of.y > 0) for of in many]
-    by_hand = np.mean([curve.predict(new) for curve in curves], axis=0)
-    assert isotonic.probabilities(new) == pytest.approx(by_hand, abs=1e-12)
-    for calibration in (logistic, isotonic):
-        probabilities = calibration.probabilities(new)
-        hits = calibration.expected(new, 1000)
-        assert hits.mean == pytest.approx(probabilities.sum()) and hits.low < hits.mean < hits.high
-        assert (np.diff(probabilities[np.argsort(new)]) >= 0).all()
+    lists, new = [drawn(rng, 400) for _ in range(3)], rng.normal(-2, 3, 50)
+    calibration = Calibration.fit(lists, 0.3)
+    together = HeldOut(*map(np.concatenate, zip(*(of[:2] for of in lists), strict=True)))
+    n_pos = np.mean([np.count_nonzero(of.y > 0) for of in lists])
+    for of, curve in zip((together, *lists), calibration.curves(new), strict=True):
+        target = np.where(of.y > 0, (n_pos + 1) / (n_pos + 2), 1 / (400 - n_pos + 2))
+        by_hand = IsotonicRegression(out_of_bounds="clip").fit(of.scores, target)
+        assert curve == pytest.approx(by_hand.predict(new), abs=1e-12)
+    probabilities, hits = calibration.probabilities(new), calibration.expected(new, 1000)
+    assert hits.mean == pytest.approx(probabilities.sum()) and hits.low < hits.mean < hits.high
 
 
 def test_probabilities_of_a_ranking_by_chance_are_the_share_of_positives():
     rng = np.random.default_rng(0)
     y = np.where(rng.random(300) < 0.1, 1.0, -1.0)
-    share = (np.count_nonzero(y > 0) + 1) / 302
     for scores in (np.zeros(300), -y):
         found = Calibration.fit([HeldOut(y, scores)], 0.3).probabilities(np.array([-9.0, 9.0]))
-        assert found == pytest.approx([share] * 2)
+        assert found == pytest.approx([(y > 0).mean()] * 2, abs=0.001)
+
+
+def test_no_probability_is_0_or_1():
+    """Three positives above all others are not certain."""
+    y = np.repeat([1.0, -1.0], [3, 60])
+    found = Calibration.fit([HeldOut(y, y + np.linspace(0, 0.1, 63))], 0.3)
+    assert found.probabilities(np.array([-9.0, 9.0])) == pytest.approx([1 / 62, 4 / 5])
 
 
 def test_the_expected_hits_of_a_list_hold_those_of_new_lists():
@@ -323,10 +322,10 @@ def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solv
     assert np.array_equal(as_it_was, found.probabilities(scores)) == (solver[0] == "l")
 
 
-@pytest.mark.parametrize("place", ["slope", "scores", "shares", "size"])
+@pytest.mark.parametrize("place", ["scores", "shares", "size"])
 def test_damaged_probabilities_are_refused(model, tmp_path, place):
     rng = np.random.default_rng(0)
-    n = 8000 if place in ("scores", "shares") else 400
+    n = 400
     model[0].calibrated([drawn(rng, n), drawn(rng, n)], 0.3).save(tmp_path / "m.npz")
     with np.load(tmp_path / "m.npz") as saved:
         arrays = dict(saved)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from precbench.advice.length import Length, share_of_list
+from precbench.advice.length import Length
 from precbench.errors import InputError
 from precbench.report.table import Cell, Table
 from precbench.report.tables import final_values, summarise_trials, three_digits
@@ -17,12 +17,11 @@ from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
     binomial_interval,
-    expected_hits,
     levels,
     resampled_test,
 )
 from precbench.text import count
-from precbench.topk import TopK, resolve_k
+from precbench.topk import resolve_k
 
 __all__ = ["Choice", "Expected", "choice_table", "choose_method"]
 
@@ -52,8 +51,8 @@ class Expected:
     k : int
         Number of rows at the top.
     hits, low, high : float
-        Positives among these, and the ends of the 95 % interval of those in one list, see
-        `precbench.statistics.expected_hits`.
+        Positives among these, and the ends of the 95 % interval of those in one list, as
+        ``precbench score`` expects them.
     """
 
     rows: int
@@ -110,12 +109,12 @@ class Choice:
     needed : int or None
         About how many positives the file should have for a difference of 10 % of the hits to show;
         None if that is decided, or cannot be told.
-    expected : Expected or None
-        Of the recommended method; None where its share of a held-out list has not been measured.
     text : str
         A paragraph that recommends a method, and says how certain that is.
     length : Length or None
         Of `precbench.compare`: what a new list holds by its length.
+    expected : Expected or None
+        What the recommended method finds in a new list, from `length`.
     """
 
     decided: bool
@@ -134,9 +133,9 @@ class Choice:
     splits_asked: int
     margin: float
     needed: int | None
-    expected: Expected | None
     text: str
     length: Length | None = None
+    expected: Expected | None = None
 
     def with_length(self, length: Length) -> "Choice":
         """Return the choice with what a new list holds, by its length and in the paragraph."""
@@ -181,7 +180,6 @@ def choose_method(
     run: Run,
     dataset: str | None = None,
     *,
-    list_rows: int | None = None,
     prefer: Literal["best", "simple"] = "best",
 ) -> Choice:
     """Compare the methods of a run by its first metric, and recommend one.
@@ -192,9 +190,6 @@ def choose_method(
         Its first metric is ``precision_at_k``.
     dataset : str, optional
         Default: the first.
-    list_rows : int, optional
-        Length of the list of new rows for which hits are expected; default, as many as the data
-        set has.
     prefer : {"best", "simple"}
         "simple" recommends the simplest method that is behind the best by no more than the standard
         error of this difference.
@@ -248,7 +243,6 @@ def choose_method(
         "splits_asked": len(results[["split", "seed"]].drop_duplicates()),
         "margin": margin,
         "needed": None if decided else _needed(rows["undecided"], best["mean"], data.positives),
-        "expected": _expected(run, dataset, trials, recommended, list_rows),
     }
     return Choice(**fields_of_choice, text=_paragraph(Choice(**fields_of_choice, text="")))
 
@@ -259,31 +253,6 @@ def _simplest(methods: pd.DataFrame) -> str:
         for name, form in zip(methods["solver"], methods["form"], strict=True)
     ]
     return str(methods["solver"].iloc[simple.index(min(simple))])
-
-
-def _expected(
-    run: Run, dataset: str, trials: pd.DataFrame, method: str, list_rows: int | None
-) -> Expected | None:
-    """Return what a method is expected to find in a list of new rows."""
-    data, metric, tested = run.data[dataset], run.metrics[0], run.test_shares.get(dataset)
-    rows = list_rows or data.rows
-    k: TopK = run.measures[metric].parameters["k"]
-    if tested is None:
-        return None
-    n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
-    share = k
-    if isinstance(k, int) and rows != n_rows:
-        share = share_of_list(k, rows)
-        metric = next((m for m in run.metrics if run.measures[m].parameters.get("k") == share), "")
-    of_method = (trials["solver"] == method) & (trials["metric"] == metric)
-    values = trials["value"][of_method].dropna()
-    if values.empty:
-        return None
-    of_list = (
-        k if isinstance(k, int) else resolve_k(k, round(data.positives * rows / data.rows), rows)
-    )
-    found = expected_hits(values, resolve_k(share, n_pos, n_rows), tested, of_list)
-    return Expected(rows, of_list, *found)
 
 
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:

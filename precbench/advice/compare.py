@@ -151,8 +151,7 @@ def prepare(
         By default 10, and 5 with times or for more than 50,000 rows.
     seed : int, default=0
     list_rows : int, optional
-        Length of the list to score, of which `k` is measured, too, where it is a number of rows; by
-        default as long as the file.
+        Length of the list to score; by default as long as the file.
     tuning : mapping, optional
         In place of that of ``configs/compare.yaml``.
     allow : sequence of str, optional
@@ -194,11 +193,9 @@ def prepare(
             "compared; give a smaller k, or a percentage of the rows"
         )
     entries = _entries(template["solvers"], solvers)
-    at_k: list[TopK] = [k]
-    if isinstance(k, int) and n_test != (list_rows or n_rows):
-        at_k.append(share_of_list(k, list_rows or n_rows))
-    shares = [share_of_list(o, list_rows or n_rows) if isinstance(o, int) else o for o in others]
-    at_k += [share for share in shares if repr(share) not in map(repr, at_k)]
+    rows = list_rows or n_rows
+    shares = [share_of_list(n, rows) if isinstance(n, int) else n for n in (k, *others)]
+    at_k = [k, *(share for share in shares[1:] if repr(share) != repr(k))]
     document = {
         "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
@@ -450,7 +447,7 @@ def compare(
                 store.require_lock()
             write_results(plan, store)
         run = read_run(store.folder)
-        choice = choose_method(run, list_rows=list_rows, prefer=prefer)
+        choice = choose_method(run, prefer=prefer)
         measured = length_of(
             contest,
             run,

@@ -1,7 +1,7 @@
 """How long a list should be: hits, precision, recall, lift and profit against its length.
 
-All are measured on rows that the models were not fitted to. For a new list the intervals are those
-of `precbench.statistics.expected_hits`: 95 % of such lists keep to them.
+Hits are those that ``precbench score`` expects of held-out rows; 95 % of such lists keep to the
+intervals.
 """
 
 import hashlib
@@ -21,11 +21,12 @@ from pydantic import Field, model_validator
 
 from precbench.errors import InputError
 from precbench.files import write_whole
+from precbench.model.calibration import Calibration
 from precbench.report.sheet import Sheet
 from precbench.report.style import log_scale
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
-from precbench.statistics import expected_hits, expected_total, share_interval
+from precbench.statistics import expected_total, share_interval
 from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
@@ -172,10 +173,10 @@ class Length(Fields):
     k : list of int
         The lengths that were asked for.
     curve : dict of str to list
-        By column, with one value for each ``length``: ``hits`` with ``low`` and ``high``, the
-        interval of `precbench.statistics.expected_hits`; ``precision`` (hits by length, so its
-        interval is that of the hits by length), ``recall`` and ``lift``, means over the held-out
-        lists; with a gain ``profit``, ``profit_low`` and ``profit_high``.
+        By column, with one value for each ``length``: ``hits``, the sum of the calibrated
+        probabilities of the held-out rows, with ``low`` and ``high``, see
+        `precbench.model.calibration.Calibration.hits`; ``precision`` (hits by length), ``recall``
+        and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
     groups : dict of str to list
         The gain table: for each ``group`` of about a tenth of the held-out rows the cumulative
         ``share`` of rows, the lower ``threshold`` of the scores, ``response_rate`` (precision),
@@ -256,27 +257,25 @@ def measure_length(
         If `k` is malformed or exceeds the new rows.
     """
     rows = list_rows or n_rows
-    n_held = round(float(np.mean([len(held.y) for held in lists])))
+    calibration = Calibration.fit(lists, test_share)
+    scores = np.concatenate([held.scores for held in lists])
+    n_held = len(scores) / len(lists)
     asked = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
-    lengths = sorted({*asked, *_preferred(math.ceil(rows / n_held), rows)})
-    at = np.array(lengths)
-    depths = np.array([at * (len(held.y) / rows) for held in lists])
-    tested = at * (n_held / rows)
-    hits = np.array(
-        [sums_at(held.y > 0, held.scores, d) for held, d in zip(lists, depths, strict=True)]
-    )
-    positives = np.array([[np.count_nonzero(held.y > 0)] for held in lists])
-    precision = hits / depths
+    at = np.array(sorted({*asked, *_preferred(math.ceil(rows / n_held), rows)}))
+    curves, depths = calibration.curves(scores), at * (len(scores) / rows)
+    precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
     expected = [
-        expected_hits(of_length, n, test_share, length)
-        for of_length, n, length in zip(precision.T, tested, lengths, strict=True)
+        calibration.hits(p, n, rows) for p, n in zip(precisions.T, at.tolist(), strict=True)
     ]
-    base = positives / np.array([[len(held.y)] for held in lists])
-    means = (values.mean(axis=0) for values in (precision, hits / positives, precision / base))
-    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *means), strict=True))
+    base = curves[0].mean()
+    precision = precisions[0]
+    shares = (precision, precision * at / (base * rows), precision / base)
+    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *shares), strict=True))
     profit = None
     if worth is not None:
-        profit, of_profit = _profit(_Amounts(lists, worth, depths, tested, test_share), curve)
+        depths = np.array([at * (len(held.y) / rows) for held in lists])
+        amounts = _Amounts(lists, worth, depths, at * (n_held / rows), test_share)
+        profit, of_profit = _profit(amounts, curve)
         curve |= of_profit
     return Length(
         method=method,
@@ -395,9 +394,10 @@ class _Amounts:
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
     worth, lengths = amounts.worth, np.append(0, curve["length"])
-    gains = np.append(
-        0.0, (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)[1:]
-    )
+    if worth.gain is None:
+        gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
+    else:
+        gains = worth.gain * np.append(0.0, curve["precision"])
     costs = worth.cost * lengths
     profit = gains * lengths - costs
     if worth.gain is None:

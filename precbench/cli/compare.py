@@ -137,7 +137,7 @@ def compare(options: CompareOptions) -> int:
     name, datasets = str(options.config or ""), contest.plan.datasets
     summary = prepared(experiment, run, name, datasets)()
     found = read_run(summary["folder"])
-    choice = choose_method(found, list_rows=options.list_rows, prefer=options.prefer)
+    choice = choose_method(found, prefer=options.prefer)
     print_table(choice_table(choice, experiment.title), console)
     rows = options.list_rows
     measured = length_of(

@@ -22,6 +22,7 @@ _FEWEST = 10  # training rows of such a category: shares of rarer ones are known
 _SOME, _DRIFT = 0.1, 0.25
 _CHANCE = 0.001  # that any column or the scores exceed what chance explains
 _OUTSIDE = 0.01  # of the rows
+_MODELS = 2  # times the index between models: the saved one has more rows than those of the lists
 _MOST_DAYS = 1e8
 _NEW, _GAPS = "new categories", "gaps"
 
@@ -115,11 +116,15 @@ class Profile(Fields):
         Of each column of the encoding, or each unnamed feature; none of sparse rows.
     scores : bins
         With means over lists as counts.
+    between : float
+        The largest index of the scores of one list against those of the others: as far apart are
+        the scores of models that were fitted to other rows of the same kind.
     """
 
     rows: Count
     columns: list[_Bins]
     scores: _Bins
+    between: Annotated[Number, Field(ge=0)]
 
     @classmethod
     def learn(
@@ -132,8 +137,11 @@ class Profile(Fields):
             for column, features in _columns(encoding)
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
-        scores = scores.model_copy(update={"counts": [n / len(lists) for n in scores.counts]})
-        return cls(rows=X.shape[0], columns=columns, scores=scores)
+        counts = np.array([scores.counted(of_list[:, np.newaxis]) for of_list in lists])
+        others = counts.sum(axis=0) - counts
+        between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0
+        scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
+        return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
     def check(self, encoding: Encoding | None) -> None:
         """Raise a `ValueError` if this is not of rows with an encoding."""
@@ -176,7 +184,8 @@ class Drift:
         named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
-        *columns, scores = map(self._compared, named, bins, self._counts, gaps)
+        between = [0.0] * len(self._columns) + [self._profile.between]
+        *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
         is_found = any(of["drift"] for of in (*columns, scores))
         return {
             "rows": self._rows,
@@ -187,7 +196,12 @@ class Drift:
         }
 
     def _compared(
-        self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int
+        self,
+        column: Column,
+        bins: _Bins,
+        counts: NDArray[np.float64],
+        n_gaps: int,
+        between: float,
     ) -> dict[str, Any]:
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
@@ -213,14 +227,14 @@ class Drift:
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index = psi(before, now)
+        index, beyond = psi(before, now), _MODELS * between
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
             "psi": index,
-            "by_chance": float(chance),
-            "some": bool(index > max(_SOME, chance)),
-            "drift": bool(index > max(_DRIFT, chance)) or has_left,
+            "by_chance": float(chance) + beyond,
+            "some": bool(index > max(_SOME, chance) + beyond),
+            "drift": bool(index > max(_DRIFT, chance) + beyond) or has_left,
             **more,
             "bins": [{"values": name, "training": a, "new": b} for name, a, b in shares],
         }

@@ -37,7 +37,6 @@ __all__ = ["Model", "make_solver"]
 
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
-_ANOTHER = 0.1  # relative difference of spreads that is more than chance
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
@@ -403,16 +402,16 @@ class Model:
         test_share : float
             Share of all rows that each list holds out, in (0, 1).
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            The training rows. With ten for each weight, and scores of another spread than those of
-            the lists, quartiles of these are matched to theirs: the scale of some solvers depends
-            on how many rows they have seen.
+            The training rows. With ten for each weight, the quartiles of the lists' scores are
+            matched to those of theirs: the scale of some solvers depends on how many rows they
+            have seen.
         """
+        calibration = Calibration.fit(lists, test_share)
         own = None if X is None else self._of_training_rows(X)
         if own is not None:
-            ratio = np.mean([_spread(held.scores) for held in lists]) / (_spread(own) or np.nan)
-            if abs(ratio - 1) > _ANOTHER:
-                lists = [held._replace(scores=_matched(held.scores, own)) for held in lists]
-        return replace(self, calibration=Calibration.fit(lists, test_share))
+            scores = np.concatenate([held.scores for held in lists])
+            calibration = calibration.matched(scores, own)
+        return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
         """Return the scores of the training rows where they are as those of other rows."""
@@ -609,17 +608,6 @@ def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
-
-
-def _matched(scores: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores of one model on the scale of another of the same kind, by their quartiles."""
-    if not (spread := _spread(scores)):
-        return scores
-    return (scores - np.median(scores)) * (_spread(own) / spread) + np.median(own)
-
-
-def _spread(scores: NDArray[np.float64]) -> float:
-    return float(np.subtract(*np.quantile(scores, [0.75, 0.25])))
 
 
 def _threads(n: int) -> ThreadPoolExecutor:
