@@ -165,9 +165,9 @@ survey-again: build  ## Train ten tasks of the survey again, and see the same di
 	    --splits 0 --no-plots --jobs $(JOBS) --out $(AFRESH_IN)
 	$(BIN)/python -m scripts.survey again $(AFRESH_IN)
 
-advice: build  ## Measure what compare recommends on real lists (QUICK=--quick: a third, one seed).
+advice: build  ## Measure what compare recommends and forecasts on real lists.
 	$(LISTS)
-	$(BIN)/python -m scripts.survey.advice results $(QUICK)
+	$(BIN)/python -m scripts.survey.advice results --write
 
 docs: build  ## Make what README and docs show of other files again (RESULTS=results: the picture too).
 	$(BIN)/python -m scripts.pages $(RESULTS)

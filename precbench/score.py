@@ -138,14 +138,14 @@ def _write(store: Store, name: str, content: str) -> None:
 
 def final_scores(
     plan: Plan, store: Store, label: str
-) -> Iterator[tuple[Trial, NDArray[np.float64]]]:
-    """Yield the trials of a method that have a result, with the scores of their test rows."""
+) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
+    """Yield the trials of a method that have a result, and the scores of their test rows."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
                 test = Rows(trial, plan.datasets[trial.dataset.name]).test
                 *_, scores = _scores(_checkpoints(store, key, {"test": test}), "test", test)
-                yield trial, scores
+                yield trial, record, scores
 
 
 def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:

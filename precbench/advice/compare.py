@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -36,7 +37,7 @@ from precbench.advice.length import (
     share_of_list,
     write_length,
 )
-from precbench.advice.quality import Quality, held_out, importance_of
+from precbench.advice.quality import Quality, held_out, held_out_lists, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
@@ -78,7 +79,6 @@ __all__ = [
     "as_compared",
     "compare",
     "cores",
-    "length_of",
     "prepare",
     "report_length",
 ]
@@ -448,17 +448,15 @@ def compare(
             write_results(plan, store)
         run = read_run(store.folder)
         choice = choose_method(run, prefer=prefer)
-        measured = length_of(
+        choice, recipe = as_compared(
             contest,
             run,
-            choice.recommended,
+            choice,
             several_k(k),
             list_rows=list_rows and int(list_rows),
             worth=worth,
             amounts=amounts,
         )
-        choice = choice.with_length(measured[0])
-        recipe = as_compared(contest, run, choice, measured)
     return Comparison(**vars(choice), recipe=recipe)
 
 
@@ -505,8 +503,6 @@ class Recipe:
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
         model.about.update(quality.to_dict())
-        if not self.lists:
-            return model
         model = model.calibrated(self.lists, self.test_share, data.X)
         return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
 
@@ -612,45 +608,6 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     return values if values.dtype.kind in "fiubU" else values.astype(str)
 
 
-def length_of(
-    contest: Contest,
-    run: Run,
-    method: str,
-    k: Sequence[TopK],
-    *,
-    list_rows: int | None = None,
-    worth: Worth | None = None,
-    amounts: NDArray[np.float64] | None = None,
-) -> tuple[Length, list[HeldOut]]:
-    """Measure what a new list holds by its length, from the stored scores of a method.
-
-    Parameters
-    ----------
-    contest : Contest
-    run : Run
-        Its results.
-    method : str
-    k, list_rows, worth
-        See `precbench.advice.length.measure_length`.
-    amounts : ndarray of shape (n_samples,), optional
-        What each row gains if it is a hit.
-
-    Returns
-    -------
-    Length
-    list of HeldOut
-        Of each split.
-    """
-    dataset = contest.dataset
-    lists = [
-        held_out(dataset, divide_rows(trial, dataset)[0].test, scores, amounts)
-        for trial, scores in final_scores(contest.plan, Store(run.folder), method)
-    ]
-    sizes = (dataset.n_pos, len(dataset.y))
-    options: dict[str, Any] = {"method": method, "list_rows": list_rows, "worth": worth}
-    return measure_length(lists, run.test_shares[_NAME], k, *sizes, **options), lists
-
-
 def report_length(
     length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = ()
 ) -> None:
@@ -665,9 +622,13 @@ def as_compared(
     contest: Contest,
     run: Run,
     choice: Choice,
-    measured: tuple[Length, Sequence[HeldOut]] | None = None,
-) -> Recipe:
-    """Return how the recommended method is fitted to all rows.
+    k: Sequence[TopK],
+    *,
+    list_rows: int | None = None,
+    worth: Worth | None = None,
+    amounts: NDArray[np.float64] | None = None,
+) -> tuple[Choice, Recipe]:
+    """Say how the recommended method is fitted to all rows, and forecast what a new list holds.
 
     Parameters
     ----------
@@ -675,59 +636,81 @@ def as_compared(
     run : Run
         Its results.
     choice : Choice
-    measured : (Length, sequence of HeldOut), optional
-        From `length_of`; with them the model is calibrated, and knows its training rows.
+    k, list_rows, worth
+        See `precbench.advice.length.measure_length`.
+    amounts : ndarray of shape (n_samples,), optional
+        What each row gains if it is a hit.
+
+    Returns
+    -------
+    Choice
+        With its length.
+    Recipe
+        Of the parameters that were chosen most often. On splits where others were, the method is
+        fitted again: scores of one scale forecast those of the saved model.
 
     Raises
     ------
     InputError
         From `Recipe.fit`, if the method is one that no model can keep.
     """
-    experiment = contest.experiment
-    entry = experiment.solvers[choice.recommended]
-    store, data = Store(run.folder), contest.dataset
-    finished = [
-        (trial, record)
-        for trial, key in contest.plan.trials
-        if trial.label == choice.recommended
-        and (record := store.read(key)) is not None
-        and record.status == "ok"
-    ]
-    chosen = Counter(tuple(record.chosen.items()) for _, record in finished)
-    values = dict(chosen.most_common(1)[0][0])
-    given = {name: value for name, value in experiment.common.items() if entry.has(name)}
-    params = {name: values.get(name, value) for name, value in {**given, **entry.params}.items()}
-    fourier = None
-    if entry.fourier:
-        fourier = {
-            name: values.get(f"fourier.{name}", value)
-            for name, value in entry.fourier.model_dump().items()
-        }
-        fourier["random_state"] = experiment.protocol.seed
-    if "random_state" in SOLVERS[entry.solver]().get_params():
-        params["random_state"] = experiment.protocol.seed
-    how = {"solver": entry.solver, "scaling": experiment.scaling or "none", "fourier": fourier}
-    best = choice.methods[choice.recommended]
-    rows = final_values(run.results).query("solver == @choice.recommended and metric == 'auc'")
-    mean, low, high = share_interval(rows["value"].dropna().to_numpy(), run.test_shares[_NAME])
+    data, method = contest.dataset, choice.recommended
+    scored = [*final_scores(contest.plan, Store(run.folder), method)]
+    how, often = _how(contest, method, [record.chosen for _, record, _ in scored])
+    splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
+    for split, (_, record, scores) in zip(splits, scored, strict=True):
+        if record.chosen != often:
+            with suppress(InputError):  # of a method that no model can keep
+                [(_, scores, *_)] = held_out_lists(data, [split], how)
+        lists.append(held_out(data, split.test, scores, amounts))
+    share = run.test_shares[_NAME]
+    length = measure_length(
+        lists,
+        share,
+        k,
+        data.n_pos,
+        len(data.y),
+        method=method,
+        list_rows=list_rows,
+        worth=worth,
+    )
+    best, protocol = choice.methods[method], contest.experiment.protocol
+    rows = final_values(run.results).query("solver == @method and metric == 'auc'")
+    mean, low, high = share_interval(rows["value"].dropna().to_numpy(), share)
     quality = Quality(
-        split="time" if experiment.protocol.split == "time" else "random",
+        split="time" if protocol.split == "time" else "random",
         splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
-        k=experiment.metrics[0].params["k"],
+        k=contest.experiment.metrics[0].params["k"],
         precision_at_k=best["mean"],
         precision_at_k_interval=[best["low"], best["high"]],
         auc=mean,
         auc_interval=[low, high] if choice.splits > 1 else None,
         by_chance=choice.by_chance,
-        length=measured and measured[0],
+        length=length,
     )
-    lists = measured[1] if measured else ()
-    splits = [divide_rows(trial, data)[0] for trial, _ in finished[:_EXPLAINED]]
-    return Recipe(
-        {**how, **params}, quality, lists, run.test_shares[_NAME], splits, data, contest.encoding
-    )
+    recipe = Recipe(how, quality, lists, share, splits[:_EXPLAINED], data, contest.encoding)
+    return choice.with_length(length), recipe
+
+
+def _how(
+    contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of `Model.fit` for a method, and the parameters chosen most often."""
+    experiment = contest.experiment
+    entry, seed = experiment.solvers[method], experiment.protocol.seed
+    often = dict(Counter(tuple(values.items()) for values in chosen).most_common(1)[0][0])
+    given = {name: value for name, value in experiment.common.items() if entry.has(name)}
+    how = {name: often.get(name, value) for name, value in {**given, **entry.params}.items()}
+    if "random_state" in SOLVERS[entry.solver]().get_params():
+        how["random_state"] = seed
+    if entry.fourier:
+        how["fourier"] = {"random_state": seed} | {
+            name: often.get(f"fourier.{name}", value)
+            for name, value in entry.fourier.model_dump().items()
+        }
+    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **how}, often
 
 
 def cores() -> int:

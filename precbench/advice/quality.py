@@ -32,6 +32,7 @@ __all__ = [
     "Quality",
     "describe_quality",
     "held_out",
+    "held_out_lists",
     "held_out_quality",
     "held_out_splits",
     "quality_of",
@@ -176,13 +177,16 @@ def held_out_quality(
     test_share : float
     """
     shuffling = Shuffling(encoding)
-    lists = _held_out(dataset, splits, how, weights, amounts, shuffling)
+    lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     trees = None
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
     if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
         with suppress(InputError):  # of unscaled rows, which the model may scale
             trees = _measured(
-                _held_out(dataset, splits, {"solver": RECOMMENDED, "random_state": 0}, weights), k
+                held_out_lists(
+                    dataset, splits, {"solver": RECOMMENDED, "random_state": 0}, weights
+                ),
+                k,
             )
 
     share = _test_share(splits)
@@ -232,7 +236,7 @@ def importance_of(
     if not 0 < most * dataset.X.shape[1] <= _MOST_VALUES:
         return None
     shuffling = Shuffling(encoding)
-    _held_out(dataset, splits, how, None, shuffling=shuffling)
+    held_out_lists(dataset, splits, how, shuffling=shuffling)
     return shuffling.importance(_test_share(splits))
 
 
@@ -246,11 +250,11 @@ def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
     return [(precision_at_k(held.y, held.scores, k), auc(held.y, held.scores)) for held in lists]
 
 
-def _held_out(
+def held_out_lists(
     dataset: Dataset,
     splits: Sequence[RowSplit],
     how: Mapping[str, Any],
-    weights: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None = None,
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:

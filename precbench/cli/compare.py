@@ -85,7 +85,6 @@ def compare(options: CompareOptions) -> int:
     from precbench.advice.compare import (
         as_compared,
         cores,
-        length_of,
         prepare,
         report_length,
     )
@@ -140,22 +139,19 @@ def compare(options: CompareOptions) -> int:
     choice = choose_method(found, prefer=options.prefer)
     print_table(choice_table(choice, experiment.title), console)
     rows = options.list_rows
-    measured = length_of(
-        contest, found, choice.recommended, ks, list_rows=rows, worth=worth, amounts=amounts
+    choice, recipe = as_compared(
+        contest, found, choice, ks, list_rows=rows, worth=worth, amounts=amounts
     )
-    choice = choice.with_length(measured[0])
+    assert choice.length is not None
     console.print(choice.text)
-    recipe = None
-    if options.save:
-        recipe = as_compared(contest, found, choice, measured)
-        if recipe.importance:
-            title = f"What {choice.recommended} ranks by"
-            tables.insert(0, importance_table(recipe.importance, title))
-    report_length(measured[0], summary["folder"], tables)
-    show_length(measured[0], quiet=options.as_json)
+    if options.save and recipe.importance:
+        title = f"What {choice.recommended} ranks by"
+        tables.insert(0, importance_table(recipe.importance, title))
+    report_length(choice.length, summary["folder"], tables)
+    show_length(choice.length, quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
-    if recipe and options.save:
+    if options.save:
         recipe.fit().save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if options.config:

@@ -34,7 +34,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from precbench.advice.choice import choose_method
-from precbench.advice.compare import as_compared, cores, length_of, prepare
+from precbench.advice.compare import as_compared, cores, prepare
 from precbench.data.own.read import read_new_blocks
 from precbench.errors import DataUnavailableError, InputError
 from precbench.locations import shipped
@@ -86,17 +86,15 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         write_results(plan, store)
     run = read_run(store.folder)
     choice = choose_method(run)
-    measured = length_of(contest, run, choice.recommended, [k], list_rows=n_rows)
-    forecast = choice.with_length(measured[0]).expected
-    assert forecast is not None
     warnings.simplefilter("ignore")  # of training: compare has shown them
-    model = as_compared(contest, run, choice, measured).fit()
+    choice, recipe = as_compared(contest, run, choice, [k], list_rows=n_rows)
+    model, forecast = recipe.fit(), choice.expected
     seconds = time.perf_counter() - start
     dataset, encoding, drift = contest.dataset, contest.encoding, model.drift()
     models = {PICK: model}
     for name, params in RIVALS.items():
         models[name] = Model.fit(dataset.X, dataset.y, name, encoding=encoding, **params)
-    assert encoding is not None and model.calibration is not None
+    assert encoding is not None and forecast is not None and model.calibration is not None
     blocks = [X for X, _ in read_new_blocks(later, encoding, gaps=drift.gaps)]
     scores = {
         name: np.concatenate([each.decision_function(X) for X in blocks])

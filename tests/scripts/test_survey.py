@@ -133,57 +133,46 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         assert sum(map(int, shown[name][1:-1])) == n
 
 
-def a_list(task, seed, hits, taken, positives=20, **columns):
-    """The rows of one list of the bench of advice: hits by method, the recommended one."""
-    rows = [
-        {
-            "task": task, "seed": seed, "positives": positives, "k": 10, "method": name,
-            "hits": n, "recommended": name == taken, "decided": True, "p": 1.0, "floor": 0.1,
-            "verdict": "rival" if name == "forest" else "best", "low": 2.0, "high": 4.0,
-            "prec": n / 10, "dcg": -n, "ap": n, "auc": float(name == "log"), "new_lists": 0.9,
-            **columns,
-        }
-        for name, n in hits.items()
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def test_what_is_lost_by_taking_the_recommended_method_by_hand():
-    results = pd.concat(
-        [
-            a_list("a", 0, {"log": 2, "trees": 4, "forest": 1}, "trees"),
-            a_list("a", 1, {"log": 3, "trees": 4, "forest": 2}, "log"),
-            a_list("b", 0, {"log": 0, "trees": 0, "forest": 0}, "log", positives=50, decided=False),
-            a_list("c", 0, {"log": 5, "trees": 10, "forest": 10}, "log", positives=50, p=0.01),
-        ]
+def test_the_bench_of_advice_by_hand(monkeypatch):
+    of_list = {"positives": 20, "rows": 100, "low": 2, "high": 6}
+    lists = [
+        {"task": "a", "seed": 0, "trained": 9, "compare": 5, "score": 4, "sum": 20, "drift": False},
+        {"task": "a", "seed": 1, "trained": 9, "compare": 3, "score": 3, "sum": 23, "drift": False},
+        {"task": "b", "seed": 0, "trained": 40, "compare": 6, "score": 7, "sum": 29, "drift": True},
+    ]
+    monkeypatch.setattr(advice, "RIVALS", {"forest": {}})
+    results = pd.DataFrame(
+        {**of_list, **one, "method": method, "hits": n}
+        for one, taken, rival in zip(lists, (4, 3, 8), (4, 2, 6), strict=True)
+        for method, n in ((advice.PICK, taken), ("forest", rival))
     )
-    table = advice.policies(results)
-    assert table.loc["always trees", "all"] == table.loc["the best by prec@k", "all"] == 0
-    assert table.loc["the best by AUC"].tolist() == table.loc["always log"].tolist()
-    assert table.loc["the best by DCG", "all"] > table.loc["always log", "all"]
-    assert table["all"].is_monotonic_increasing
-    assert table.loc["recommended by compare"].tolist() == pytest.approx(
-        [(0.125 + 0 + 0.5) / 3, 0.125, 0.25]
-    )
-    figures = advice.figures(results)
-    assert figures["tasks, lists"] == "3, 4"
-    assert figures["lists with a rival that is significantly better"] == "1"
-    assert figures["printed intervals that hold the hits"] == "50.0%"
-    assert figures["new lists that keep to what was predicted"] == "90.0%"
-    assert figures["tasks whose pick changes with the seed"] == "1 of 1"
-    assert figures["the floor, by chance alone"] == "10.0%"
-    assert "| recommended by compare | 20.8% | 12.5% | 25.0% |" in advice.policies_table(results)
+    hits = advice.hits_table(results)
+    assert "| recommended by compare | 15 | 7 |  |" in hits
+    assert "| forest | 12 | 6 | +25.0% (+16.7% to +33.3%) |" in hits
+    forecasts = advice.forecasts_table(results)
+    for line in (
+        "| lists | 3 |",
+        "| hits of a list, mean | 5.0 |",
+        "| error of the forecast of compare, mean | 1.00 |",
+        "| error of the forecast of score, mean | 0.33 |",
+        "| intervals of score that hold the hits | 66.7% |",
+        "| sums of probabilities that are right | 66.7% |",
+        "| lists that are said to have drifted | 1 |",
+    ):
+        assert line in forecasts
 
 
 def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):
-    """On a list of ours in place of its tasks: what is recommended is tried like all others."""
+    """On a list of ours in place of its tasks."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3))
     rows = pd.DataFrame(X.round(3)).assign(label=(X[:, 0] + 0.3 * X[:, 1] > 0.8).astype(int))
     monkeypatch.setattr(advice, "read_task", lambda _: rows)
-    monkeypatch.setattr(advice, "RIVALS", ("logistic-regression",))
+    monkeypatch.setattr(advice, "RIVALS", {"logistic-regression": {"C": 0.1}})
     options = {"solvers": ["logistic-regression"], "n_splits": 2}
     found = advice.examine(SimpleNamespace(task="mine"), 0, tmp_path, **options)
-    assert found["method"].tolist() == ["logistic-regression", "logistic-regression, defaults"]
-    assert found["recommended"].tolist() == [True, False] and set(found["k"]) == {10}
+    assert found["method"].tolist() == [advice.PICK, "logistic-regression"]
+    assert set(found["k"]) == {10} and not found["drift"].any()
     assert found["hits"].min() >= 8  # of a list in which the positives are easily told
+    assert found["compare"][0] == pytest.approx(found["hits"][0], abs=3)
+    assert found["score"][0] == pytest.approx(found["compare"][0], abs=2)
