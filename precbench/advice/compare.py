@@ -85,7 +85,7 @@ __all__ = [
 
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
-_EXPLAINED = 3  # splits, whose models are fitted again to see which columns matter
+_EXPLAINED = 5  # splits, whose models are fitted again to see which columns matter
 
 
 @dataclass(frozen=True)
@@ -539,7 +539,7 @@ class Comparison(Choice):
     def fit(self) -> Model:
         """Fit the recommended method to all rows, as it was tuned most often.
 
-        It is also fitted to the training rows of three splits, to see which columns matter.
+        It is also fitted to the training rows of five splits, to see which columns matter.
 
         Raises
         ------

@@ -157,10 +157,14 @@ def describe_importance(importance: Importance) -> list[str]:
     Returns
     -------
     list of str
-        One line for all, one for each of the first that matter beyond doubt, and one for the
-        others; of one split, one for each of the first.
+        One line for all, one for each of the first whose loss is clear, and one for the others; the
+        first column of all is never among these.
     """
-    clear = [c for c in importance.columns if c.interval is None or c.interval[0] > 0]
+    clear = [
+        c
+        for i, c in enumerate(importance.columns)
+        if c.interval is None or c.interval[0] > 0 or (i == 0 and c.loss > 0)
+    ]
     lines = [
         f"what average precision, {importance.average_precision:.3f} on {importance.rows:,} "
         f"held-out rows, {importance.positives:,} positive, loses where a column is shuffled",

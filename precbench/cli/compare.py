@@ -68,7 +68,7 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features, trees and an ensemble of all these are trained on 70 % of the
+    Linear methods, random features, trees and an ensemble of several are trained on 70 % of the
     rows, with parameters chosen on some of them, and measured by the hits among the first k of the
     other rows; this is repeated on several random splits, or on the latest rows with --time. The
     best is the ensemble, unless another has significantly more hits; without it, the one with the
