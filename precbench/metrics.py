@@ -360,7 +360,7 @@ def interval_at_k(
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     """Return the interval of Wilson (1927) for a fraction of `size` draws, maybe not whole."""
-    z = NormalDist().inv_cdf(1 - level / 2)
+    z = -NormalDist().inv_cdf(level / 2)  # accurate for any level
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
     divisor = 1 + z**2 / size

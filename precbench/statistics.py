@@ -227,6 +227,8 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
         Predicts the hits of one list; its ends are rounded outwards.
     """
     values = _splits(precisions)
+    if not (tested > 0 and k > 0):
+        raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
     once = tested * _seen(values, test_share)
     mean = float(values.mean())
     shrunk = (once * mean + 0.5) / (once + 1)  # else nothing varies where all lists are alike
@@ -288,13 +290,20 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     return checked
 
 
+def _vector(values: ArrayLike) -> NDArray[np.float64]:
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1:
+        raise InputError(f"values of shape {numbers.shape}; give a sequence of numbers")
+    return numbers
+
+
 def levels(values: ArrayLike) -> NDArray[np.float64]:
     """Return the place of each value in ascending order, one for those equal except for rounding.
 
     The last bits of means, which depend on the order of the numbers, do not decide which is best.
     NaN where the value is.
     """
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = _vector(values)
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
@@ -405,7 +414,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values for the number of tests, by Holm's step-down method."""
-    raw = np.asarray(p, dtype=np.float64)
+    raw = _vector(p)
     order = np.argsort(raw, kind="stable")
     steps = raw[order] * np.arange(len(raw), 0, -1)
     adjusted = np.empty_like(raw)
@@ -533,7 +542,10 @@ def bayesian_signed_rank(
     draws : int, default=20,000
         Of the posterior, with a fixed seed.
     """
-    table = _table(np.column_stack([first, second]))
+    pairs = _vector(first), _vector(second)
+    if len(pairs[0]) != len(pairs[1]):
+        raise InputError(f"{len(pairs[0])} and {len(pairs[1])} values; give one of each data set")
+    table = _table(np.column_stack(pairs))
     differences = np.append(0.0, table[:, 0] - table[:, 1])
     sums = differences[:, None] + differences
     strength = np.append(0.5, np.ones(len(table)))

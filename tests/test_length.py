@@ -478,6 +478,7 @@ def test_compare_in_python_says_how_long(payments):
         ({"k": [10, 0]}, "0"),
         ({"k": 10, "cost": 3.0}, "cost"),
         ({"k": 10, "gain": -1.0}, "gain -1.0"),
+        ({"k": 10, "gain": 1e308}, "gain 1e+308"),
         ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"),
         ({"k": 10, "gain": np.ones(3)}, "gain"),
         ({"k": 10, "gain": ["much"] * 1200}, "gain"),

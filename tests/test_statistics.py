@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from precbench.errors import InputError
+from precbench.metrics import interval_at_k
 from precbench.statistics import (
+    bayesian_signed_rank,
     binomial_interval,
     cliques,
     expected_hits,
@@ -271,3 +273,24 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
     for hits in (0, 1, 7, 20):
         exact = scipy.stats.binomtest(hits, 20).proportion_ci(method="exact")
         assert binomial_interval(hits / 20, 20) == pytest.approx([*exact], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: holm(None), "shape () sequence"),
+        (lambda: levels(3.0), "shape () sequence"),
+        (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
+        (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
+        (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
+        (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
+    ],
+)
+def test_arguments_without_a_meaning_get_a_sentence(call, parts):
+    with raises(InputError, parts):
+        call()
+
+
+def test_an_interval_of_nearly_every_confidence_is_nearly_everything():
+    ends = interval_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=2, level=1e-300)
+    assert ends == pytest.approx((0, 1), abs=0.01)

@@ -55,6 +55,7 @@ _SHOWN = (1, 2, 5)  # first digits of those in a table
 _AROUND = 20.0  # times k, up and down, that a table reaches
 _GROUPS = 10
 _WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
+_MOST_WORTH = 1e15
 _PANEL = 1.9  # inches
 _WIDTH = 6.4
 
@@ -80,9 +81,11 @@ class Worth:
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and two gains or none."""
         for name, value in (("gain", self.gain), ("cost", self.cost)):
-            is_number = isinstance(value, Real) and math.isfinite(value) and value >= 0
+            is_number = isinstance(value, Real) and 0 <= value <= _MOST_WORTH
             if value is not None and not is_number:
-                raise InputError(f"{name} must be a number of at least 0, found {value!r}")
+                raise InputError(
+                    f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
+                )
         if (self.gain is None) == (self.column is None):
             several = "both are given" if self.column else "a cost alone tells no profit"
             raise InputError(f"give a gain of each hit, or a column of gains: {several}")

@@ -163,6 +163,7 @@ class OwnRows(FileLayout):
         int | None,
         typer.Option(
             min=1,
+            max=10**12,
             help="Length of the list that you will score, for the hits to expect [default: as many "
             "rows as the file has].",
         ),

@@ -44,6 +44,7 @@ def profile(options: ProfileOptions) -> int:
     from precbench.data.own.roles import number_groups
 
     console = screen(quiet=options.as_json)
+    _ = options.worth  # refuses what compare would
     own = options.table()
     with plain_warnings():
         profiled = profile_table(own, options.reading, options.allow or ())
