@@ -304,6 +304,8 @@ def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):
         (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
         (lambda w, y: w * (y == "hit"), "0"),
         (lambda w, y: w[1:], "sample_weight.shape 119"),
+        (lambda w, y: w * 1e200, "sample_weight 1e+12 mean"),
+        (lambda w, y: w * 1e-200, "sample_weight 1e-12 mean"),
         (lambda w, y: w * np.nan, ""),
     ],
 )

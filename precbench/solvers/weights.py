@@ -14,6 +14,8 @@ from precbench.topk import cut_below
 
 __all__ = ["WeightedRanker"]
 
+_MOST = 1e12  # beyond, solvers overflow, or do not end
+
 
 class WeightedRanker(Ranker):
     """Base of the solvers whose loss is a sum over rows, so that rows may have weights.
@@ -82,6 +84,13 @@ class WeightedRanker(Ranker):
                 "weights are at least 0"
             )
         kept = weights > 0
+        extreme = kept & ((weights < 1 / _MOST) | (weights > _MOST))
+        if extreme.any():
+            row = int(np.argmax(extreme))
+            raise InputError(
+                f"sample_weight has {weights[row]:g} for row {row + 1}: weights above 0 are from "
+                f"{1 / _MOST:g} to {_MOST:g}; divide them by their mean"
+            )
         if not kept.all():
             X, labels, weights = X[kept], labels[kept], weights[kept]
             if not 0 < np.count_nonzero(labels > 0) < len(labels):
