@@ -16,7 +16,7 @@ from precbench.advice.report import write_report
 from precbench.claims import load_claims
 from precbench.report import sheet
 from precbench.report.html import ledger_about
-from precbench.report.html.drawings import as_address
+from precbench.report.html.page import _figures
 from precbench.store import Store
 from tests.helpers import invoke, run, succeed
 
@@ -135,13 +135,13 @@ def test_untrusted_names_are_texts_of_the_page(past):
     assert "\x1b" not in html and "\u202e" not in html
 
 
-def test_a_drawing_loses_digits_but_no_corner():
-    svg = (
-        b'<path d="M 1.26 2 \nL 1.2 5.99999 \nL 1.2 7 \nL 8.5 7 \nL 8.5 7 \nz\n"/><text>1.26</text>'
-    )
-    _, _, data = as_address(svg).partition("base64,")
-    drawn = b'<path d="M 1.2 2\nL 1.2 7\nL 8.5 7\nz\n"/><text>1.26</text>'
-    assert base64.b64decode(data) == drawn
+def test_a_drawing_loses_digits(tmp_path):
+    svg = b'<path d="M 1.26 2 \nL 1.2 5.99999 z\n"/><b>1.26</b>'
+    (tmp_path / "roc-letter.svg").write_bytes(svg)
+    [figure] = _figures([tmp_path / "roc-letter.svg", tmp_path / "roc-letter.png"])
+    assert figure["name"] == "ROC curves: letter"
+    _, _, data = figure["data"].partition("base64,")
+    assert base64.b64decode(data) == b'<path d="M 1.2 2 \nL 1.2 5.9 z\n"/><b>1.26</b>'
 
 
 @pytest.mark.promise("R13")
@@ -294,11 +294,11 @@ const figures = () => all("figure").map((of) => of.hidden);
 seen.figures = [figures()];
 all(".choice button")[1].click();
 seen.figures.push(figures());
+seen.folded = all("#trials details").filter((of) => of.open).length;
 all(".results tbody a")[0].click();
-seen.open = one("#cell").open;
-seen.trials = all("#cell tbody tr").length;
-all("#cell tbody button")[1].click();
-seen.command = one("#cell code").textContent;
+const shown = one("#trials details[open]");
+seen.trials = shown.querySelectorAll("tbody tr").length;
+seen.command = shown.querySelector("code").textContent;
 seen.wide = document.documentElement.scrollWidth > innerWidth;
 return seen;
 """
@@ -348,6 +348,6 @@ def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     assert all(re.match(r"[+−]0\.\d{4} ± 0\.\d{4}$", text) for text in seen["relative"])
     assert seen["restored"] and not seen["wide"]
     assert seen["figures"] == [[False, True], [True, False]]
-    assert seen["open"] and seen["trials"] == 2
+    assert seen["folded"] == 0 and seen["trials"] == 2
     assert seen["command"].startswith("precbench run small.yaml --solver ")
-    assert seen["command"].endswith(" --splits 1 --force")
+    assert seen["command"].endswith(" --splits 0 --force")

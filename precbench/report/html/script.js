@@ -111,51 +111,9 @@
       `Mean difference to ${name} ± standard deviation over the same splits; times as multiples`;
   });
 
-  // The trials behind a cell.
-  const behind = (link) => {
-    const [cell, row] = [link.closest("td"), link.closest("tr")];
-    const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
-    const { quantity, place } = head.dataset;
-    const source = one(link.hash.slice(1));
-    const found = source.querySelector("code");  // none without a config
-    const code = found && found.cloneNode(true);
-    const kept = [...source.querySelector("thead").rows[0].cells]
-      .map((of, i) => (of.dataset.quantity && of.dataset.quantity !== quantity && of.dataset.quantity !== "seconds" ? -1 : i))
-      .filter((i) => i >= 0);
-    const copy = (of) => {
-      const clone = of.cloneNode();
-      clone.append(...kept.map((i) => of.cells[i].cloneNode(true)));
-      return clone;
-    };
-    const table = document.createElement("table");
-    const body = table.createTBody();
-    table.createTHead().append(copy(source.querySelector("thead tr")));
-    for (const trial of all("tbody tr", source).filter((of) => of.dataset.place === place)) {
-      const clone = copy(trial);
-      const split = trial.cells[0].textContent;
-      body.append(clone);
-      if (!code) continue;
-      const button = make("button", "command", { type: "button" });
-      button.setAttribute("aria-label", `Command that repeats split ${split}`);
-      button.addEventListener("click", () => {
-        code.textContent = code.dataset.before + split + code.dataset.after;
-      });
-      const last = clone.cells[clone.cells.length - 1];
-      last.append(" ", button);
-    }
-    const wrap = make("div", "", { className: "scroll", tabIndex: 0 });
-    wrap.append(table);
-    const command = make("pre", "", { tabIndex: 0 });
-    if (code) command.append(code);
-    one("cell-title").textContent = `${row.cells[0].textContent}, ${head.textContent}`;
-    one("cell-body").replaceChildren(wrap, ...(code ? [make("p", "To repeat it:"), command] : []));
-    one("cell").showModal();
-  };
+  // A number leads to its trials, which are folded.
   one("content").addEventListener("click", (event) => {
     const link = event.target.closest("table.results a");
-    if (!link || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    behind(link);
+    if (link) one(link.hash.slice(1)).closest("details").open = true;
   });
-  one("close").addEventListener("click", () => one("cell").close());
 })();

@@ -22,7 +22,6 @@ class Trial(NamedTuple):
     split: int
     seed: int
     sweep: str
-    place: int  # of its point in the sweep
     status: str
     reason: str
     stopped: str
@@ -64,10 +63,9 @@ class Trial(NamedTuple):
 def trials_of(run: Run) -> list[Trial]:
     """Return the trials of a run, in the order of its tables."""
     environments = {record.key: record.environment for record in Store(run.folder).records()}
-    places = {sweep: i for i, sweep in enumerate(run.sweep_points)}
     numbers = {
         (sweep, run.metric_at(metric, sweep)): i
-        for sweep in places
+        for sweep in run.sweep_points
         for i, metric in enumerate(run.metrics)
     }
     trials: dict[tuple[Any, ...], Trial] = {}
@@ -76,12 +74,20 @@ def trials_of(run: Run) -> list[Trial]:
         at = tuple(row[name] for name in ("dataset", "solver", "sweep", "split", "seed"))
         if at not in trials:
             row |= {"split": int(row["split"]), "seed": int(row["seed"])}
-            row |= {"place": places[row["sweep"]], "values": [np.nan] * len(run.metrics)}
-            row["environment"] = environments.get(row["key"], "")
+            row |= {"values": [np.nan] * len(run.metrics)}
+            row |= {"environment": environments.get(row["key"], "")}
             trials[at] = Trial(**{name: row[name] for name in Trial._fields})
         trials[at].values[numbers[row["sweep"], row["metric"]]] = row["value"]
-    order = {solver: i for i, solver in enumerate(run.solvers)}
-    return sorted(trials.values(), key=lambda t: (order[t.solver], t.place, t.split))
+    points = run.sweep_points
+    return sorted(
+        trials.values(),
+        key=lambda trial: (
+            run.datasets.index(trial.dataset),
+            run.solvers.index(trial.solver),
+            points.index(trial.sweep),
+            trial.split,
+        ),
+    )
 
 
 def machines(folder: Path, trials: list[Trial]) -> Table:
