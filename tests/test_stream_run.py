@@ -160,7 +160,7 @@ def test_a_provided_split_and_groups(streamed):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"solvers": "{cutting-plane: }"}, "solvers.cutting-plane: cutting-plane needs all rows"),
+        ({"solvers": "{psg: , sgd-avg: }"}, "solvers.psg: psg needs all rows at once, and mine"),
         (
             {"solvers": "{sgd-avg: {fourier: {n_components: 9}}}"},
             "solvers.sgd-avg.fourier: has no meaning for mine, which is streamed",

@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -37,12 +37,8 @@ from precbench.experiment.sections import (
     StreamedCard,
     StreamedFile,
     Tuning,
-    meaning_of,
-    meaning_of_metric,
-    metric_has_counts,
     metric_problems,
     no_splits,
-    parameter_has_counts,
     parameter_problems,
     solver_defaults,
 )
@@ -98,33 +94,6 @@ class Experiment(Section):
     )
     smoke: Smoke = Smoke()
 
-    @field_validator("datasets")
-    @classmethod
-    def _one_of_each(cls, datasets: tuple[Data, ...]) -> Any:
-        names = [entry.name for entry in datasets]
-        refuse(((i,), f"a second data set named {names[i]}") for i in repeats(names))
-        return datasets
-
-    @field_validator("parts", "plots")
-    @classmethod
-    def _none_twice(cls, names: tuple[str, ...] | None) -> Any:
-        if names is not None:
-            refuse(((i,), f"{names[i]} is repeated") for i in repeats(names))
-        return names
-
-    @field_validator("protocol")
-    @classmethod
-    def _divides_streams(cls, protocol: Protocol, info: ValidationInfo) -> Protocol:
-        for name in _streamed(info)[:1]:
-            why = f"has no meaning for {name}: the rows of a stream are divided one by one"
-            wrong = {
-                "stratified": protocol.stratified,
-                "train_size": protocol.train_size,
-                "split": protocol.split == "time",
-            }
-            refuse(((key,), why) for key, given in wrong.items() if given)
-        return protocol
-
     @field_validator("solvers", mode="before")
     @classmethod
     def _label_is_the_solver(cls, solvers: Any) -> Any:
@@ -134,24 +103,6 @@ class Experiment(Section):
             label: {"solver": label, **(entry or {})} if isinstance(entry, dict | None) else entry
             for label, entry in solvers.items()
         }
-
-    @field_validator("solvers")
-    @classmethod
-    def _learn_from_streams(
-        cls, solvers: dict[str, SolverEntry], info: ValidationInfo
-    ) -> dict[str, SolverEntry]:
-        for name in _streamed(info)[:1]:
-            refuse(
-                ((label,), f"{entry.solver} needs all rows at once, and {name} is streamed")
-                for label, entry in solvers.items()
-                if not _learns_in_pieces(entry)
-            )
-            refuse(
-                ((label, "fourier"), f"has no meaning for {name}, which is streamed")
-                for label, entry in solvers.items()
-                if entry.fourier
-            )
-        return solvers
 
     @field_validator("common")
     @classmethod
@@ -173,66 +124,86 @@ class Experiment(Section):
     ) -> Any:
         return read(metrics) if "common" in info.data else ()
 
-    @field_validator("metrics")
-    @classmethod
-    def _no_metric_twice(cls, metrics: tuple[Metric, ...]) -> Any:
-        refuse(((i,), f"{metrics[i].label} is repeated") for i in _same_metrics(metrics))
-        return metrics
-
-    @field_validator("tuning")
-    @classmethod
-    def _divides_by_chance(cls, tuning: Tuning, info: ValidationInfo) -> Tuning:
-        if tuning.folds and tuning.rows:
-            refuse(at(("rows",), ["has no meaning with folds, which take all training rows"]))
-        key = "folds" if tuning.folds else "rows"
-        if (tuning.folds or tuning.rows) and "protocol" in info.data:
-            for name in _streamed(info)[:1]:
-                refuse(at((key,), [f"has no meaning for {name}, which is streamed"]))
-            if info.data["protocol"].split == "time":
-                why = "has no meaning with split: time, where the latest rows are measured"
-                refuse(at((key,), [why]))
-        return tuning
-
-    @field_validator("sweep")
-    @classmethod
-    def _sweeps_something(cls, sweep: dict[str, tuple] | None, info: ValidationInfo) -> Any:
-        if sweep is not None and len(sweep) != 1:
-            refuse(at((), ["should name exactly one parameter"]))
-        if {"solvers", "metrics"} <= set(info.data):
-            for name, values in (sweep or {}).items():
-                refuse(_sweep_problems((name,), name, values, info.data))
-        return sweep
-
     @field_validator("plots")
     @classmethod
-    def _possible(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        swept = info.data.get("sweep") is not None
-        if plots is None:
-            if swept:
-                return ("accuracy-time", "accuracy-sweep")
-            at_k = any(metric.name == "precision_at_k" for metric in info.data.get("metrics", ()))
-            return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
-        if "accuracy-sweep" in plots and "sweep" in info.data and not swept:
-            why = "accuracy-sweep needs a sweep, and there is none"
-            refuse(at((plots.index("accuracy-sweep"),), [why]))
-        return plots
+    def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
+        if plots is not None:
+            return plots
+        if info.data.get("sweep"):
+            return ("accuracy-time", "accuracy-sweep")
+        at_k = any(metric.name == "precision_at_k" for metric in info.data.get("metrics", ()))
+        return ("accuracy-time", "precision-k") if at_k else ("accuracy-time",)
 
-    @field_validator("smoke")
-    @classmethod
-    def _part_of_the_whole(cls, smoke: Smoke, info: ValidationInfo) -> Smoke:
-        above, problems = info.data, list[Problem]()
-        if smoke.datasets and "datasets" in above:
-            names = [entry.name for entry in above["datasets"]]
-            for i, name in enumerate(smoke.datasets):
-                problems += at(("datasets", i), unknown("data set of this config", name, names))
-        if smoke.sweep and {"solvers", "metrics", "sweep"} <= set(above):
-            if above["sweep"] is None:
-                problems += at(("sweep",), ["there is no sweep"])
-            else:
-                [name] = above["sweep"]
-                problems += _sweep_problems(("sweep",), name, smoke.sweep, above)
-        refuse(problems)
-        return smoke
+    @model_validator(mode="after")
+    def _fit_together(self) -> "Experiment":
+        refuse([*self._repeated(), *self._sweep_problems(), *self._meaningless()])
+        return self
+
+    def _repeated(self) -> Iterator[Problem]:
+        lists: dict[str, Sequence[str]] = {
+            "datasets": [entry.name for entry in self.datasets],
+            "metrics": [metric.label for metric in self.metrics],
+            "parts": self.parts,
+            "plots": self.plots or (),
+        }
+        for key, names in lists.items():
+            yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
+
+    def _sweep_problems(self) -> Iterator[Problem]:
+        smoke, plots = self.smoke, self.plots or ()
+        if self.sweep is None:
+            if smoke.sweep:
+                yield ("smoke", "sweep"), "there is no sweep"
+            if "accuracy-sweep" in plots:
+                place = "plots", plots.index("accuracy-sweep")
+                yield place, "accuracy-sweep needs a sweep, and there is none"
+        elif len(self.sweep) != 1:
+            yield ("sweep",), "should name exactly one parameter"
+        else:
+            [(name, values)] = self.sweep.items()
+            yield from self._swept_problems(("sweep", name), name, values)
+            if smoke.sweep:
+                yield from self._swept_problems(("smoke", "sweep"), name, smoke.sweep)
+        known = [entry.name for entry in self.datasets]
+        for i, dataset in enumerate(smoke.datasets or ()):
+            problems = unknown("data set of this config", dataset, known)
+            yield from at(("smoke", "datasets", i), problems)
+
+    def _swept_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
+        places = {(*path, i): value for i, value in enumerate(values)}
+        if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
+            return problems
+        problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
+        labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
+        same = repeats(labels)
+        return problems + at(path, [f"makes two metrics the same: {labels[i]}" for i in same])
+
+    def _meaningless(self) -> Iterator[Problem]:
+        """Yield what has no meaning for rows of a stream, or beside another key."""
+        protocol, tuning = self.protocol, self.tuning
+        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
+        latest = protocol.split == "time"
+        cases: list[tuple[Keys, object, str]] = []
+        if tuning.folds:
+            cases += [(("tuning", "rows"), tuning.rows, "with folds, which take all training rows")]
+        for key in ("folds", "rows"):
+            given = latest and getattr(tuning, key)
+            cases += [(("tuning", key), given, "with split: time: the latest rows are measured")]
+        for name in streams[:1]:
+            for key in ("folds", "rows"):
+                given = getattr(tuning, key)
+                cases += [(("tuning", key), given, f"for {name}, which is streamed")]
+            divided = {"stratified": protocol.stratified, "train_size": protocol.train_size}
+            for key, given in {**divided, "split": latest}.items():
+                why = f"for {name}: the rows of a stream are divided one by one"
+                cases += [(("protocol", key), given, why)]
+            for label, entry in self.solvers.items():
+                if not _learns_in_pieces(entry):
+                    why = f"{entry.solver} needs all rows at once, and {name} is streamed"
+                    yield ("solvers", label), why
+                place = "solvers", label, "fourier"
+                cases += [(place, entry.fourier, f"for {name}, which is streamed")]
+        yield from ((path, f"has no meaning {why}") for path, given, why in cases if given)
 
     def select(
         self,
@@ -422,13 +393,6 @@ class Study(Section):
         if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})
-            refuse(
-                problem
-                for name, few in smoke.items()
-                if isinstance(few, dict)
-                for key in few
-                for problem in at((name, key), unknown("entry", key, parameters.get(name, few)))
-            )
         return smoke
 
     @model_validator(mode="after")
@@ -538,14 +502,8 @@ def from_document(document: Document, folder: Path) -> Experiment | Study:
 def _recommended_scaling(dataset: Data) -> Scaling:
     from precbench.data import DATASETS
 
-    if isinstance(dataset, NamedData):
-        return DATASETS[dataset.name].scaling
-    return DATASETS[dataset.card].scaling if isinstance(dataset, StreamedCard) else "none"
-
-
-def _streamed(info: ValidationInfo) -> list[str]:
-    datasets = info.data.get("datasets", ())
-    return [entry.name for entry in datasets if isinstance(entry, StreamedCard | StreamedFile)]
+    card = dataset.card if isinstance(dataset, StreamedCard) else dataset.name
+    return DATASETS[card].scaling if isinstance(dataset, NamedData | StreamedCard) else "none"
 
 
 def _learns_in_pieces(entry: SolverEntry) -> bool:
@@ -581,24 +539,3 @@ def _shared_problems(
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
         problems += at(place, texts[:1])  # the others would repeat it
     return problems
-
-
-def _sweep_problems(
-    path: Keys, name: str, values: Sequence[Any], above: Mapping[str, Any]
-) -> list[Problem]:
-    places = {(*path, i): value for i, value in enumerate(values)}
-    solvers, metrics = above["solvers"].values(), above["metrics"]
-    if problems := _shared_problems(path, name, places, above["solvers"], metrics):
-        return problems
-    own = [entry.solver for entry in solvers if entry.has(name)]
-    has_counts = any(parameter_has_counts(solver, name) for solver in own)
-    has_counts |= any(metric_has_counts(metric.name, name) for metric in metrics)
-    twice = repeats(meaning_of(value, has_counts) for value in values)
-    problems = [((*path, i), f"{values[i]} is repeated") for i in twice]
-    swept = [metric.replace(**{name: values[0]}) for metric in metrics]
-    same = _same_metrics(swept)
-    return problems + at(path, [f"makes two metrics the same: {swept[i].label}" for i in same])
-
-
-def _same_metrics(metrics: Sequence[Metric]) -> list[int]:
-    return repeats(map(meaning_of_metric, metrics))

@@ -8,8 +8,7 @@ is checked, so that importing this module is cheap.
 import inspect
 import os
 import reprlib
-from collections.abc import Hashable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -30,7 +29,7 @@ from pydantic import (
 
 from precbench.errors import did_you_mean
 from precbench.metrics import METRICS, Metric
-from precbench.topk import TopK, check_k
+from precbench.topk import check_k
 from precbench.yaml.document import Keys
 from precbench.yaml.models import (
     Items,
@@ -460,17 +459,10 @@ class Smoke(Section):
 
 
 def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
-    """Return the message about splits that do not exist, which are in ascending order."""
-    spans: list[list[int]] = []
-    for index in missing:
-        if spans and spans[-1][-1] == index - 1:
-            spans[-1][1:] = [index]
-        else:
-            spans.append([index])
-    named = ", ".join(" to ".join(map(str, span)) for span in spans)
+    """Return the message about splits that do not exist."""
+    named = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
-    there = "there is no split" if len(missing) == 1 else "there are no splits"
-    return f"{there} {named}: the splits are {listed}"
+    return f"there is no split {named}: the splits are {listed}"
 
 
 def solver_defaults(solver: str) -> dict[str, Any]:
@@ -486,45 +478,13 @@ def is_tuned(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
-def meaning_of(value: Any, has_counts: bool = False) -> Hashable:
-    """Return what is equal for values of a parameter that mean the same.
-
-    10 and 10.0 do, unless an int is a count and a float a share (`has_counts`).
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return repr(value).replace(" ", "")  # "1 %" may be written without the space
-    return (type(value), value) if has_counts else value
-
-
-def meaning_of_metric(metric: Metric) -> Hashable:
-    """Return what is equal for metrics that measure the same."""
-    params = {**METRICS[metric.name].parameters, **metric.params}
-    return metric.name, *(
-        meaning_of(value, metric_has_counts(metric.name, name)) for name, value in params.items()
-    )
-
-
-def metric_has_counts(metric: str, parameter: str) -> bool:
-    """Return whether 1 and 1.0 are two values of a parameter of a metric."""
-    return get_type_hints(METRICS[metric].function).get(parameter) == TopK
-
-
-def parameter_has_counts(solver: str, parameter: str) -> bool:
-    """Return whether 1 and 1.0 are two values of a parameter of a solver."""
-    from precbench.solvers import SOLVERS
-
-    constraints = SOLVERS[solver]()._parameter_constraints.get(parameter, ())
-    kinds = {getattr(constraint, "type", None) for constraint in constraints}
-    return Integral in kinds and len(kinds - {Integral, None}) > 0
-
-
-def choice_problems(value: Any, has_counts: bool = False) -> list[str]:
+def choice_problems(value: Any) -> list[str]:
     """Return what is wrong with a mapping in place of a value: it should be a choice."""
     candidates = value["tune"] if is_tuned(value) else None
     if not isinstance(value, dict):
         return []
     if isinstance(candidates, list) and len(candidates) > 1:
-        twice = repeats(meaning_of(candidate, has_counts) for candidate in candidates)
+        twice = repeats(map(repr, candidates))
         return [f"{candidates[i]} is repeated among the values to tune" for i in twice]
     return [
         "should be a value, or {tune: [two or more values]}, "
@@ -542,7 +502,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
     known = solver_defaults(solver)
     if name not in known:
         return [f"unknown parameter of {solver}{did_you_mean(name, [*known, *SOLVER_KEYS])}"]
-    if problems := choice_problems(value, parameter_has_counts(solver, name)):
+    if problems := choice_problems(value):
         return problems
     for candidate in value["tune"] if is_tuned(value) else [value]:
         if isinstance(candidate, bool) and not isinstance(known[name], bool):
