@@ -638,12 +638,12 @@ def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     assert not (folder / "results.csv").exists() and not (out / "moved" / "results.csv").exists()
 
 
-def test_plot_of_a_run_that_has_not_ended_says_how_to_end_it(tmp_path):
-    out = tmp_path / "my results"
+def test_plot_of_a_run_that_has_not_ended_says_so(tmp_path):
+    out = tmp_path / "results"
     assert run("letter", out, "--smoke", "--solver", "sgd-avg", "--no-plots").exit_code == 0
     (out / "letter-smoke" / "results.csv").unlink()
     for command, folder in (("plot", out / "letter-smoke"), ("report", out)):
-        refused([command, folder], f"{folder} (precbench run letter --smoke --out '{out}')")
+        refused([command, folder], f"{folder} interrupted (precbench status)")
 
 
 def shared_memory_of(process):

@@ -369,11 +369,6 @@ parameters:
         ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
         ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
         ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
-        (
-            "{p: 2}",
-            "{p: 2}\nsmoke: {lists: {aa: {labels: [1, -1], scores: [2, 1]}}}",
-            "12:17 smoke.lists.aa 'aa' 'a'",
-        ),
         ("[1, -1]", "[1, 1]", "4:1 parameters pnorm_risk 2 1"),
         ("[1]", "[]", "9:3 parameters.scales"),
         ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),

@@ -94,18 +94,16 @@ def compare(options: CompareOptions) -> int:
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
     file = options.file
-    folder = options.config.parent if options.config else Path()
-    if not folder.is_dir():
-        raise InputError(f"--config {options.config}: there is no folder {folder}")
-    if options.save:
-        check_target(options.save, file)
+    for option, path in {"--config": options.config, "--save": options.save}.items():
+        if path:
+            check_target(option, path, {"the file of the rows": file})
     own, column, tables = options.table(), options.gain_column, []
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"), plain_warnings():
         contest = prepare(
             {"file": own, **options.reading},
             ks,
-            folder=folder,
+            folder=options.config.parent if options.config else Path(),
             solvers=options.solver,
             n_splits=options.splits,
             seed=options.seed,
@@ -113,8 +111,6 @@ def compare(options: CompareOptions) -> int:
             allow=options.allow or (),
         )
     if options.config:
-        if options.config.exists() and options.config.samefile(file):
-            raise InputError(f"--config {options.config} is the file of the rows: name another")
         with writing(options.config, "choose another place", refused=InputError):
             write_whole({options.config: contest.config})
     if own.frame is not None:

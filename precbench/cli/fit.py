@@ -99,7 +99,7 @@ def fit(options: FitOptions) -> None:
     from precbench.advice.quality import describe_quality, quality_of
 
     worth, params = options.worth, _params(options)
-    check_target(options.save, options.file)
+    check_target("--save", options.save, {"the file of the rows": options.file})
     with options.corrected("fit"), plain_warnings():
         model = fit_table(
             options.file,

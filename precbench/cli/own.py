@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -268,16 +268,17 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
     return model, model.encoding
 
 
-def check_target(save: Path, file: Path) -> None:
-    """Refuse a name for the model that is the file of the rows, or that cannot be written."""
-    if not save.parent.is_dir():
-        raise InputError(f"--save {save}: there is no folder {save.parent}")
-    if save.is_dir():
-        raise InputError(f"--save {save}: it is a folder; choose another place")
-    if not os.access(save.parent, os.W_OK):
-        raise InputError(f"--save {save}: no permission to write to {save.parent}")
-    if save.exists() and file.exists() and save.samefile(file):
-        raise InputError(f"--save {save} is the file of the rows: give the model another name")
+def check_target(option: str, path: Path, others: Mapping[str, Path]) -> None:
+    """Refuse a name for a file that cannot be written, or that is another file of the command."""
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option} {path} is not a regular file: name another")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{option} {path}: no permission to write to {path.parent}")
+    for what, other in others.items():
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InputError(f"{option} {path} is {what}: give another name")
 
 
 def plain_value(text: str) -> Any:

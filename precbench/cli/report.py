@@ -1,7 +1,6 @@
 """``precbench plot`` and ``precbench report``."""
 
 import json
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +14,7 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
 from precbench.report.html import ledger_about, render
-from precbench.report.repeat import shipped_config
-from precbench.store import Store, result_folders, stores
-from precbench.text import count
+from precbench.store import Store, result_folders
 
 _MARKS = ("results.csv", "illustration.json")
 
@@ -52,33 +49,13 @@ def finished_folders(results: Path) -> list[Path]:
     """
     folders = result_folders(results, *_MARKS)
     if not folders:
-        _refuse_unfinished(results)
         raise InputError(
-            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: "
-            "run an experiment first, for example precbench run letter"
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: run an experiment, "
+            "or finish one that was interrupted (precbench status) by the same command"
         )
     for folder in folders:
         Store(folder).load()
     return folders
-
-
-def _refuse_unfinished(results: Path) -> None:
-    """Raise if there are trials of a run that was interrupted."""
-    try:
-        found = stores(results)
-    except InputError:
-        return
-    folder = found[0].folder
-    name = folder.name.removesuffix("-smoke")
-    command = ["precbench", "run", shipped_config(name) or "CONFIG"]
-    if name != folder.name:
-        command.append("--smoke")
-    command += ["--out", str(folder.parent)]
-    n_trials = count(sum(len(store.keys()) for store in found), "trial")
-    raise InputError(
-        f"{results} holds {n_trials} of a run that has not ended, and no tables: run the same "
-        f"command again, which goes on where it stopped ({shlex.join(command)})"
-    )
 
 
 def write_pages(

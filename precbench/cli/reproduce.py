@@ -17,9 +17,8 @@ from precbench.cli.options import Json, Mirror
 from precbench.cli.run import RunOptions, has_failed, prepared, split_numbers
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
-from precbench.data import DATASETS
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
-from precbench.experiment import Experiment, Study, list_configs, load_config
+from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.plan import make_plan
 from precbench.report.ledger import claims_table
 from precbench.runner import to_do
@@ -127,22 +126,17 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
     chosen: dict[str, tuple[dict[str, Claim], set[str]]] = {}
     for target in targets:
         if target not in data | papers | configs:
-            _refuse(target, data | papers | configs)
+            near = did_you_mean(target, data | papers | configs)
+            raise InputError(
+                f"{target!r} is no data set, paper or config with claims{near}; precbench list "
+                "claims shows them all"
+            )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
                 claims, datasets = chosen.setdefault(claim.config, ({}, set()))
                 claims[claim.id] = claim
                 datasets |= {target} if target in data else {*claim.data}
     return chosen
-
-
-def _refuse(target: str, known: set[str]) -> None:
-    if target in {*DATASETS, *list_configs()}:
-        raise InputError(f"no claim is about {target}; precbench list claims shows them all")
-    raise InputError(
-        f"{target!r} is neither a data set nor a paper nor a config with claims"
-        f"{did_you_mean(target, known)}; precbench list claims shows them all"
-    )
 
 
 def _planned(

@@ -4,13 +4,13 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from precbench.data import Dataset
     from precbench.experiment.plan import Plan
     from precbench.experiment.shard import Shard
-    from precbench.report.folder import Figures, Report
+    from precbench.report.folder import Report
     from precbench.runner.cluster import Cluster
 
 _CHANGED_CODE = "changed-code"
@@ -50,7 +50,7 @@ class RunOptions:
         typer.Option(
             "--solver",
             help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
-            autocompletion=completion.labels,
+            autocompletion=completion.solvers,
             rich_help_panel=_CHOICE,
         ),
     ] = None
@@ -58,7 +58,7 @@ class RunOptions:
         list[str] | None,
         typer.Option(
             help="Leave these solvers out, likewise; repeatable.",
-            autocompletion=completion.labels,
+            autocompletion=completion.solvers,
             rich_help_panel=_CHOICE,
         ),
     ] = None
@@ -178,11 +178,6 @@ class RunOptions:
     as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
 
     @property
-    def figures(self) -> "Figures":
-        """Which figures to draw."""
-        return "none" if self.no_plots else "changed"
-
-    @property
     def is_quiet(self) -> bool:
         """Whether nothing is printed but JSON."""
         return self.as_json or self.quiet
@@ -216,20 +211,13 @@ class RunOptions:
             refuse_unknown("status", word, _RERUN)
 
 
-@contextmanager
-def _cluster(options: RunOptions) -> "Iterator[Cluster | None]":
-    """Join the cluster, if trials are to run on one."""
+def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
+    """Return the cluster on which trials are to run, if any."""
     if options.cluster is None:
-        yield None
-        return
+        return nullcontext()
     from precbench.runner.cluster import Cluster
 
-    with Cluster(options.cluster, options.cluster_wait) as cluster:
-        workers = count(cluster.n_workers, "worker")
-        screen(quiet=options.is_quiet).print(
-            f"a cluster of {workers}; dashboard: {cluster.dashboard}"
-        )
-        yield cluster
+    return Cluster(options.cluster, options.cluster_wait)
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
@@ -352,7 +340,8 @@ def _measure(
     from precbench.advice.report import write_report
     from precbench.report.folder import Report
 
-    report = Report([], []) if results.empty else write_report(store.folder, options.figures)
+    figures: Literal["none", "changed"] = "none" if options.no_plots else "changed"
+    report = Report([], []) if results.empty else write_report(store.folder, figures)
     return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
 
 
@@ -392,7 +381,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
         return summary
     with store.lock():
         run_study(study, store, smoke=options.smoke, mirror=options.mirror)
-        report = write_report(store.folder, options.figures)
+        report = write_report(store.folder, "none" if options.no_plots else "changed")
     _present(store, console, report)
     return summary
 
@@ -529,6 +518,10 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
         _begin(loaded[0][0], options)
     runs = [prepared(config, options, name) for config, name in loaded]
     with _cluster(options) as cluster:
+        if cluster is not None:
+            screen(quiet=options.is_quiet).print(
+                f"a cluster of {count(cluster.n_workers, 'worker')}; dashboard: {cluster.dashboard}"
+            )
         return [run(cluster) for run in runs]
 
 

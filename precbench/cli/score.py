@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 from precbench.cli.options import NOT_HELD, Json, takes
-from precbench.cli.own import FileLayout, load_model
+from precbench.cli.own import FileLayout, check_target, load_model
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import read_new_blocks
@@ -20,7 +20,13 @@ from precbench.data.own.table import TABLES, format_of
 from precbench.errors import InputError
 from precbench.files import replacing
 
-_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
+_NEEDS = {
+    ".csv": ("csv", ""),
+    ".xlsx": ("openpyxl", "excel"),
+    ".parquet": ("pyarrow", "parquet"),
+    ".json": ("json", ""),
+}
+"""By suffix of a file to write, the package that this takes and its extra."""
 
 
 @takes(FileLayout)
@@ -121,10 +127,10 @@ def score(
     if out is not None:
         if as_json:
             raise InputError("--json prints the rows and --out writes them: give one of the two")
-        _check_target("--out", out, (".csv", ".xlsx", ".parquet"), others)
+        _check_target("--out", out, [".csv", ".xlsx", ".parquet"], others)
     if drift is not None:
         others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
-        _check_target("--drift", drift, (".json",), others)
+        _check_target("--drift", drift, [".json"], others)
     elif strict:
         raise InputError("--strict judges the drift: give --drift FILE, too")
     if explain is not None and top is None:
@@ -202,21 +208,13 @@ def score(
     return NOT_HELD if strict and told["drift"]["drift"] else 0
 
 
-def _check_target(
-    option: str, path: Path, suffixes: tuple[str, ...], others: dict[str, Path]
-) -> None:
+def _check_target(option: str, path: Path, suffixes: list[str], others: dict[str, Path]) -> None:
     if path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name should end with {' or '.join(suffixes)}")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{option} {path} is not a regular file: name another")
-    needs, extra = _NEEDS.get(path.suffix, ("json", ""))
+    needs, extra = _NEEDS[path.suffix]
     if find_spec(needs) is None:
         raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
-    for what, other in others.items():
-        if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{option} {path} is {what}: give another name")
+    check_target(option, path, others)
 
 
 def _names_in(last: Path, column: str) -> set[str]:
