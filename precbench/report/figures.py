@@ -101,29 +101,17 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
-            files += _written(
-                kind, _KINDS[kind](run, dataset, sweep, curves), run, summary, sources
-            )
+            page = _KINDS[kind](run, dataset, sweep, curves)
+            if not page.data.empty:
+                parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
+                name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
+                stem = run.folder / "figures" / name
+                files += _sheet(page, run, summary).save(stem, page.data, sources)
     return files
-
-
-def _written(
-    kind: str, page: "_Page", run: Run, summary: pd.DataFrame, sources: Sequence[Path]
-) -> list[Path]:
-    parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
-    name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
-    stem = run.folder / "figures" / name
-    if not page.data.empty:
-        return _sheet(page, run, summary).save(stem, page.data, sources)
-    for suffix in ("csv", "pdf", "png", "svg"):  # left by earlier results
-        stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
-    return []
 
 
 @dataclass(frozen=True)
 class _Page:
-    """One figure before it is drawn."""
-
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the second half of the title
@@ -208,7 +196,6 @@ class _Lines:
                 )
 
     def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:
-        """Mark a point on each strong curve."""
         for point in points[points["solver"].isin(self.strong)].to_dict("records"):
             look = {**self.look(point["solver"]), "markersize": 7}
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
@@ -536,7 +523,6 @@ def _per_solver(
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
-    """Return the sheet of a figure: title, protocol, curves with their names, and notes."""
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here
