@@ -290,10 +290,6 @@ type("#relative", "0", "change");
 seen.relative = texts(".results tbody tr:not([data-row='0']) td:nth-child(2)");
 type("#relative", "", "change");
 seen.restored = before.join() === texts(".results td").join();
-const figures = () => all("figure").map((of) => of.hidden);
-seen.figures = [figures()];
-all(".choice button")[1].click();
-seen.figures.push(figures());
 seen.folded = all("#trials details").filter((of) => of.open).length;
 all(".results tbody a")[0].click();
 const shown = one("#trials details[open]");
@@ -347,7 +343,6 @@ def test_the_page_in_a_browser(past, tmp_path, drawn_on_the_page):
     assert seen["filtered"] == [["sgd-avg"], "1 rows"]
     assert all(re.match(r"[+−]0\.\d{4} ± 0\.\d{4}$", text) for text in seen["relative"])
     assert seen["restored"] and not seen["wide"]
-    assert seen["figures"] == [[False, True], [True, False]]
     assert seen["folded"] == 0 and seen["trials"] == 2
     assert seen["command"].startswith("precbench run small.yaml --solver ")
     assert seen["command"].endswith(" --splits 0 --force")

@@ -102,11 +102,13 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
             page = _KINDS[kind](run, dataset, sweep, curves)
+            parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
+            name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
+            stem = run.folder / "figures" / name
             if not page.data.empty:
-                parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
-                name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
-                stem = run.folder / "figures" / name
                 files += _sheet(page, run, summary).save(stem, page.data, sources)
+            for path in stem.parent.glob(f"{name}.*") if page.data.empty else ():
+                path.unlink()  # of earlier results
     return files
 
 

@@ -17,7 +17,6 @@ from precbench.report.html.templates import render
 from precbench.report.html.trials import Trial, machines, trials_of
 from precbench.report.repeat import repeat_command, shipped_config
 from precbench.report.table import Table, text_table
-from precbench.report.tables import three_digits, tuned
 from precbench.results import Run
 from precbench.studies import Result
 from precbench.text import count
@@ -128,7 +127,6 @@ def experiment_page(
     advised : Advised
     """
     trials = trials_of(run)
-    failed = [trial for trial in trials if trial.status != "ok"]
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
@@ -146,23 +144,12 @@ def experiment_page(
         choices=advised.choices,
         lengths=advised.lengths,
         of_length=advised.texts,
-        tables=[_shown(run, table, summary) for table in tables],
+        tables=[_shown(run, table) for table in tables],
         values=[_values(run, table, trials, summary) for table in tables],
         figures=_figures(figures),
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
         data=[_data_table(run), *advised.data],
-        tuning=_tuning_tables(run, summary),
-        failures=_cases(
-            "Without a result",
-            ["status", "because"],
-            ((t.dataset, t.solver, t.sweep, t.status, t.reason) for t in failed),
-        ),
-        stopped=_cases(
-            "Stopped by a limit; the last iterate counts",
-            ["stopped by"],
-            ((t.dataset, t.solver, t.sweep, t.stopped) for t in trials if t.stopped),
-        ),
         trials=by_solver,
         ids={entry["id"] for entry in by_solver},
         machines=machines(run.folder, trials),
@@ -206,14 +193,11 @@ def study_page(
     return Page(html, name, study.title, study.source, ["a study"], marks, decided)
 
 
-def _shown(run: Run, table: Table, summary: pd.DataFrame) -> dict[str, Any]:
+def _shown(run: Run, table: Table) -> dict[str, Any]:
     """Return a table with the notes that no other part of the page repeats."""
-    here = summary[summary["dataset"] == table.dataset]
-    elsewhere = {run.protocol_sentence, *tuned(here)}
-    notes = [note for note in table.notes if note not in elsewhere]
     return {
         "table": table,
-        "notes": notes,
+        "notes": [note for note in table.notes if note != run.protocol_sentence],
         "dataset": run.datasets.index(table.dataset),
         "quantities": [_quantity(run, *column) for column in table.columns],
     }
@@ -299,45 +283,6 @@ def _data_table(run: Run) -> Table:
         rows.append([run.dataset_title(dataset), *sizes, str(run.n_splits(dataset))])
     header = ["data set", "rows", "features", "positives", "share", "splits run"]
     return text_table("Data", header, rows)
-
-
-def _tuning_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
-    tables = []
-    main = summary.drop_duplicates(["dataset", "sweep", "solver"])
-    for dataset in run.datasets:
-        chose = main[(main["dataset"] == dataset) & (main["chosen"] != "")]
-        rows = []
-        for row in chose.itertuples():
-            grid = run.grids.get(str(row.solver), {})
-            tried = "; ".join(
-                f"{name}: {', '.join(map(_plain, tries))}" for name, tries in grid.items()
-            )
-            seconds = float(str(row.tuning_seconds))
-            took = three_digits(seconds) if np.isfinite(seconds) else "–"
-            rows.append([str(row.solver), str(row.sweep), tried, str(row.chosen), took])
-        header = ["solver", "at", "candidates", "chosen (trials)", "seconds"]
-        if rows:
-            tables.append(_without_empty(run.dataset_title(dataset), header, rows))
-    return tables
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:g}"
-    return "none" if value is None else str(value)
-
-
-def _cases(title: str, more: list[str], cases: Iterable[tuple[str, ...]]) -> Table:
-    """Count trials by data set, solver, point of the sweep and what else is told."""
-    rows = [[*case[:3], str(n), *case[3:]] for case, n in Counter(cases).items()]
-    return _without_empty(title, ["data set", "solver", "at", "trials", *more], rows)
-
-
-def _without_empty(title: str, header: list[str], rows: list[list[str]]) -> Table:
-    """Lay out the columns that are not empty."""
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    shown = [[row[i] for i in kept] for row in rows]
-    return text_table(title, [header[i] for i in kept], shown)
 
 
 def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:

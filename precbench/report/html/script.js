@@ -38,25 +38,6 @@
     }
   }
 
-  // One figure at a time.
-  const figures = all("figure");
-  if (figures.length > 1) {
-    const choice = make("div", "", { className: "choice" });
-    choice.setAttribute("role", "group");
-    choice.setAttribute("aria-label", "Figure");
-    const show = (chosen) => figures.forEach((figure, i) => {
-      figure.hidden = i !== chosen;
-      choice.children[i].setAttribute("aria-pressed", i === chosen);
-    });
-    figures.forEach((figure, i) => {
-      const button = make("button", figure.querySelector("figcaption").textContent, { type: "button" });
-      button.addEventListener("click", () => show(i));
-      choice.append(button);
-    });
-    figures[0].before(choice);
-    show(0);
-  }
-
   const tables = all("table.results");
   if (!tables.length) return;
   const values = JSON.parse(one("values").textContent);
