@@ -16,8 +16,6 @@ from typing import Any, NoReturn, TypeVar
 
 from precbench.errors import InputError
 
-__all__ = ["Registry", "find_entry_points", "package_of", "refusal"]
-
 _Member = TypeVar("_Member")
 
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from precbench.npz import pack
 from precbench.store import HAVE_NUMBERS, Record, Store, key_of
 
-__all__ = ["Conflict", "compare_records", "take_records"]
-
 _TIMES = ("cpu_seconds", "wall_seconds")
 _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 

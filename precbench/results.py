@@ -17,18 +17,6 @@ from precbench.errors import InputError
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.studies import Result
 
-__all__ = [
-    "COLUMNS",
-    "Measure",
-    "Run",
-    "Sizes",
-    "Sweep",
-    "plain_strings",
-    "read_csv",
-    "read_run",
-    "read_values",
-]
-
 COLUMNS: dict[str, type] = {
     "experiment": str,
     "dataset": str,

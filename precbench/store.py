@@ -138,8 +138,6 @@ class Record(Fields):
 
 
 class _Head(Fields):
-    """What every version of the package can read of a record."""
-
     version: Count = Field(alias="schema")
 
 

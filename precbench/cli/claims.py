@@ -27,7 +27,6 @@ class _Indented(yaml.SafeDumper):
     """Indents lists, as the files of claims do."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Never leave it out."""
         super().increase_indent(flow, False)
 
 
@@ -93,7 +92,6 @@ def new_claims(
 
 
 def _add(to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str) -> None:
-    """Write an entry into a file, new or not."""
     if not to.name.endswith(SUFFIX):
         raise InputError(f"{to}: files of claims are called NAME{SUFFIX}")
     whole = _joined(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})

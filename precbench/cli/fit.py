@@ -140,7 +140,6 @@ def fit(options: FitOptions) -> None:
 
 
 def _params(options: FitOptions) -> dict[str, Any]:
-    """Return the values of ``--param``."""
     params: dict[str, Any] = {}
     for given in options.param or ():
         name, equals, text = given.partition("=")

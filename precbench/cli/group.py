@@ -85,7 +85,6 @@ class LazyGroup(TyperGroup):
         return name, self._loaded(name) if name in self.listed else command, rest
 
     def _loaded(self, name: Any) -> Any:
-        """Import a command, with its options."""
         place, about = self.listed[name]
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(name, cls=InGroups, short_help=about)(resolve_name(f"precbench.cli.{place}"))

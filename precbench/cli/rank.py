@@ -148,7 +148,6 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    """Lay out where the method stands by each measure."""
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)
@@ -163,7 +162,6 @@ def _by_measure(survey: Survey, label: str) -> Table:
 
 
 def _by_task(survey: Survey, label: str) -> Table:
-    """Lay out the average precision of the method on each task."""
     values = survey.values(AP)
     ranks = values.round(12).rank(axis=1, ascending=False)
     best = values.drop(columns=label).idxmax(axis=1)

@@ -479,7 +479,6 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
-    """Print the protocol and the data sets."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape

@@ -218,7 +218,6 @@ def _check_target(option: str, path: Path, suffixes: list[str], others: dict[str
 
 
 def _names_in(last: Path, column: str) -> set[str]:
-    """Return the ids or row numbers of a former list, as text."""
     if format_of(last) not in TABLES:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
     nothing = Encoding("csv", 0, dense=True)
@@ -235,7 +234,6 @@ def _listed_again(names: pd.Series, before: set[str]) -> dict[str, Any]:
 
 
 def _write(ranking: pd.DataFrame, out: Path) -> None:
-    """Write a ranking, whole or not at all."""
     with replacing(out) as unfinished, unfinished.open("wb") as stream:
         if out.suffix == ".csv":
             ranking.to_csv(stream, index=False)

@@ -141,7 +141,6 @@ def _columns(model: "Model") -> list[str]:
 
 
 def _column(column: Column) -> str:
-    """Return a column and its encoding in words."""
     said = "number"
     if column.origin is not None:
         said = f"days since {column.origin}"
@@ -158,7 +157,6 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
-    """Return the features with the largest weights, or with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:
         return ""

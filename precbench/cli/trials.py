@@ -15,8 +15,6 @@ from precbench.solvers import SOLVERS
 from precbench.store import Record, Store, result_folders
 from precbench.text import one_line
 
-__all__ = ["find_trial", "show_trial"]
-
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 _PLACE = re.compile(r"([^/]+)/(.+)/(\d{1,9})")  # data set, label and split
 _MOST_LISTED = 8
@@ -129,7 +127,6 @@ def _machine(store: Store, name: str) -> dict[str, Any]:
 
 
 def _changed(trial: Record) -> list[str]:
-    """Return what has another version now of all that the trial depends on."""
     then = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not then:
         return []

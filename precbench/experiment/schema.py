@@ -9,8 +9,6 @@ from precbench.experiment.sections import solver_defaults
 from precbench.metrics import METRICS
 from precbench.solvers import SOLVERS
 
-__all__ = ["config_schema"]
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ANY: dict[str, Any] = {}
 _TEXT = {"type": "string"}
@@ -64,7 +62,6 @@ def _listed(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metric() -> dict[str, Any]:
-    """Return the schema of a metric: a name, or a mapping of the name to parameters."""
     named = {
         name: {
             "type": "object",

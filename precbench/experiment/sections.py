@@ -344,7 +344,6 @@ class Limit(Section):
 
 
 def _tunable(kind: Any) -> PlainValidator:
-    """Check a value, or the values of ``{tune: [...]}``."""
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:

@@ -12,8 +12,6 @@ from precbench.store import SHARD, SHARDS
 if TYPE_CHECKING:
     from precbench.experiment.plan import Plan
 
-__all__ = ["Shard"]
-
 
 @dataclass(frozen=True, order=True)
 class Shard:

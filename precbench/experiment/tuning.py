@@ -11,8 +11,6 @@ from precbench.experiment.trial import Trial
 from precbench.solvers import Ranker
 from precbench.statistics import levels
 
-__all__ = ["choose"]
-
 
 def choose(
     trial: Trial,

@@ -6,14 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "precision_against_k",
-    "roc",
-    "value_against_share",
-    "value_against_sweep",
-    "value_against_time",
-]
-
 _MOST_VALUES = 1_000_000  # at a time
 
 

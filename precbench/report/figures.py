@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["write_figures"]
 
 _K_LABELS = {
     "float": "k (fraction of the positives)",
@@ -504,7 +503,6 @@ def _at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
 
 
 def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
-    """Return the notation of the main metric at a point, and its rows of trials that are ok."""
     label, rows = run.metric_at(run.metrics[0], sweep), run.results
     wanted = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
     for column, value in wanted.items():

@@ -15,8 +15,6 @@ from precbench.report.table import Table
 from precbench.report.tables import make_tables, summarise, write_tables
 from precbench.results import Run, plain_strings, read_run, read_values
 
-__all__ = ["Figures", "Report", "write_report"]
-
 Figures = Literal["all", "changed", "none"]
 
 _INPUTS = (

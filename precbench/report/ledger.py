@@ -9,15 +9,6 @@ from precbench.claims.verdicts import Verdict
 from precbench.report.table import Table, text_table
 from precbench.report.tables import markdown_table, three_digits
 
-__all__ = [
-    "change_table",
-    "claims_table",
-    "counts_table",
-    "ledger_markdown",
-    "missing_table",
-    "open_tables",
-]
-
 _NOTE = (
     "Here: the median of our repetitions, if there are several; spread: their quartiles; "
     "distance: from the median to the printed value, in interquartile ranges; percentile: fraction "

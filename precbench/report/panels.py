@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import SubFigure
 
-__all__ = ["draw_beside", "draw_curves", "name_curves", "side_by_side"]
-
 
 def side_by_side(
     figure: "SubFigure", table: pd.DataFrame, column: str, **options: Any

@@ -5,8 +5,6 @@ from functools import cache
 
 from precbench.locations import config_names
 
-__all__ = ["repeat_command", "shipped_config"]
-
 
 @cache
 def shipped_config(experiment: str) -> str | None:

@@ -16,7 +16,6 @@ from precbench.text import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["Sheet", "save_figure", "wrapped"]
 
 MARGIN = 0.08  # inches, as all lengths
 _TITLE_LINE, _LINE = 0.2, 0.15

@@ -18,13 +18,6 @@ from precbench.text import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "draw_study",
-    "read_study",
-    "study_tables",
-    "value_table",
-    "write_study_tables",
-]
 
 _TITLE = 0.25  # inches of the size of a study
 

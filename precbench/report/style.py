@@ -9,16 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "MOST_STRONG",
-    "NAME_LINE",
-    "QUIET",
-    "End",
-    "Style",
-    "log_scale",
-    "name_ends",
-    "solver_styles",
-]
 
 # Okabe and Ito's palette without its yellow, which is too faint on paper, and its grey, the colour
 # of quiet curves. Each further one is as far as possible from all before it (in OKLab), from that

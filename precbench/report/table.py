@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-__all__ = ["STAND_IN", "Cell", "Table", "text_table"]
-
 STAND_IN = "stand-in: synthetic data"
 
 

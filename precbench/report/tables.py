@@ -20,16 +20,6 @@ from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line, visible
 
-__all__ = [
-    "final_values",
-    "make_tables",
-    "markdown_page",
-    "notes",
-    "summarise",
-    "summarise_trials",
-    "write_tables",
-]
-
 _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
@@ -561,7 +551,6 @@ def markdown_table(table: Table) -> list[str]:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
-    """Return the header and the rows as escaped text."""
     rows = [[(escaped(cell.text), cell.bold) for cell in row] for row in table.rows]
     texts = [[bold.format(text) if is_bold else text for text, is_bold in row] for row in rows]
     return [[*map(escaped, table.header)], *texts]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from precbench.runner.dispatch import Run
     from precbench.runner.worker import Job
 
-__all__ = ["of_other_code", "run_plan", "to_do"]
-
 
 def to_do(
     plan: Plan,

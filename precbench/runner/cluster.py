@@ -30,7 +30,6 @@ except ImportError:
         "a cluster needs the package distributed: pip install 'precbench[cluster]'"
     ) from None
 
-__all__ = ["Cluster"]
 
 _RESUMES = "what is finished is kept, and the same command resumes from there"
 _AHEAD = 100  # jobs sent for each worker
@@ -173,7 +172,6 @@ class Cluster:
                 self._client.cancel(list(running))
 
     def _hosts(self) -> list[str]:
-        """Return the machine of each worker."""
         with self._answering():
             return [distributed.comm.get_address_host(worker) for worker in self._client.nthreads()]
 
@@ -244,7 +242,6 @@ def versions() -> dict[str, str | None]:
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-    """Run a trial and return its record, its arrays and this machine."""
     with _one_at_a_time, threadpool_limits(1):
         record, arrays = outcome(replace(job, dataset=dataset))
         return record, arrays, _machine()

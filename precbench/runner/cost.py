@@ -8,8 +8,6 @@ from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.store import Store
 
-__all__ = ["expected_seconds"]
-
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 _SECONDS_PER_TRIAL = 0.2  # to begin and to measure it

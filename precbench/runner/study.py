@@ -6,8 +6,6 @@ from precbench.data import load_dataset
 from precbench.experiment import Study
 from precbench.store import SCHEMA, Store
 
-__all__ = ["run_study"]
-
 
 def run_study(
     study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None

@@ -186,7 +186,6 @@ class _Builder:
         return data
 
     def _value(self, event: Any, keys: Keys) -> Any:
-        """Return the scalar, list or dictionary that begins with an event."""
         self.where.setdefault(keys, _place(event.start_mark))  # in a mapping it has that of its key
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
@@ -202,7 +201,6 @@ class _Builder:
         }
 
     def _key(self, event: Any, keys: Keys) -> str:
-        """Return a key of a mapping, and note its place."""
         self._refuse_hidden(event, keys)
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)

@@ -21,8 +21,6 @@ from precbench.results import Run
 from precbench.studies import Result
 from precbench.text import count
 
-__all__ = ["Advised", "Page", "experiment_page", "ledger_about", "study_page"]
-
 _KINDS = {
     "accuracy-time": "Quality against training time",
     "accuracy-rows": "Quality of the iterates",
@@ -307,7 +305,6 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
 
 
 def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
-    """Return the best method by the first metric on each data set, with its mean."""
     if run.sweep is not None or len(run.datasets) > 8:
         return {}
     metric = run.metrics[0]

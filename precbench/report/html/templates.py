@@ -12,8 +12,6 @@ from precbench.report.table import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render"]
-
 
 def render(template: str, **values: Any) -> str:
     """Fill in a template.

@@ -11,8 +11,6 @@ from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
 from precbench.store import Store
 
-__all__ = ["Trial", "machines", "trials_of"]
-
 
 class Trial(NamedTuple):
     """A trial, as the page shows it."""
