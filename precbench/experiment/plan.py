@@ -58,39 +58,35 @@ class Plan:
     @property
     def protocol(self) -> str:
         """The protocol as text."""
-        own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
-        kept = f"; {', '.join(own)}: the provided training and test sets" if own else ""
-        return self._division + kept
-
-    @property
-    def _division(self) -> str:
         protocol = self.experiment.protocol
-        n = len(protocol.indices)
-        if protocol.split == "random":
-            kind = "stratified" if protocol.stratified else "random"
-            train = round(100 * (1 - protocol.test_size))
-            sizes = f"{train}/{100 - train} {kind} split"
-            if protocol.train_size is not None:
-                sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
-            return f"{sizes}, {count(n, 'split')}"
-        if protocol.split == "kfold":
-            kind = "stratified " if protocol.stratified else ""
-            times = f", {protocol.repetitions} repetitions" if protocol.repetitions > 1 else ""
-            return f"{kind}{protocol.n_splits}-fold cross-validation{times}"
-        if protocol.split == "time":
-            share = f"{100 * protocol.test_size:.3g} %"
-            if protocol.n_splits == 1:
-                return f"trained on the past, measured on the latest {share}"
-            return f"trained on the past, measured on the next {share}, {count(n, 'split')}"
-        if protocol.split == "provided":
-            return "the provided training and test sets"
-        return "trained and measured on all rows"
+        splits = count(len(protocol.indices), "split")
+        kind = "stratified" if protocol.stratified else "random"
+        train, share = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
+        sizes = f"{train}/{100 - train} {kind} split"
+        if protocol.train_size is not None:
+            sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
+        folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"
+        if protocol.repetitions > 1:
+            folds += f", {protocol.repetitions} repetitions"
+        past = f"trained on the past, measured on the next {share}, {splits}"
+        if protocol.n_splits == 1:
+            past = f"trained on the past, measured on the latest {share}"
+        texts = {
+            "random": f"{sizes}, {splits}",
+            "kfold": folds,
+            "time": past,
+            "provided": "the provided training and test sets",
+            "none": "trained and measured on all rows",
+        }
+        own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
+        kept = [f"{', '.join(own)}: the provided training and test sets"] if own else []
+        return "; ".join([texts[protocol.split], *kept])
 
     @property
     def scaling(self) -> str:
         """The scaling as text."""
-        where = {"train": "on the training set", "all": "on all rows"}
-        fitted = where[self.experiment.scaling_fitted_on]
+        on_train = self.experiment.scaling_fitted_on == "train"
+        fitted = "on the training set" if on_train else "on all rows"
         words = {
             "standardise": f"standardised {fitted}",
             "unit": f"scaled to [0, 1] {fitted}",

@@ -189,10 +189,6 @@ class Streamed:
     def train_together(self, fits: Sequence[Fit]) -> None:
         """Fit several solvers, see `train` and `fit_together`."""
         n_rows, n_features = self.stream.shape
-        for solver, _ in fits:
-            if not hasattr(solver, "fit_pieces"):
-                name = type(solver).__name__
-                raise InputError(f"{name} needs all rows at once: read them into memory")
         if not 0 < self.stream.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
