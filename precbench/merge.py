@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from precbench.npz import pack
 from precbench.store import HAVE_NUMBERS, Record, Store, key_of
@@ -11,17 +10,10 @@ _TIMES = ("cpu_seconds", "wall_seconds")
 _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 
 
-class Conflict(NamedTuple):
-    """A trial whose records have other numbers; ``places`` says which folders, and machines."""
-
-    trial: str
-    places: tuple[str, ...]
-
-
 def compare_records(
     target: Store, sources: Sequence[Store], kept: Sequence[Store] = ()
-) -> tuple[dict[str, Store], list[Conflict]]:
-    """Return from where to take each record that the target should have, and the conflicts.
+) -> tuple[dict[str, Store], list[str]]:
+    """Return from where to take each record that the target should have, and conflicts in words.
 
     A result counts more than a trial that was skipped, and that more than one that failed; of equal
     records the first is kept, beginning with the target's. Nothing is written.
@@ -89,11 +81,10 @@ def _hash_of_numbers(store: Store, record: Record) -> str:
     return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
 
 
-def _conflict(held: Sequence[tuple[Store, Record]]) -> Conflict:
-    record = held[0][1]
-    places = []
+def _conflict(held: Sequence[tuple[Store, Record]]) -> str:
+    record, places = held[0][1], []
     for store, its_record in held:
         machine = store.machines().get(its_record.environment)
         places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
     trial = f"{record.dataset}/{record.label}/{record.split}"
-    return Conflict(f"{trial} ({record.key[:12]})", tuple(places))
+    return f"{trial} ({record.key[:12]}): {', '.join(places)}"

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from precbench.cli.options import Json, refuse_unknown
 from precbench.cli.screen import screen
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError
 
 
 def _solvers() -> list[dict[str, Any]]:
@@ -159,9 +159,7 @@ def list_(
       precbench list solvers --json
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
-    if what not in _LISTS:
-        near = did_you_mean(what, _LISTS)
-        raise InputError(f"cannot list {what!r}{near}; choose from {', '.join(_LISTS)}")
+    refuse_unknown("list", what, _LISTS)
     every = members = _LISTS[what]()
     wanted = {"paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)}
     for key, (option, value) in wanted.items():

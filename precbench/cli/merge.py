@@ -64,12 +64,11 @@ def merge_results(
             stack.enter_context(target.lock())
         compared = [compare_records(*merge) for merge in merges]
         if conflicts := [conflict for _, found in compared for conflict in found]:
-            texts = [f"{trial}: {', '.join(places)}" for trial, places in conflicts[:_MOST_TOLD]]
             more = "; ..." if len(conflicts) > _MOST_TOLD else ""
             raise PrecbenchError(
                 f"{count(len(conflicts), 'trial')} with other numbers in another folder "
-                f"({one_line('; '.join(texts))}{more}): nothing was written; name the folder whose "
-                "records stand with --keep"
+                f"({one_line('; '.join(conflicts[:_MOST_TOLD]))}{more}): nothing was written; "
+                "name the folder whose records stand with --keep"
             )
         for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
             take_records(target, taken)
@@ -117,13 +116,10 @@ def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
     keys = present.union(*(of.keys for of in asked))
     shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
     target.note_asked(keys, shards)
-    parts = [Shard.parse(shard) for shard in shards]
-    missing = [
-        str(shard)
-        for of in sorted({part.of for part in parts})
-        for shard in (Shard(number, of) for number in range(1, of + 1))
-        if shard not in parts
-    ]
+    every = (
+        Shard(i + 1, of) for of in sorted({Shard.parse(s).of for s in shards}) for i in range(of)
+    )
+    missing = [str(shard) for shard in every if str(shard) not in shards]
     return {
         "experiment": target.folder.resolve().name,
         "folder": str(target.folder),
@@ -134,8 +130,8 @@ def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
 
 
 def _sentence(about: dict[str, Any]) -> str:
-    text = f"{about['experiment']}: {count(about['taken'], 'record')} taken"
-    text += f", {about['records']:,} in all"
+    taken = count(about["taken"], "record")
+    text = f"{about['experiment']}: {taken} taken, {about['records']:,} in all"
     if about["left"]:
         text += f", {about['left']:,} still to run"
     if about["missing_shards"]:

@@ -136,8 +136,9 @@ def _columns(model: "Model") -> list[str]:
     columns = model.encoding.columns
     if not columns:
         return [f"unnamed, of {model.encoding.format}"]
-    more = [f"and {len(columns) - _MOST_SHOWN:,} more, see --json"]
-    return [*map(_column, columns[:_MOST_SHOWN]), *(more if len(columns) > _MOST_SHOWN else [])]
+    n_more = len(columns) - _MOST_SHOWN
+    more = [f"and {n_more:,} more, see --json"] if n_more > 0 else []
+    return [*map(_column, columns[:_MOST_SHOWN]), *more]
 
 
 def _column(column: Column) -> str:
@@ -160,11 +161,7 @@ def _most_used(model: "Model") -> str:
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:
         return ""
-    if model.trees is not None:
-        values = model.trees.to_arrays()["splits"]
-    else:
-        assert model.coef is not None
-        values = model.coef
+    values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
     digits = ".3g" if model.trees is None else ","
     return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])

@@ -99,9 +99,9 @@ def _seconds_left(store: Store, asked: Asked, left: int) -> float | None:
 def _table(results: Path, found: list[dict[str, Any]]) -> Table:
     rows = []
     for of in found:
-        shard = of["shards"][0] if len(of["shards"]) == 1 else ""
         wrong = ", ".join(f"{n} {status}" for status, n in of["outcomes"].items() if status != "ok")
         pending = f"{of['left']:,}" if of["left"] else ""
         done = f"{of['done']:,} of {of['asked']:,}"
-        rows.append([f"{of['experiment']} {shard}".rstrip(), done, pending, wrong])
+        name = " ".join([of["experiment"], *(of["shards"] if len(of["shards"]) == 1 else ())])
+        rows.append([name, done, pending, wrong])
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

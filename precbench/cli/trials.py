@@ -38,6 +38,9 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
         return
     sweep = f" at {trial.sweep_point}" if trial.sweep_point else ""
     print(one_line(f"{trial.dataset}/{trial.label}/{trial.split}{sweep}: {_outcome(trial)}"))
+    state = "the versions are those of now: the trial is kept"
+    if changed:
+        state = f"another version of {' and '.join(changed)} now: the trial would run again"
     about = trial.description
     sections = {
         "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),
@@ -50,7 +53,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
         "before": f"{trial.before}; it was run again" if trial.before else "",
         "warnings": "; ".join(trial.warnings),
         "machine": _assigned(machine),
-        "code": _state(trial, changed),
+        "code": "; ".join(filter(None, [trial.code, state])),
         "record": str(store.folder / "trials" / f"{trial.key}.json"),
         "repeat": command,
     }
@@ -80,13 +83,10 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
             "DATASET/SOLVER/SPLIT, or another folder (--results)"
         )
     if len(found) > 1:
-        listed = [f"{store.folder}: {record.key[:12]}" for store, record in found]
-        shown = ", ".join(listed[:_MOST_LISTED])
-        if len(listed) > _MOST_LISTED:
-            shown += ", ..."
+        listed = [f"{store.folder}: {record.key[:12]}" for store, record in found[:_MOST_LISTED]]
         raise InputError(
-            f"{len(found)} trials match {what} ({shown}): give a longer key, or the folder of one "
-            "experiment (--results)"
+            f"{len(found)} trials match {what} ({', '.join(listed)}): give a longer key, or the "
+            "folder of one experiment (--results)"
         )
     return found[0]
 
@@ -168,13 +168,6 @@ def _chosen(trial: Record) -> str:
         else f"{name}={value}"
         for name, value in trial.chosen.items()
     )
-
-
-def _state(trial: Record, changed: list[str]) -> str:
-    noted = f"{trial.code}; " if trial.code else ""
-    if changed:
-        return f"{noted}another version of {' and '.join(changed)} now: the trial would run again"
-    return f"{noted}the versions are those of now: the trial is kept"
 
 
 def _assigned(values: dict[str, Any]) -> str:

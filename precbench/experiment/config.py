@@ -180,6 +180,8 @@ class Experiment(Section):
 
     def _meaningless(self) -> Iterator[Problem]:
         """Yield what has no meaning for rows of a stream, or beside another key."""
+        from precbench.solvers import SOLVERS
+
         protocol, tuning = self.protocol, self.tuning
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
         latest = protocol.split == "time"
@@ -198,7 +200,7 @@ class Experiment(Section):
                 why = f"for {name}: the rows of a stream are divided one by one"
                 cases += [(("protocol", key), given, why)]
             for label, entry in self.solvers.items():
-                if not _learns_in_pieces(entry):
+                if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces"):
                     why = f"{entry.solver} needs all rows at once, and {name} is streamed"
                     yield ("solvers", label), why
                 place = "solvers", label, "fourier"
@@ -504,12 +506,6 @@ def _recommended_scaling(dataset: Data) -> Scaling:
 
     card = dataset.card if isinstance(dataset, StreamedCard) else dataset.name
     return DATASETS[card].scaling if isinstance(dataset, NamedData | StreamedCard) else "none"
-
-
-def _learns_in_pieces(entry: SolverEntry) -> bool:
-    from precbench.solvers import SOLVERS
-
-    return hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
 
 
 def _shared_problems(

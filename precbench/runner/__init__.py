@@ -164,23 +164,17 @@ def run_plan(
         yield from dispatch(jobs, elsewhere or partial(run_here, n_workers=n_workers))
     except (KeyboardInterrupt, GeneratorExit):
         for job in jobs:
-            if job.mark.exists() and not _is_done(store, job.key):
-                reason = "interrupted while it ran"
-                store.write(base_record(job) | {"status": "interrupted", "reason": reason})
+            if job.mark.exists():
+                record = store.read(job.key)
+                if record is None or record.status in RETRIED:  # no result to keep
+                    reason = "interrupted while it ran"
+                    store.write(base_record(job) | {"status": "interrupted", "reason": reason})
             job.mark.unlink(missing_ok=True)
         raise
 
 
 def _outcome(record: Record | None) -> str:
-    if record is None:
-        return ""
-    return ": ".join(filter(None, (record.status, record.reason)))
-
-
-def _is_done(store: Store, key: str) -> bool:
-    """Return whether there is a result, of this run or an earlier one, to keep."""
-    record = store.read(key)
-    return record is not None and record.status not in RETRIED
+    return ": ".join(filter(None, (record.status, record.reason))) if record else ""
 
 
 def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:

@@ -143,7 +143,7 @@ def experiment_page(
         lengths=advised.lengths,
         of_length=advised.texts,
         tables=[_shown(run, table) for table in tables],
-        values=[_values(run, table, trials, summary) for table in tables],
+        values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures),
         ledger=_by_verdict(ledger),
         decided=_counted(ledger),
@@ -197,40 +197,27 @@ def _shown(run: Run, table: Table) -> dict[str, Any]:
         "table": table,
         "notes": [note for note in table.notes if note != run.protocol_sentence],
         "dataset": run.datasets.index(table.dataset),
-        "quantities": [_quantity(run, *column) for column in table.columns],
     }
 
 
-def _quantity(run: Run, name: str, sweep: str) -> str:
-    """Return ``m0`` for the first metric, whatever its label there, or the name of a time."""
-    labels = [run.metric_at(metric, sweep) for metric in run.metrics]
-    return f"m{labels.index(name)}" if name in labels else name
+def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float | None] | None]]:
+    """Return the values of the trials by solver, column and split; None for a column of times."""
+    here = {
+        (trial.solver, trial.sweep, trial.split, trial.seed): trial.values
+        for trial in trials
+        if trial.dataset == table.dataset
+    }
+    splits = sorted({(split, seed) for _, _, split, seed in here})
 
-
-def _values(
-    run: Run, table: Table, trials: list[Trial], summary: pd.DataFrame
-) -> list[list[list[float | None]]]:
-    """Return for each solver and column the values of the trials, in the order of the splits."""
-    here = [trial for trial in trials if trial.dataset == table.dataset]
-    splits = sorted({(trial.split, trial.seed) for trial in here})
-    by_place = {(trial.solver, trial.sweep, trial.split, trial.seed): trial for trial in here}
-    alone = {trial.sweep for trial in here if trial.timing == "sequential"}
-    mixed = {*summary[(summary["dataset"] == table.dataset) & ~summary["same_machine"]]["sweep"]}
-
-    def number(quantity: str, trial: Trial | None) -> float | None:
-        if trial is None:
-            return None
-        beside_others = trial.timing != "sequential" and trial.sweep in alone
-        if not quantity.startswith("m") and (beside_others or trial.sweep in mixed):
-            return None
-        return trial.number(quantity)
+    def value(trial: tuple[str, str, int, int], label: str) -> float | None:
+        number = here[trial][label] if trial in here else np.nan
+        return float(f"{number:.6g}") if np.isfinite(number) else None
 
     return [
         [
-            [
-                number(_quantity(run, name, sweep), by_place.get((solver, sweep, *split)))
-                for split in splits
-            ]
+            [value((solver, sweep, *split), name) for split in splits]
+            if name in run.measures
+            else None
             for name, sweep in table.columns
         ]
         for solver in run.solvers

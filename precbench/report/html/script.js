@@ -54,16 +54,10 @@
     one("said").textContent = wanted ? `${shown} rows` : "";
   });
 
-  const median = (of) => {
-    const sorted = [...of].sort((a, b) => a - b);
-    const middle = sorted.length >> 1;
-    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-  };
   const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(4);
-  const against = (own, other, isMetric) => {
+  const against = (own, other) => {
     const pairs = own.map((x, i) => [x, other[i]]).filter(([x, y]) => x !== null && y !== null);
     if (!pairs.length) return "–";
-    if (!isMetric) return "×" + (median(pairs.map(([x]) => x)) / median(pairs.map(([, y]) => y))).toPrecision(3);
     const gaps = pairs.map(([x, y]) => x - y);
     const mean = gaps.reduce((a, b) => a + b) / gaps.length;
     const squares = gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0);
@@ -75,21 +69,18 @@
   one("relative").addEventListener("change", () => {
     const chosen = one("relative").value;
     tables.forEach((table, t) => {
-      const heads = table.tHead.rows[0].cells;
       for (const row of table.tBodies[0].rows) {
         for (const cell of [...row.cells].slice(1)) {
-          const { quantity } = heads[cell.cellIndex].dataset;
-          const place = cell.firstElementChild || cell;
-          const isShown = chosen === "" || row.dataset.row === chosen || quantity === "relative_time";
-          const column = cell.cellIndex - 1;
-          place.replaceChildren(...(isShown ? texts.get(cell) : [against(
-            values[t][row.dataset.row][column], values[t][chosen][column], quantity.startsWith("m"))]));
+          const own = values[t][row.dataset.row][cell.cellIndex - 1];  // null for times
+          const isShown = chosen === "" || row.dataset.row === chosen || own === null;
+          (cell.firstElementChild || cell).replaceChildren(...(isShown ? texts.get(cell) :
+            [against(own, values[t][chosen][cell.cellIndex - 1])]));
         }
       }
     });
     const name = one("relative").selectedOptions[0].textContent;
     one("said").textContent = chosen === "" ? "" :
-      `Mean difference to ${name} ± standard deviation over the same splits; times as multiples`;
+      `Mean difference to ${name} ± standard deviation over the same splits`;
   });
 
   // A number leads to its trials, which are folded.

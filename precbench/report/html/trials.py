@@ -1,6 +1,6 @@
 """The trials behind the cells of the tables, and the machines on which they ran."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,27 +23,15 @@ class Trial(NamedTuple):
     status: str
     reason: str
     stopped: str
-    timing: str
-    machine: str
     chosen: str
-    values: list[float]  # in the order of the metrics
+    values: dict[str, float]  # by label of the metric
     seconds: float
-    seconds_to_99: float
     key: str
     environment: str
 
-    def number(self, quantity: str) -> float | None:
-        """Return a value to six digits, None if there is none."""
-        if quantity.startswith("m"):
-            value = self.values[int(quantity[1:])]
-        else:
-            value = getattr(self, quantity, np.nan)
-        return float(f"{value:.6g}") if np.isfinite(value) else None
-
-    @property
-    def texts(self) -> list[str]:
-        """The values as they are shown."""
-        return ["–" if np.isnan(value) else f"{value:.6g}" for value in self.values]
+    def text(self, label: str) -> str:
+        """Return a value as it is shown."""
+        return "–" if np.isnan(self.values[label]) else f"{self.values[label]:.6g}"
 
     @property
     def time(self) -> str:
@@ -61,21 +49,16 @@ class Trial(NamedTuple):
 def trials_of(run: Run) -> list[Trial]:
     """Return the trials of a run, in the order of its tables."""
     environments = {record.key: record.environment for record in Store(run.folder).records()}
-    numbers = {
-        (sweep, run.metric_at(metric, sweep)): i
-        for sweep in run.sweep_points
-        for i, metric in enumerate(run.metrics)
-    }
     trials: dict[tuple[Any, ...], Trial] = {}
     finals: list[dict[Any, Any]] = final_values(run.results, run.losses).to_dict("records")
     for row in finals:
         at = tuple(row[name] for name in ("dataset", "solver", "sweep", "split", "seed"))
         if at not in trials:
             row |= {"split": int(row["split"]), "seed": int(row["seed"])}
-            row |= {"values": [np.nan] * len(run.metrics)}
+            row |= {"values": defaultdict(lambda: np.nan)}
             row |= {"environment": environments.get(row["key"], "")}
             trials[at] = Trial(**{name: row[name] for name in Trial._fields})
-        trials[at].values[numbers[row["sweep"], row["metric"]]] = row["value"]
+        trials[at].values[row["metric"]] = row["value"]
     points = run.sweep_points
     return sorted(
         trials.values(),
