@@ -194,12 +194,8 @@ class Run(Fields):
     def metric_name(self, metric: str) -> str:
         """Return the notation of a metric, ``prec@k`` where a sweep sets its ``k``."""
         if self.sweep is None:
-            return self.written(metric)
+            return self.measures[metric].written
         return self.sweep.written[self.metrics.index(metric)]
-
-    def written(self, label: str) -> str:
-        """Return the notation of the metric with a label, for example ``prec@0.25``."""
-        return self.measures[label].written
 
     @property
     def losses(self) -> set[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -48,7 +48,7 @@ class Result(Fields):
 
     folder: Path
     values: Any
-    version: Count = Field(alias="schema")
+    version: Literal[1] = Field(alias="schema")
     name: str
     title: str
     source: str | None

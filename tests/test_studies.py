@@ -464,7 +464,7 @@ def test_selection_options_are_refused(option, tmp_path):
     ("damage", "places"),
     [
         ({"kind": "unheard-of"}, "'unheard-of'"),
-        ({"schema": 99}, "schema 99"),
+        ({"schema": 99}, "schema 1"),
         ({"schema": "1"}, "schema"),
         ({"parameters": None}, "parameters"),
     ],

@@ -256,9 +256,8 @@ def _chosen(
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)
     skipped = _matching(options.skip or (), labels)
-    if missing := [label for label in skipped if label not in labels]:
-        config.select(solvers=missing)  # refuses them
     if skipped:
+        config.select(solvers=skipped)  # refuses those that are not there
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
             raise InputError(f"{config.name}: --skip leaves no solver to run")

@@ -507,7 +507,7 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
     wanted = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
     for column, value in wanted.items():
         rows = rows[rows[column] == value]
-    return run.written(label), rows
+    return run.measures[label].written, rows
 
 
 def _per_solver(

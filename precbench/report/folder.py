@@ -10,9 +10,9 @@ from precbench.claims.evidence import Outcomes
 from precbench.files import write_whole
 from precbench.report.figures import write_figures
 from precbench.report.html import Advised, Page, experiment_page, ledger_about, study_page
-from precbench.report.study import draw_study, read_study, study_tables, write_study_tables
+from precbench.report.study import draw_study, read_study, study_tables
 from precbench.report.table import Table
-from precbench.report.tables import make_tables, summarise, write_tables
+from precbench.report.tables import make_tables, markdown_page, summarise, write_tables
 from precbench.results import Run, plain_strings, read_run, read_values
 
 Figures = Literal["all", "changed", "none"]
@@ -74,7 +74,8 @@ def write_report(
         measured = read_values(folder)
         study = read_study(measured)
         tables = study_tables(study)
-        files = write_study_tables(study, tables)
+        files = [folder / "tables.md"]
+        write_whole({files[0]: markdown_page(study.title, study.source, tables)})
         if figures == "none":
             return Report(tables, files)
         drawn = draw_study(study, sources)

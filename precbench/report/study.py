@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precbench.errors import InputError
-from precbench.files import write_whole
 from precbench.report.sheet import Sheet
 from precbench.report.table import Table, text_table
-from precbench.report.tables import markdown_page, three_digits
+from precbench.report.tables import three_digits
 from precbench.results import read_csv
-from precbench.store import SCHEMA
 from precbench.studies import STUDIES, Result
 from precbench.text import one_line
 
@@ -33,14 +31,9 @@ def read_study(measured: Result) -> Result:
     Raises
     ------
     InputError
-        If the study is of a newer precbench, or a column is missing or malformed.
+        If the kind of study is not installed, or a column is missing or malformed.
     """
     where = measured.folder / "illustration.json"
-    if measured.version not in range(1, SCHEMA + 1):
-        raise InputError(
-            f"{where} was written by a newer precbench (schema {measured.version}): update "
-            "precbench, or write elsewhere with --out"
-        )
     if measured.kind not in STUDIES:
         raise InputError(
             f"{where} is of a kind of study that is not installed, {measured.kind!r}: update "
@@ -68,13 +61,6 @@ def study_tables(study: Result) -> list[Table]:
     """
     with _showing(study):
         return list(STUDIES[study.kind].tables(study))
-
-
-def write_study_tables(study: Result, tables: Sequence[Table]) -> list[Path]:
-    """Write ``tables.md``."""
-    path = study.folder / "tables.md"
-    write_whole({path: markdown_page(study.title, study.source, tables)})
-    return [path]
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:

@@ -89,7 +89,8 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
                     yield waiting.pop(key), status
         except BrokenProcessPool as error:  # which ends the other workers, too
             for job in list(waiting.values()):
-                ended = recorded(job)
+                record = Store(job.folder).read(job.key)
+                ended = record.status if record is not None and record.run == job.run else None
                 if ended or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
                     yield waiting.pop(job.key), ended
@@ -97,12 +98,6 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             if is_lost_at_start and was_lost_at_start:  # once may be by chance
                 raise PrecbenchError("worker processes die at their start") from error
             was_lost_at_start = is_lost_at_start
-
-
-def recorded(job: Job) -> str | None:
-    """Return the status of a job whose worker died after writing the record, else None."""
-    record = Store(job.folder).read(job.key)
-    return record.status if record is not None and record.run == job.run else None
 
 
 def _run(job: Job) -> tuple[str, str]:

@@ -300,5 +300,5 @@ def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
     for dataset, rows in main.groupby("dataset", sort=False):
         means = rows[rows["n"] == rows["n"].max()].set_index("solver")["mean"]
         best = means.idxmin() if metric in run.losses else means.idxmax()
-        best_on[str(dataset)] = f"{best}, {run.written(metric)} {means[best]:.3f}"
+        best_on[str(dataset)] = f"{best}, {run.measures[metric].written} {means[best]:.3f}"
     return best_on
