@@ -132,8 +132,7 @@ def fit(options: FitOptions) -> None:
     if dates:
         print(f"date columns converted to days: {', '.join(dates)}")
     quality = quality_of(model, str(options.save))
-    assert quality is not None
-    assert quality.length is not None
+    assert quality is not None and quality.length is not None
     print(*describe_quality(quality), sep="\n")
     show_length(quality.length)
     print(f"{model.solver}, fitted to all rows: {options.save}")
@@ -145,8 +144,6 @@ def _params(options: FitOptions) -> dict[str, Any]:
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
-        if name in params:
-            raise InputError(f"--param {name} is given twice")
         if name in (own := {"k": "--k", "random_state": "--seed"}):
             raise InputError(f"--param {name}: give {own[name]} instead")
         params[name] = plain_value(text)

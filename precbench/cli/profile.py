@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from precbench.report.table import Table, text_table
 from precbench.text import count, duration, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from precbench.data.own.table import OwnTable
 
 _MOST_SHOWN = 40  # columns
@@ -75,7 +74,7 @@ def profile(options: ProfileOptions) -> int:
     return 0
 
 
-def columns_table(columns: "Sequence[dict[str, Any]]", title: str) -> Table:
+def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
     """Lay out the columns of a profile."""
     shown = columns[:_MOST_SHOWN]
     cells = [

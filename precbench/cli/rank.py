@@ -10,11 +10,11 @@ import pandas as pd
 import typer
 
 from precbench.advice.compare import shared_parameters
-from precbench.cli.options import takes
+from precbench.cli.options import refuse_unknown, takes
 from precbench.cli.run import RunOptions, has_failed, run_all
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.locations import shipped
 from precbench.report.html import study_page
@@ -68,8 +68,7 @@ def rank(
       precbench rank pnorm-push --small
       precbench rank my-solver --parameters '{depth: {tune: [2, 4]}}' --jobs 2
     """
-    if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}; see list solvers")
+    refuse_unknown("solver", name, SOLVERS)
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
     params = survey_config["solvers"].get(name) or {}
     if options.parameters:
@@ -78,9 +77,7 @@ def rank(
             raise InputError("--parameters should be names with values, such as '{C: 0.1}'")
     label, entry = f"{name} (yours)", {"solver": name, **params}
     common = shared_parameters(survey_config["common"], {label: entry})
-    tasks = read_tasks()
-    if options.small:
-        tasks = tasks[::3]
+    tasks = read_tasks()[:: 3 if options.small else 1]
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     folder = options.out / "survey-tasks"
     paths = write_configs(folder, tasks, name=experiment, solvers={label: entry}, common=common)

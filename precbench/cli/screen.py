@@ -18,11 +18,11 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 
+from precbench.store import Record
 from precbench.text import duration, one_line, visible
 
 if TYPE_CHECKING:
     from precbench.runner.worker import Job
-    from precbench.store import Record
 
 
 class Screen(Console):
@@ -70,7 +70,7 @@ def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]
 @contextmanager
 def progress(
     n_trials: int, *, quiet: bool = False, verbose: bool = False
-) -> Iterator[Callable[["Job", "Record"], None]]:
+) -> Iterator[Callable[["Job", Record], None]]:
     """Show on standard error how many trials are done, and about how long the others will take.
 
     A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that are not ok
@@ -94,7 +94,7 @@ def progress(
     n_done = n_failed = 0
     started = shown = time.monotonic()
 
-    def finished(job: "Job", record: "Record") -> None:
+    def finished(job: "Job", record: Record) -> None:
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")

@@ -94,7 +94,7 @@ def write_report(
         rows = _verdicts(run.name, ledger, evidence, run.smoke)
         advised = Advised() if advise is None else advise(run, sources)
         drawn += advised.figures
-        page = experiment_page(run, summary, tables, drawn, rows, advised)
+        page = experiment_page(run, tables, drawn, rows, advised)
     write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 

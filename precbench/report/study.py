@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from precbench.errors import InputError
 from precbench.report.sheet import Sheet
@@ -12,10 +13,6 @@ from precbench.report.tables import three_digits
 from precbench.results import read_csv
 from precbench.studies import STUDIES, Result
 from precbench.text import one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _TITLE = 0.25  # inches of the size of a study
 
@@ -97,7 +94,7 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
 
 
-def value_table(result: Result, rows: "pd.DataFrame", columns: list[str], note: str = "") -> Table:
+def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
     """Lay out values below each other."""
     texts = [rows[column].map(str) for column in columns]
     values = rows["value"].map(three_digits)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,8 +140,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     trial = job.trial
     warm_up(trial.solver)
-    tuning = _tune(job)
-    params, trial = trial.params_of(tuning.chosen), trial.with_features(tuning.chosen)
+    chosen, tuning_seconds, tuning_stopped = _tune(job)
+    params, trial = trial.params_of(chosen), trial.with_features(chosen)
     rows = _rows(job, trial.fourier)
     whole = rows.training
     solver = _solver(trial, params)
@@ -171,9 +171,9 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
         "n_train": whole.n_rows,
-        "chosen": tuning.chosen,
-        "tuning_seconds": tuning.seconds,
-        "stopped": recorder.stopped or tuning.stopped,
+        "chosen": chosen,
+        "tuning_seconds": tuning_seconds,
+        "stopped": recorder.stopped or tuning_stopped,
         "seconds": recorder.seconds,
         "limit_seconds": job.limit,
         "limit_passes": job.passes,
@@ -226,12 +226,6 @@ def warm_up(solver: str) -> None:
     gc.freeze()
 
 
-class _Tuning(NamedTuple):
-    chosen: dict[str, Any]
-    seconds: float
-    stopped: str
-
-
 _OF_ROWS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 """The training rows that were prepared last, maybe for another trial, with what they depend on."""
@@ -251,11 +245,14 @@ def _rows(job: Job, fourier: Fourier | None) -> Rows:
     return _prepared[0][1]
 
 
-def _tune(job: Job) -> _Tuning:
-    """Choose parameters; all candidates together have the limit of one training."""
+def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
+    """Return the parameters chosen, the seconds it took, and whether the limit ended it.
+
+    All candidates together have the limit of one training.
+    """
     trial = job.trial
     if not trial.candidates:
-        return _Tuning({}, 0.0, "")
+        return {}, 0.0, ""
     first = trial.combinations()[0]
     # Before the clock starts: the first rows are prepared outside of its time.
     _rows(job, trial.with_features(first).fourier)
@@ -284,7 +281,7 @@ def _tune(job: Job) -> _Tuning:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         chosen = choose(trial, trained)
-    return _Tuning(chosen, time.perf_counter() - start, stopped)
+    return chosen, time.perf_counter() - start, stopped
 
 
 def _groups(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from precbench.claims import Evidence, LedgerRow, load_claims, make_ledger
 from precbench.claims.verdicts import Verdict
@@ -43,8 +42,8 @@ class Page:
     ----------
     html, folder, title : str
     source : str or None
-    facts : list of str
-        Sizes, and the best method.
+    fact : str
+        What is in it.
     marks : list of str
         Warnings.
     verdicts : str
@@ -55,7 +54,7 @@ class Page:
     folder: str
     title: str
     source: str | None
-    facts: list[str] = field(default_factory=list)
+    fact: str = ""
     marks: list[str] = field(default_factory=list)
     verdicts: str = ""
 
@@ -103,7 +102,6 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
 
 def experiment_page(
     run: Run,
-    summary: pd.DataFrame,
     tables: Sequence[Table],
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
@@ -114,8 +112,6 @@ def experiment_page(
     Parameters
     ----------
     run : Run
-    summary : pandas.DataFrame
-        From `precbench.report.tables.summarise`.
     tables : sequence of Table
         From `precbench.report.tables.make_tables`.
     figures : iterable of pathlib.Path
@@ -152,9 +148,8 @@ def experiment_page(
         ids={entry["id"] for entry in by_solver},
         machines=machines(run.folder, trials),
     )
-    facts = [f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"]
-    facts += [f"{dataset}: best {best}" for dataset, best in _best(run, summary).items()]
-    return Page(html, run.folder.name, run.title, run.source, facts, marks, _counted(ledger))
+    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
+    return Page(html, run.folder.name, run.title, run.source, fact, marks, _counted(ledger))
 
 
 def study_page(
@@ -188,7 +183,7 @@ def study_page(
         config=shipped_config(study.name),
     )
     name = study.folder.name
-    return Page(html, name, study.title, study.source, ["a study"], marks, decided)
+    return Page(html, name, study.title, study.source, "a study", marks, decided)
 
 
 def _shown(run: Run, table: Table) -> dict[str, Any]:
@@ -289,16 +284,3 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
         }
         for (dataset, solver), its in groups.items()
     ]
-
-
-def _best(run: Run, summary: pd.DataFrame) -> dict[str, str]:
-    if run.sweep is not None or len(run.datasets) > 8:
-        return {}
-    metric = run.metrics[0]
-    main = summary[(summary["metric"] == metric) & np.isfinite(summary["mean"])]
-    best_on = {}
-    for dataset, rows in main.groupby("dataset", sort=False):
-        means = rows[rows["n"] == rows["n"].max()].set_index("solver")["mean"]
-        best = means.idxmin() if metric in run.losses else means.idxmax()
-        best_on[str(dataset)] = f"{best}, {run.measures[metric].written} {means[best]:.3f}"
-    return best_on
