@@ -124,8 +124,7 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
             results = read_csv(path, COLUMNS)
             results = results[results["dataset"].isin(plan.datasets)]
             keys = {key for _, key in plan.trials}.intersection(store.keys())
-            newest = max(store.moments(keys), default=0.0)
-            if keys == {*results["key"]} and newest < path.stat().st_mtime:
+            if keys == {*results["key"]} and store.last_change() < path.stat().st_mtime_ns:
                 return results
     return None
 

@@ -279,6 +279,10 @@ class Store:
             with suppress(OSError):
                 yield self._file(key).stat().st_mtime
 
+    def last_change(self) -> int:
+        """Return when a record or its arrays were last written, in nanoseconds since 1970."""
+        return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
+
     def machines(self) -> dict[str, Machine]:
         """Return the machines on which trials ran, by id.
 
