@@ -17,6 +17,7 @@ from precbench.cli.options import Json, Mirror
 from precbench.cli.run import RunOptions, has_failed, prepared, split_numbers
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
+from precbench.data import Dataset
 from precbench.errors import DataUnavailableError, InputError, did_you_mean
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.plan import make_plan
@@ -61,7 +62,10 @@ def reproduce(
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", "-j", help="Number of trials to run at a time, where no times are compared."
+            "--jobs",
+            "-j",
+            min=1,
+            help="Number of trials to run at a time, where no times are compared.",
         ),
     ] = 1,
     dry_run: Annotated[
@@ -150,17 +154,17 @@ def _planned(
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, None, 1)]
-    available = []
-    for dataset in (entry.name for entry in config.datasets):
-        if dataset not in datasets or dataset in missing:
-            continue
+    loaded: dict[str, Dataset] = {}
+    wanted = {entry.name for entry in config.datasets} & datasets - missing.keys()
+    for dataset in sorted(wanted):
         try:
-            make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
-            available.append(dataset)
+            plan = make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
+            loaded |= plan.datasets
         except DataUnavailableError as error:
             missing[dataset] = str(error)
-    if not available:
+    if not loaded:
         return []
+    available = [entry.name for entry in config.datasets if entry.name in loaded]
     labels = {label for claim in claims for label in claim.labels}
     timing = any(claim.is_timed for claim in claims)
     options = replace(
@@ -172,7 +176,7 @@ def _planned(
         jobs=1 if timing else options.jobs,
     )
     part = config.select(options.solvers, available, split_numbers(options.splits))
-    plan = make_plan(config, only=available, mirror=options.mirror, stand_ins=False)
+    plan = make_plan(config, only=available, datasets=loaded)
     store = Store(options.out / config.name)
     trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
     seconds = sum(expected_seconds(plan, store, trials.values())) / options.jobs

@@ -110,7 +110,11 @@ class RunOptions:
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", "-j", help="Number of trials to run at a time.", rich_help_panel=_WORKERS
+            "--jobs",
+            "-j",
+            min=1,
+            help="Number of trials to run at a time.",
+            rich_help_panel=_WORKERS,
         ),
     ] = 1
     cluster: Annotated[
@@ -203,8 +207,6 @@ class RunOptions:
         return out / (f"{name}-smoke" if self.smoke else name)
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise InputError(f"--jobs is {self.jobs}: at least one trial must run at a time")
         if self.rerun and self.force:
             raise InputError("--rerun runs some of the trials again, --force all: give one of them")
         for word in self.rerun or ():

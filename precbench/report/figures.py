@@ -95,7 +95,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
     files: list[Path] = []
-    curves = cache(partial(_read_curves, run.folder))
+    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
+    curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))
     for kind in run.plots:
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
@@ -491,11 +492,6 @@ _OF_ALL_DATASETS, _OF_ALL_POINTS = ("accuracy-share",), ("accuracy-sweep",)
 def _label(axes: "Axes", x: str, metric: str) -> None:
     axes.set_xlabel(x, parse_math=False)
     axes.set_ylabel(f"{metric} on the test set", parse_math=False)
-
-
-def _read_curves(folder: Path, name: str) -> pd.DataFrame:
-    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
-    return read_csv(folder / name, columns | _CURVES[name])
 
 
 def _at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
