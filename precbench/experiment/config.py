@@ -183,29 +183,36 @@ class Experiment(Section):
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
+        given: dict[Keys, object] = {
+            ("tuning", "folds"): tuning.folds,
+            ("tuning", "rows"): tuning.rows,
+        }
         latest = protocol.split == "time"
-        cases: list[tuple[Keys, object, str]] = []
-        if tuning.folds:
-            cases += [(("tuning", "rows"), tuning.rows, "with folds, which take all training rows")]
-        for key in ("folds", "rows"):
-            given = latest and getattr(tuning, key)
-            cases += [(("tuning", key), given, "with split: time: the latest rows are measured")]
+        if tuning.folds and tuning.rows:
+            yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
+        if latest:
+            why = "has no meaning with split: time, where the latest rows are measured"
+            yield from ((place, why) for place, value in given.items() if value)
+        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
         for name in streams[:1]:
-            for key in ("folds", "rows"):
-                given = getattr(tuning, key)
-                cases += [(("tuning", key), given, f"for {name}, which is streamed")]
+            given |= {("solvers", n, "fourier"): entry.fourier for n, entry in self.solvers.items()}
+            why = f"has no meaning for {name}, which is streamed"
+            yield from ((place, why) for place, value in given.items() if value)
             divided = {"stratified": protocol.stratified, "train_size": protocol.train_size}
-            for key, given in {**divided, "split": latest}.items():
-                why = f"for {name}: the rows of a stream are divided one by one"
-                cases += [(("protocol", key), given, why)]
-            for label, entry in self.solvers.items():
-                if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces"):
-                    why = f"{entry.solver} needs all rows at once, and {name} is streamed"
-                    yield ("solvers", label), why
-                place = "solvers", label, "fourier"
-                cases += [(place, entry.fourier, f"for {name}, which is streamed")]
-        yield from ((path, f"has no meaning {why}") for path, given, why in cases if given)
+            why = f"has no meaning for {name}: the rows of a stream are divided one by one"
+            yield from (
+                (("protocol", key), why)
+                for key, value in {**divided, "split": latest}.items()
+                if value
+            )
+            yield from (
+                (
+                    ("solvers", label),
+                    f"{entry.solver} needs all rows at once, and {name} is streamed",
+                )
+                for label, entry in self.solvers.items()
+                if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
+            )
 
     def select(
         self,
