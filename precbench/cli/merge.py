@@ -1,7 +1,7 @@
 """``precbench merge``."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -90,23 +90,22 @@ def merge_results(
 
 
 def _merges(
-    folders: Iterable[Path], out: Path, keep: Path | None
+    folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
     """Return for each name its target, its sources and those that are kept in case of conflict."""
-    sources: dict[str, list[Store]] = {}
-    kept: dict[str, list[Store]] = {}
+    chosen = keep and keep.resolve()
+    if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
+        raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
+    merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in stores(folder):
-            name = store.folder.resolve().name
-            sources.setdefault(name, []).append(store)
-            if keep is not None and folder.resolve() == keep.resolve():
-                kept.setdefault(name, []).append(store)
-    targets = {name: Store(out / name) for name in sources}
-    if keep is not None and keep.resolve() == out.resolve():
-        kept = {name: [target] for name, target in targets.items()}
-    if keep is not None and not kept:
-        raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
-    return [(targets[name], sources[name], kept.get(name, [])) for name in sources]
+            target = Store(out / store.folder.resolve().name)
+            stands = [target] if chosen == out.resolve() else []
+            _, sources, kept = merges.setdefault(target.folder.name, (target, [], stands))
+            sources.append(store)
+            if folder.resolve() == chosen:
+                kept.append(store)
+    return [*merges.values()]
 
 
 def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:

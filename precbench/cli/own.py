@@ -240,8 +240,7 @@ class OwnRows(FileLayout):
                 values[name] = [*(one for one in given if one != "error"), str(value)]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}
         for name in ("categorical", "numeric"):
-            if left_out & set(values[name] or ()):
-                values[name] = [one for one in values[name] if one not in left_out] or None
+            values[name] = [one for one in values[name] or () if one not in left_out] or None
         for name in ("id", "categorical", "numeric"):
             if values[name] and not any("," in one for one in values[name]):
                 values[name] = [",".join(values[name])]
