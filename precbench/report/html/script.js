@@ -2,8 +2,6 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const one = (id) => document.getElementById(id);
-  const make = (name, text, more = {}) =>
-    Object.assign(document.createElement(name), { textContent: text }, more);
 
   // Numbers before texts, and what has no number last.
   const numberIn = (text) => {
@@ -31,7 +29,8 @@
 
   for (const table of all("table.sortable")) {
     for (const head of table.tHead.rows[0].cells) {
-      const button = make("button", "", { type: "button" });
+      const button = document.createElement("button");
+      button.type = "button";
       button.append(...head.childNodes);
       button.addEventListener("click", () => sortBy(table, head));
       head.append(button);
