@@ -88,7 +88,6 @@ def filled_in(text: str) -> str:
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
         "peers": lambda *title: peers.peers_table(pd.read_csv(peers.PEERS), " ".join(title)),
         "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
-        "peers-choices": lambda: peers.choices_table(pd.read_csv(peers.CHOICES)),
         "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
         "planted": planted,
         "power": power_table,

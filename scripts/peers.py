@@ -4,9 +4,6 @@ Run it through ``make peers``. All read the same generated (synthetic) rows, Vow
 own format. Each contestant has a process of its own, all but one on one core with one thread; they
 take turns, and the medians over the rounds count. Test rows are scored when all passes are done, so
 that they cost neither time nor memory. A peer that is not installed is skipped.
-
-With ``--settings`` the one pass of precbench and of Vowpal Wabbit is made with other settings, too,
-over other generated rows and over real ones, untimed.
 """
 
 import argparse
@@ -30,7 +27,6 @@ import pandas as pd
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from precbench.data import open_stream, read_svmlight
@@ -38,12 +34,11 @@ from precbench.metrics import precision_at_k
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
-from scripts.bench import Case, keep, labelled, ratio_figure, real, reason_of, report, said
+from scripts.bench import Case, keep, labelled, ratio_figure, reason_of, report, said
 from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out
 
 PEERS = REFERENCE / "peers.csv"
-CHOICES = REFERENCE / "peers-choices.csv"
 TEST_ROWS, FIXED = 50_000, 100
 ROUNDS = 10  # of boosting between two looks at the test rows
 NARROW = 1000  # columns; LightGBM takes seconds a tree where there are 47,236
@@ -272,30 +267,6 @@ CONTESTANTS = {
 }
 
 
-# What one pass is made with where it is not timed, the same number of step lengths each.
-SETTINGS: dict[str, tuple[Callable[..., Steps], dict[str, dict[str, Any]]]] = {
-    "precbench": (
-        sgd_at_k,
-        {
-            "defaults (`eta0=0.1`)": {},
-            "`eta0=0.01`": {"eta0": 0.01},
-            "`eta0=1`": {"eta0": 1.0},
-            "`batch_size=50`": {"batch_size": 50},
-            '`keep="last"`': {"keep": "last"},
-            "`k=1.0`": {"k": 1.0},
-            '`k=1.0`, `keep="last"`': {"k": 1.0, "keep": "last"},
-        },
-    ),
-    "Vowpal Wabbit": (
-        vowpal_wabbit,
-        {
-            "defaults (`-l 0.5`)": {},
-            "`-l 0.05`": {"settings": "-l 0.05"},
-            "`-l 5`": {"settings": "-l 5"},
-        },
-    ),
-}
-DRAWS = range(1, 4)  # not 0, the rows of the contest
 OTHER_WORK = "other work took the processors meanwhile"
 WHY = {  # most of the time, or of the distance, of what may miss its target
     "speed-up": "the pass is made by one thread, and blocks are read and joined by another",
@@ -451,39 +422,6 @@ def contest(
     return rows, figures
 
 
-# --- settings ---
-
-
-def draws(title: str) -> Iterator[tuple[Any, np.ndarray, Any, np.ndarray]]:
-    """Yield training and test rows with their labels: generated anew, or real ones split anew."""
-    if title in SIZES:
-        for seed in DRAWS:
-            n = SIZES[title].rows
-            X, y = rows_and_labels(SIZES[title], TEST_ROWS, seed)
-            yield X[:n], y[:n], X[n:], y[n:]
-    elif data := real(title):
-        for seed in DRAWS:
-            of = train_test_split(*data, test_size=0.3, random_state=seed, stratify=data[1])
-            yield of[0], of[2], of[1], of[3]
-
-
-def chosen(titles: tuple[str, ...] = ("60,000 x 47,236", "w8a", "adult")) -> pd.DataFrame:
-    """Return the mean of prec@0.25 after one pass with each of the settings."""
-    found = []
-    for title in titles:
-        for X, y, X_test, y_test in draws(title):
-            with tempfile.TemporaryDirectory() as place:
-                write(X, y, Path(place))
-                for of, (steps, choices) in SETTINGS.items():
-                    for settings, how in choices.items():
-                        *_, scorer = steps(Path(place), X.shape[1], 1, **how)
-                        top = precision_at_k(y_test, scorer(X_test), 0.25)
-                        found.append((title, of, settings, top))
-    columns = ["rows", "of", "settings", "prec_quarter"]
-    table = pd.DataFrame(found, columns=columns)
-    return table.groupby(columns[:3], sort=False).mean().round(4).reset_index()
-
-
 # --- the page ---
 
 
@@ -516,15 +454,6 @@ def settings_table(table: pd.DataFrame) -> str:
         if name in versions
     ]
     return laid_out(["contestant", "package", "settings"], rows)
-
-
-def choices_table(table: pd.DataFrame) -> str:
-    """Lay out the settings against the rows."""
-    wide = table.pivot(index=["of", "settings"], columns="rows", values="prec_quarter")
-    titles = table["rows"].unique()
-    order = table[["of", "settings"]].drop_duplicates().itertuples(index=False)
-    rows = [[*pair, *wide.loc[tuple(pair), titles].map("{:.3f}".format)] for pair in order]
-    return laid_out(["one pass of", "settings", *titles], rows, numbers=len(titles))
 
 
 def missed_list(table: pd.DataFrame) -> str:
@@ -573,17 +502,10 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="at rcv1's size, too")
     parser.add_argument("--write", action="store_true", help="keep these figures for the docs")
     parser.add_argument("--one", nargs=3, metavar=("NAME", "FOLDER", "COLUMNS"), help="as JSON")
-    parser.add_argument("--settings", action="store_true", help="try settings instead")
     parser.add_argument("--install", action="store_true", help="install the peers instead")
     options = parser.parse_args()
     if options.install:
         install()
-        return
-    if options.settings:
-        table = chosen()
-        print(choices_table(table))
-        if options.write:
-            table.to_csv(CHOICES, index=False, lineterminator="\n")
         return
     if options.one:
         name, folder, columns = options.one
