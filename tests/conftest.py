@@ -151,7 +151,6 @@ def not_drawn():
 def no_network(monkeypatch):
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr("precbench.data.cards.fetch.PAUSES", (0.0, 0.0))
 
 
 @pytest.fixture

@@ -57,19 +57,22 @@ def test_compressed_with_bz2(cache, folder):
     assert left_behind(cache) == DONE
 
 
-def test_mirror_from_the_environment_and_file_urls(cache, folder, monkeypatch):
+def test_mirror_from_the_environment(cache, folder, monkeypatch):
     (folder / "toy.svm").write_bytes(TEXT)
     monkeypatch.setenv("PRECBENCH_MIRROR", str(folder.parent))
     assert fetch(make_card())[0].path.is_file()
-    spaced = folder.parent.with_name("a mirror")
-    folder.parent.rename(spaced)
-    shutil.rmtree(cache)
-    assert fetch(make_card(), spaced.as_uri())[0].path.is_file()
 
 
 @pytest.mark.promise("R16")
 @pytest.mark.parametrize(
-    "address", ["http://example.org/data", "ftp://example.org", "file://host/x", "http://["]
+    "address",
+    [
+        "http://example.org/data",
+        "ftp://example.org",
+        "file:///x",
+        "http://[",
+        "http://localhost@x.org",
+    ],
 )
 def test_other_mirrors_are_rejected(address):
     with raises(InputError, f"'{address}'"):
@@ -83,23 +86,10 @@ def test_from_a_server(cache, server):
     assert server.encoding == "identity"
 
 
-@pytest.mark.promise("R16")
-def test_a_temporary_failure_is_retried(server):
-    server.serve("/toys/toy.svm", (502, {}, b"oops"), (503, {}, b""), TEXT)
-    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
-    assert len(server.requests) == 3
-
-
 def test_a_file_that_a_server_does_not_have_is_asked_for_once(server):
     with pytest.raises(DataUnavailableError):
         fetch(make_card(), server.address)
     assert server.requests == ["/toys/toy.svm", "/toys/toy.svm.bz2"]
-
-
-@pytest.mark.promise("R16")
-def test_a_broken_connection_is_retried(server):
-    server.serve("/toys/toy.svm", (200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), TEXT)
-    assert fetch(make_card(), server.address)[0].path.read_bytes() == TEXT
 
 
 @pytest.mark.promise("R16")

@@ -6,18 +6,17 @@ published checksum must give the arrays of the card, see `precbench.data.cards.p
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
-import time
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FileReport", "add_files", "fetch", "info"]
 
-PAUSES = (0.5, 1.0)  # seconds before each further attempt
 TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
-_HERE = ("localhost", "127.0.0.1", "::1")
+_SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
     ----------
     card : Card
     mirror : str or path, optional
-        A folder, or a file, https or (on this machine only) http address, holding
+        A folder, or an https or (on this machine only) http address, holding
         ``<folder of the card>/<file name>``, plain or wrapped as ``.bz2``; by default
         ``$PRECBENCH_MIRROR``.
 
@@ -154,21 +152,17 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
         return text and str(Path(text).expanduser())
-    with contextlib.suppress(ValueError):  # of an address that is none
-        if text.startswith("file:///"):
-            return unquote(urlsplit(text).path)
-        if _is_safe(text):
-            return text.rstrip("/")
-    raise InputError(
-        f"the mirror {text!r} must be a folder, or an address with file:// or https:// (http:// "
-        "only on this machine)"
-    )
+    if not _is_safe(text):
+        raise InputError(
+            f"the mirror {text!r} must be a folder, or an address with https:// (http:// only on "
+            "this machine)"
+        )
+    return text.rstrip("/")
 
 
 def _is_safe(address: str) -> bool:
     """Whether an address is https, or http on this machine."""
-    parts = urlsplit(address)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE)
+    return re.match(_SAFE, address, re.IGNORECASE) is not None
 
 
 def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
@@ -223,7 +217,7 @@ def _accepted(card: Card, address: str, path: Path) -> dict[str, Path]:
 
 
 def _download(address: str, path: Path) -> None:
-    """Save what an address serves, in up to three attempts."""
+    """Save what an address serves."""
     import pooch
     import requests
 
@@ -236,14 +230,9 @@ def _download(address: str, path: Path) -> None:
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
     if sys.stderr.isatty():
         print(f"fetching {address}", file=sys.stderr)
-    for pause in (*PAUSES, None):
-        try:
-            download(address, path, None)
-            return
-        except requests.RequestException as error:
-            answer = error.response
-            reason = f"{answer.status_code} {answer.reason}" if answer is not None else ""
-            is_refused = answer is not None and answer.status_code < 500
-            if pause is None or is_refused or isinstance(error, requests.ConnectionError):
-                raise InputError(reason or "no connection") from error
-        time.sleep(pause)
+    try:
+        download(address, path, None)
+    except requests.RequestException as error:
+        answer = error.response
+        reason = "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
+        raise InputError(reason) from error
