@@ -327,11 +327,7 @@ def test_a_kind_of_claim_of_a_package_judges(small, tmp_path):
     assert "misspelt.published.yaml:8:5" in said[2] and "did you mean 'worst'" in said[2]
 
 
-@pytest.mark.parametrize(
-    ("thing", "reason"),
-    [("thing = 5", ""), ("from precbench.claims import Claim\nclass thing(Claim): kind: str", "")],
-)
-def test_what_is_no_kind_of_claim_is_refused(thing, reason, install):
-    install("precbench.claims", "extra_thing:thing", thing=thing)
-    with raises(InputError, reason):
+def test_what_is_no_kind_of_claim_is_refused(install):
+    install("precbench.claims", "extra_thing:thing", thing="thing = 5")
+    with raises(InputError, ""):
         Registry("precbench.claims", {}, KINDS._check)["mine"]

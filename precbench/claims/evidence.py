@@ -13,8 +13,6 @@ from precbench.errors import InputError
 from precbench.results import Run, read_run, read_values
 from precbench.store import result_folders
 
-__all__ = ["Evidence", "read_evidence"]
-
 _CELL = ["dataset", "solver", "metric", "part"]
 WALL_SECONDS = "wall_seconds"
 """Takes the place of a metric in claims about times."""

@@ -8,8 +8,6 @@ from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.locations import shipped
 
-__all__ = ["make_ledger"]
-
 
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     """Give each claim its verdict.

@@ -12,18 +12,6 @@ from precbench.claims.verdicts import Verdict
 from precbench.errors import InputError
 from precbench.locations import shipped
 
-__all__ = [
-    "Change",
-    "LedgerRow",
-    "changes",
-    "read_ledger",
-    "reference_path",
-    "rewritten",
-    "to_csv",
-    "to_json",
-    "updated",
-]
-
 
 @dataclass(frozen=True)
 class LedgerRow:
@@ -34,8 +22,6 @@ class LedgerRow:
     id, paper, where, kind, printed : str
     measured : str
         The value or the counts that decided; empty if nothing was measured.
-    distance : float or None
-        From a printed mean to the median of our repetitions, in interquartile ranges.
     runs : int
         Number of repetitions or splits behind it.
     verdict : Verdict
@@ -45,8 +31,6 @@ class LedgerRow:
         Why, where the verdict alone does not say it.
     spread : str
         The quartiles of our repetitions.
-    percentile : float or None
-        Fraction of our repetitions below the printed value, in percent.
     smallest_error : float or None
         The smallest relative error of the printed value that would have been detected.
     """
@@ -57,13 +41,11 @@ class LedgerRow:
     kind: str
     printed: str
     measured: str = ""
-    distance: float | None = None
     runs: int = 0
     verdict: Verdict = Verdict.NO_DATA
     deviation: str = ""
     reason: str = ""
     spread: str = ""
-    percentile: float | None = None
     smallest_error: float | None = None
 
     @property
@@ -142,26 +124,6 @@ def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 
-def rewritten(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that change when the ledger replaces the reference, decided or not."""
-    before = {row.id: row.verdict for row in reference}
-    after = {row.id: row.verdict for row in ledger}
-    return [
-        Change(name, before.get(name, ""), after.get(name, ""), _is_worse(before, after, name))
-        for name in {**after, **before}
-        if before.get(name) != after.get(name)
-    ]
-
-
-def _is_worse(before: dict[str, Verdict], after: dict[str, Verdict], name: str) -> bool:
-    if name not in before or name not in after:
-        return False
-    was, now = before[name], after[name]
-    if was.rank is None or now.is_fixed:
-        return False
-    return now.rank is None or now.rank > was.rank
-
-
 def to_csv(ledger: Iterable[LedgerRow]) -> str:
     """Return the ledger as CSV, the same for the same rows."""
     table = pd.DataFrame(map(vars, ledger), columns=[field.name for field in fields(LedgerRow)])
@@ -186,8 +148,6 @@ def read_ledger(path: Path) -> list[LedgerRow]:
     InputError
         If the file is missing or is not a ledger.
     """
-    if path.exists() and not path.is_file():  # a device may never end
-        raise InputError(f"{path} is not a ledger but a folder or a device: name another file")
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]
@@ -196,9 +156,7 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:
-    typed: dict[str, Any] = {n: float(row[n]) if row.get(n) else None for n in _NUMBERS}
+    error = row["smallest_error"]
+    typed: dict[str, Any] = {"smallest_error": float(error) if error else None}
     typed |= {"verdict": Verdict(row["verdict"]), "runs": int(row["runs"])}
     return LedgerRow(**row | typed)
-
-
-_NUMBERS = ("distance", "percentile", "smallest_error")

@@ -35,16 +35,6 @@ from precbench.yaml.models import (
     validated,
 )
 
-__all__ = [
-    "DEVIATIONS",
-    "SUFFIX",
-    "Deviation",
-    "load_claims",
-    "load_deviations",
-    "parse_claims",
-    "read_claims",
-]
-
 SUFFIX = ".published.yaml"
 """After the name of a config."""
 DEVIATIONS = f"deviations{SUFFIX}"

@@ -16,25 +16,6 @@ from scipy.special import stdtr, stdtrit
 
 from precbench.errors import InputError
 
-__all__ = [
-    "MIN_INFORMATIVE",
-    "MIN_REPETITIONS",
-    "MIN_SPLITS",
-    "MIN_TIMED_SPLITS",
-    "Placement",
-    "Printed",
-    "Slope",
-    "Verdict",
-    "agrees",
-    "fitted_slope",
-    "has_spread",
-    "mean_test",
-    "parse_printed",
-    "place",
-    "prediction_error",
-    "sign_test",
-]
-
 MIN_REPETITIONS = 100
 """Fewer draws say too little about the tail in which a wrong number would lie."""
 MIN_SPLITS = 20
@@ -136,10 +117,6 @@ class Placement(NamedTuple):
 
     Attributes
     ----------
-    distance : ndarray of shape (n_cells,)
-        ``|printed - median| / IQR``.
-    percentile : ndarray of shape (n_cells,)
-        Fraction of the repetitions below the printed value, ties by half, in percent.
     p : float
         Fraction of the repetitions, each taken in turn as the printed one and that one with them,
         whose row lies as far out as the printed row.
@@ -150,8 +127,6 @@ class Placement(NamedTuple):
         The smallest error of one value of the row that is detected where all others are our means.
     """
 
-    distance: NDArray[np.float64]
-    percentile: NDArray[np.float64]
     p: float
     p_of_all: float
     smallest_error: NDArray[np.float64]
@@ -187,13 +162,11 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     relative = (ours - middle) / (high - middle)
     return [
         Placement(
-            distance=_distance(printed, samples),
-            percentile=100 * ((samples < printed) + 0.5 * (samples == printed)).mean(axis=0),
             p=_share(each[i] >= ours[i]),
             p_of_all=_share(farthest >= relative[i]),
             smallest_error=np.sqrt(limits[i]) * distances[i].unit,
         )
-        for i, (printed, samples) in enumerate(rows)
+        for i in range(len(rows))
     ]
 
 
@@ -241,13 +214,7 @@ def _share(as_far: NDArray[np.bool_]) -> float:
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
-    """Return whether distances can be measured in interquartile ranges.
-
-    Returns
-    -------
-    bool
-        Whether the range stays positive when any one repetition is left out.
-    """
+    """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
@@ -351,8 +318,3 @@ def fitted_slope(
     spread = float(np.sqrt(errors @ errors / (n - 2) / square))
     half = float(stdtrit(n - 2, 1 - level / 2)) * spread
     return Slope(slope, slope - half, slope + half)
-
-
-def _distance(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    q25, q50, q75 = np.quantile(samples, [0.25, 0.5, 0.75], axis=0)
-    return np.asarray(np.abs(printed - q50) / (q75 - q25))

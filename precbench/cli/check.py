@@ -16,7 +16,6 @@ from precbench.claims.ledger import (
     changes,
     read_ledger,
     reference_path,
-    rewritten,
     to_csv,
     to_json,
     updated,
@@ -95,10 +94,7 @@ def check_results(
     evidence.values.update(_computed(claims))
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)
-    if update_reference:
-        changed = rewritten(new_reference, before) if before else []
-    else:
-        changed = changes(ledger, before)
+    changed = changes(new_reference if update_reference else ledger, before)
 
     store = Store(out or results[0])
     store.folder.mkdir(parents=True, exist_ok=True)

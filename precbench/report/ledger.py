@@ -7,13 +7,9 @@ from collections.abc import Iterable, Sequence
 from precbench.claims.ledger import Change, LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.report.table import Table, text_table
-from precbench.report.tables import markdown_table, three_digits
+from precbench.report.tables import markdown_table
 
-_NOTE = (
-    "Here: the median of our repetitions, if there are several; spread: their quartiles; "
-    "distance: from the median to the printed value, in interquartile ranges; percentile: fraction "
-    "of our repetitions below the printed value."
-)
+_NOTE = "Here: the median of our repetitions, if there are several; spread: their quartiles."
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
@@ -46,7 +42,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     for verdict in verdicts:
         rows = [_texts(row) for row in ledger if row.verdict is verdict]
         if rows:
-            header = ["id", "printed", "here", "spread", "distance", "percentile", "because"]
+            header = ["id", "printed", "here", "spread", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
             tables.append(text_table(title, header, rows, *([] if tables else [_NOTE])))
     return tables
@@ -100,9 +96,7 @@ def _count(n: int) -> str:
 
 
 def _texts(row: LedgerRow) -> list[str]:
-    numbers = (row.distance, row.percentile)
-    shown = ["" if number is None else three_digits(number) for number in numbers]
-    return [row.id, row.printed, row.measured, row.spread, *shown, _because(row)]
+    return [row.id, row.printed, row.measured, row.spread, _because(row)]
 
 
 def _outcome(row: LedgerRow) -> list[str]:

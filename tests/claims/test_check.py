@@ -136,8 +136,8 @@ def test_files_of_the_check(checked):
     rows = json.loads(before["ledger.json"], parse_constant=constant)
     assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
     columns = list(pd.read_csv(folder / "ledger.csv"))
-    public = ["id", "paper", "where", "kind", "printed", "measured", "distance", "runs"]
-    assert columns[:11] == [*public, "verdict", "deviation", "reason"]
+    public = ["id", "paper", "where", "kind", "printed", "measured", "runs"]
+    assert columns[:10] == [*public, "verdict", "deviation", "reason"]
     assert list(rows[0]) == columns
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
@@ -158,7 +158,7 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     tells(result.stdout, "Changed reference")
     row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
     line = next(text for text in result.stdout.splitlines() if text.strip().startswith(CELL))
-    for text in (row.printed, row.measured, row.spread, f"{row.percentile:.3g}"):
+    for text in (row.printed, row.measured, row.spread):
         assert text in line
     kept = (checked / "reference.csv").read_text()
     assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
@@ -206,9 +206,8 @@ def test_invalid_use_of_check(checked):
                 ["check", checked / "results", "--reference", reference, *options], str(reference)
             )
         assert reference.read_text() == text
-    for place in ("/dev/full", checked):
-        for options in ([], ["--update-reference"]):
-            refused(["check", checked / "results", "--reference", place, *options], str(place))
+    for options in ([], ["--update-reference"]):
+        refused(["check", checked / "results", "--reference", checked, *options], str(checked))
     reference.unlink()
     refused(["check", checked / "results", "--reference", reference], "--update-reference")
     shutil.copytree(checked / "results", checked / "twice")
@@ -222,15 +221,15 @@ def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
     assert result.exit_code == 0 and "Changed" not in result.stdout
     assert verdicts(checked / "reference.csv") == before
     lines = (checked / "reference.csv").read_text().splitlines(keepends=True)
-    undecided = before | {CELL: Verdict.NO_DATA}
+    other = before | {CELL: Verdict.NOT_REPRODUCED}
     rows = read_ledger(checked / "reference.csv")
-    rows = [r if r.id != CELL else row_of("x", Verdict.NO_DATA) for r in rows]
+    rows = [r if r.id != CELL else row_of("x", Verdict.NOT_REPRODUCED) for r in rows]
     rows = [LedgerRow(**{**vars(r), "id": CELL}) if r.paper == "toy" else r for r in rows]
     (checked / "reference.csv").write_text(to_csv(rows))
-    assert verdicts(checked / "reference.csv") == undecided
+    assert verdicts(checked / "reference.csv") == other
     result = check(checked, "--update-reference")
     changed = result.stdout.partition("Changed against the reference")[2]
-    assert re.search(f"{CELL} +no data +reproduced", changed)
+    assert re.search(f"{CELL} +not reproduced +reproduced", changed)
     assert changed.count("rudin2009/") == 1
     assert verdicts(checked / "reference.csv") == before
     assert (checked / "reference.csv").read_text().splitlines(keepends=True) == lines

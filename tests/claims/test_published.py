@@ -63,7 +63,6 @@ def with_mistake(folder_of_claims, monkeypatch):
         ("- id: section-8/magic-rows", "- x\n  - id: section-8/magic-rows", 0,
          "claims[0]"),
         ('["0.8370"', '["0.83.70"', -2, "p=1/auc '0.83.70'"),
-        ('["6.5515"', '["0.0000"', -2, "p=1/r-2-1 0"),
         ("paper: rudin2009\n", "", 0, "paper"),
     ],
 )  # fmt: skip

@@ -16,8 +16,6 @@ from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
 from precbench.yaml.models import Section, at, refuse
 
-__all__ = ["Claim", "MeasuredClaim", "Minimum", "Selection", "Texts"]
-
 _Results = TypeVar("_Results")
 
 SECONDHAND = "printed according to another source, as the paper could not be read"
@@ -91,6 +89,8 @@ class Claim(Section):
     """
 
     reads_study: ClassVar[bool] = False
+    number_unless: ClassVar[tuple[str, ...] | None] = None
+    """A printed number is needed unless one of these fields is given; None: it never is."""
 
     kind: str
     id: ClaimId
@@ -125,12 +125,8 @@ class Claim(Section):
     @property
     def in_words(self) -> bool:
         """Whether the verdict needs no printed number, as where both sides are measured."""
-        return True
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether only a printed number above 0 makes sense."""
-        return False
+        given = self.number_unless
+        return given is None or any(getattr(self, field) is not None for field in given)
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -169,10 +165,9 @@ class Claim(Section):
     def _printed_is_a_number(self) -> Self:
         if not (self.untested or self.in_words):
             try:
-                value = parse_printed(self.printed).value
+                parse_printed(self.printed)
             except InputError as error:
                 refuse(at((), [str(error)]))
-            refuse(at((), ["should be above 0"] if self.is_positive and value <= 0 else []))
         return self
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,12 @@ from precbench.claims.verdicts import (
     MIN_SPLITS,
     Placement,
     Verdict,
-    agrees,
     has_spread,
     parse_printed,
     place,
     prediction_error,
     sign_test,
 )
-
-__all__ = ["MeanClaim"]
 
 _HIDDEN_BY_A_POWER = math.sqrt(10) - 1
 """The largest error that is left if the power of ten is chosen by the measured value."""
@@ -55,6 +52,8 @@ class MeanClaim(MeasuredClaim):
         Those of the first column of the row: the trend is the difference from it.
     """
 
+    number_unless: ClassVar = ()
+
     kind: Literal["mean"]
     solver: str
     row: str = ""
@@ -71,16 +70,6 @@ class MeanClaim(MeasuredClaim):
         """Whether the number is no mean over draws of the data."""
         return self.runs is None and not self.averaged
 
-    @property
-    def in_words(self) -> bool:
-        """A number is printed."""
-        return False
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether its logarithm is taken."""
-        return self.logarithm
-
     def scaled(self, printed: str) -> float:
         """Return a printed number on the scale on which distances are taken."""
         value = parse_printed(printed, self.power_of_ten).value
@@ -96,7 +85,25 @@ class MeanClaim(MeasuredClaim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge a mean over several draws by its digits, or by what a few draws allow."""
         cell = self.draws(evidence)
-        return _judge_average(cell) if self.runs is None else _judge_few(cell, self.runs, evidence)
+        mean = float(cell.draws.mean())
+        fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
+        if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
+            reason = f"needs {MIN_SPLITS} repetitions"
+            return cell.row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+        if self.runs is None:
+            unit = parse_printed(self.printed, self.power_of_ten).unit
+            error = max(self.margin, unit / 2) + 1e-9 * unit
+        else:
+            error = prediction_error(cell.draws.to_numpy(), self.runs)
+            # There is none relative to 0.
+            fields["smallest_error"] = error / abs(mean) if mean else None
+        if abs(self.scaled(self.printed) - mean) <= error:
+            return cell.row(*self.judged(True), **fields)
+        if self.runs is None:
+            return cell.row(*self.judged(False), **fields)
+        trend, side = _trend(cell, evidence)
+        reason = f"farther than {error:.3g}, which chance allows for means of {self.runs}; {side}"
+        return cell.row(*self.judged(False, trend), reason=reason, **fields)
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -133,33 +140,6 @@ class _Draws(NamedTuple):
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
-
-
-def _judge_average(cell: _Draws) -> LedgerRow:
-    """Judge a printed mean over many draws by its digits."""
-    claim = cell.claim
-    mean = float(cell.draws.mean())
-    fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
-    if len(cell.draws) < MIN_SPLITS or not np.isfinite(mean):
-        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions", **fields)
-    printed = parse_printed(claim.printed, claim.power_of_ten)
-    near = abs(mean - printed.value) <= claim.margin + 1e-9 * printed.unit
-    return cell.row(*claim.judged(near or agrees(printed, mean)), **fields)
-
-
-def _judge_few(cell: _Draws, runs: int, evidence: Evidence) -> LedgerRow:
-    """Judge a printed mean over a few draws by the prediction interval of such a mean."""
-    claim = cell.claim
-    if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
-        return cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} repetitions")
-    mean, error = float(cell.draws.mean()), prediction_error(cell.draws.to_numpy(), runs)
-    fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
-    fields["smallest_error"] = error / abs(mean) if mean else None  # there is none relative to 0
-    if abs(claim.scaled(claim.printed) - mean) <= error:
-        return cell.row(*claim.judged(True), **fields)
-    trend, side = _trend(cell, evidence)
-    reason = f"farther than {error:.3g}, which chance allows for means of {runs}; {side}"
-    return cell.row(*claim.judged(False, trend), reason=reason, **fields)
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
@@ -203,16 +183,15 @@ def _judge_cell(cell: _Draws, placement: Placement, i: int, evidence: Evidence) 
     """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
     claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
-        "distance": float(placement.distance[i]),
-        "percentile": float(placement.percentile[i]),
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
         fields["smallest_error"] = float(np.expm1(error))
     elif (mean := float(cell.draws.mean())) != 0:
         fields["smallest_error"] = error / abs(mean)
-    if fields["percentile"] in (0, 100):
-        side = "below" if fields["percentile"] == 0 else "above"
+    printed = claim.scaled(claim.printed)
+    if not cell.draws.min() <= printed <= cell.draws.max():
+        side = "below" if printed < cell.draws.min() else "above"
         fields["reason"] += f"; {side} all draws"
     if placement.p_of_all <= LEVEL:
         trend, side = _trend(cell, evidence)

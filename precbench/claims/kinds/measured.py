@@ -1,13 +1,12 @@
 """Claims about results of trials on several splits: orders, ratios, spreads, sweeps and counts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError, Outcomes
@@ -26,9 +25,6 @@ from precbench.claims.verdicts import (
 )
 from precbench.text import count
 from precbench.yaml.models import Items
-
-__all__ = ["FactClaim", "OrderClaim", "RatioClaim", "SpreadClaim", "VariationClaim"]
-
 
 _HOLDS = (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
 
@@ -100,8 +96,8 @@ class OrderClaim(MeasuredClaim):
     def _judge_on_one(self, outcomes: Outcomes, level: float = LEVEL) -> LedgerRow:
         later = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
         later = None if later == "last" else later
-        better = _Side(self, outcomes, self.checkpoint, self.at).best(self.better)
-        worse = _Side(self, outcomes, later, self.worse_at or self.at).best(self.worse)
+        better = self._best(outcomes, self.better, self.checkpoint, self.at)
+        worse = self._best(outcomes, self.worse, later, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         measured = f"holds in {wins} of {len(better)}, fails in {losses}"
@@ -127,6 +123,43 @@ class OrderClaim(MeasuredClaim):
         ahead = wins > self.chance * (wins + losses)
         return self.ledger_row(*self.judged(False, trend=ahead), **fields)
 
+    def _best(
+        self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
+    ) -> pd.Series:
+        """Return the best of these solvers on each split, or how little they are apart."""
+        read = [self._values(outcomes, solver, checkpoint, at) for solver in solvers]
+        together = pd.concat(read, axis=1, join="inner")
+        best = together.max(axis=1)
+        return together.min(axis=1) - best if self.of == "gap" else best
+
+    def _values(
+        self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str
+    ) -> pd.Series:
+        """Return what a solver reaches on each split; larger is better."""
+        cell = self.dataset, solver, self.metric, self.part
+        if self.of in ("falls", "shortfall"):
+            curves = outcomes.curves(*cell)
+            return pd.Series({split: self._of_curve(curve) for split, curve in curves.items()})
+        if self.of == "variation":
+            points = outcomes.sweep(*cell, points=[at] if at else [])
+            return points.min(axis=1) / points.max(axis=1) - 1
+        if at:
+            values = outcomes.sweep(*cell, points=[at])[at]
+        elif self.metric == WALL_SECONDS:
+            values = outcomes.times(self.dataset, solver)
+            outcomes.refuse_different_runs(self.dataset, self.labels)
+        else:
+            values = outcomes.values(*cell, checkpoint)
+        return -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
+
+    def _of_curve(self, curve: pd.DataFrame) -> float:
+        values = curve["value"].to_numpy()
+        if len(values) < 2:
+            return np.nan
+        if self.of == "falls":
+            return -float(np.mean(np.diff(values) < -self.fall_by))
+        return float(values[:-1].mean() - values.max())
+
     def _judge_one_of(self, outcomes: Outcomes) -> LedgerRow:
         """Judge an order that need hold on one data set only, by the best; their levels add up."""
         rows: dict[str, LedgerRow] = {}
@@ -147,63 +180,6 @@ class OrderClaim(MeasuredClaim):
         return replace(rows[best], measured=measured, reason=f"{rows[best].reason}; {part}")
 
 
-class _Side(NamedTuple):
-    """One side of an order: what its solvers reach on each split; larger is better.
-
-    Attributes
-    ----------
-    claim : OrderClaim
-    outcomes : Outcomes
-    checkpoint : int or None
-    at : str
-        The point of the sweep, or nothing.
-    """
-
-    claim: OrderClaim
-    outcomes: Outcomes
-    checkpoint: int | None
-    at: str
-
-    def best(self, solvers: Sequence[str]) -> pd.Series:
-        """Return the best of these solvers, or how little they are apart."""
-        readers = {"falls": self._falls, "shortfall": self._shortfall, "variation": self._variation}
-        read = readers.get(self.claim.of, self._values)
-        together = pd.concat([read(solver) for solver in solvers], axis=1, join="inner")
-        best = together.max(axis=1)
-        return together.min(axis=1) - best if self.claim.of == "gap" else best
-
-    def _cell(self, solver: str) -> tuple[str, str, str, str]:
-        return self.claim.dataset, solver, self.claim.metric, self.claim.part
-
-    def _values(self, solver: str) -> pd.Series:
-        dataset, metric = self.claim.dataset, self.claim.metric
-        if self.at:
-            values = self.outcomes.sweep(*self._cell(solver), points=[self.at])[self.at]
-        elif metric == WALL_SECONDS:
-            values = self.outcomes.times(dataset, solver)
-            self.outcomes.refuse_different_runs(dataset, self.claim.labels)
-        else:
-            values = self.outcomes.values(*self._cell(solver), self.checkpoint)
-        return -values if metric in (WALL_SECONDS, *self.outcomes.run.losses) else values
-
-    def _variation(self, solver: str) -> pd.Series:
-        values = self.outcomes.sweep(*self._cell(solver), points=[self.at] if self.at else [])
-        return values.min(axis=1) / values.max(axis=1) - 1
-
-    def _falls(self, solver: str) -> pd.Series:
-        return self._of_curves(solver, lambda v: -np.mean(np.diff(v) < -self.claim.fall_by))
-
-    def _shortfall(self, solver: str) -> pd.Series:
-        return self._of_curves(solver, lambda values: values[:-1].mean() - values.max())
-
-    def _of_curves(self, solver: str, measure: Callable[[NDArray], np.floating]) -> pd.Series:
-        measured = {
-            split: measure(curve["value"].to_numpy()) if len(curve) > 1 else np.nan
-            for split, curve in self.outcomes.curves(*self._cell(solver)).items()
-        }
-        return pd.Series(measured)
-
-
 class RatioClaim(Claim):
     """One side takes a number of times as long as the other.
 
@@ -219,6 +195,8 @@ class RatioClaim(Claim):
         the two final values of this metric, less this; else those to the final weights.
     """
 
+    number_unless: ClassVar = ("read_as",)
+
     kind: Literal["ratio"]
     dataset: str
     slower: str
@@ -229,11 +207,6 @@ class RatioClaim(Claim):
     at_least: bool = False
 
     @property
-    def in_words(self) -> bool:
-        """Whether the ratio was printed in words."""
-        return self.read_as is not None
-
-    @property
     def is_timed(self) -> bool:
         """It is one of times."""
         return True
@@ -242,11 +215,6 @@ class RatioClaim(Claim):
     def compares_values(self) -> bool:
         """Times to an accuracy depend on what was reached in the end."""
         return self.within is not None
-
-    @property
-    def is_positive(self) -> bool:
-        """A ratio of times is."""
-        return True
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge a ratio of times, by the median over the splits."""
@@ -365,6 +333,8 @@ class FactClaim(Claim):
         "training_rows" are those of the provided split.
     """
 
+    number_unless: ClassVar = ()
+
     kind: Literal["fact"]
     dataset: str
     of: Literal[
@@ -377,11 +347,6 @@ class FactClaim(Claim):
         "share",
         "positives_per_fold",
     ]
-
-    @property
-    def in_words(self) -> bool:
-        """A number is printed."""
-        return False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge a count of a data set."""

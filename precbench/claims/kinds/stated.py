@@ -24,8 +24,6 @@ from precbench.claims.verdicts import (
 from precbench.errors import InputError
 from precbench.yaml.models import Items, Section, at, refuse
 
-__all__ = ["BoundClaim", "ExactClaim", "RateClaim", "Reading", "StatementClaim"]
-
 
 class Reading(Section):
     """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
@@ -54,6 +52,7 @@ class ExactClaim(Claim):
     """
 
     reads_study: ClassVar[bool] = True
+    number_unless: ClassVar = ("argmin", "expected", "at_least")
 
     kind: Literal["exact"]
     cell: Selection = Field(default_factory=dict)
@@ -63,11 +62,6 @@ class ExactClaim(Claim):
     truncated: bool = False
     expected: float | None = None
     at_least: float | None = None
-
-    @property
-    def in_words(self) -> bool:
-        """Whether an entry or a number in words was printed."""
-        return self.argmin is not None or (self.expected, self.at_least) != (None, None)
 
     def all_deviations(self) -> Iterator[str]:
         """Yield also those of the readings."""
