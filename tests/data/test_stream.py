@@ -282,8 +282,6 @@ def test_the_content_determines_the_hash(folder, tmp_path):
         ("a.svm", "1\n-1\n", {}, ""),
         ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
         ("a.svm", "1 1:1\n-1 9:1\n", {"label": 1}, ""),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
         ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
         ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
         ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),

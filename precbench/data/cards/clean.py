@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from precbench.data.cards.registry import find_card
 from precbench.locations import cache_folder
 
-__all__ = ["clean"]
-
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Remove prepared arrays and unfinished files from the cache.

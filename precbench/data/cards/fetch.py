@@ -27,7 +27,6 @@ from precbench.locations import cache_folder
 if TYPE_CHECKING:
     from precbench.data.cards.card import Card, File
 
-__all__ = ["FileReport", "add_files", "fetch", "info"]
 
 TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
 _SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"

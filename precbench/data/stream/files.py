@@ -107,8 +107,6 @@ def open_stream(
     (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
     path = Path(path)
-    if block_bytes < 1:
-        raise InputError(f"block_bytes must be at least 1, found {block_bytes}")
     target = canonical(1 if positive is None else positive)
     kind = find_format(path, format)
     if kind == "npz":

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset, Dtype
 from precbench.data.preprocess import Scaler, Scaling
-from precbench.errors import InputError
 
 if TYPE_CHECKING:
     from precbench.data.dataset import Matrix
@@ -136,10 +135,6 @@ class RowStream:
     buffer_bytes: int = BUFFER_BYTES
     keeps: tuple[Keep, ...] = ()
     scaler: Scaler | None = None
-
-    def __post_init__(self) -> None:
-        if self.buffer_bytes < 1:
-            raise InputError(f"buffer_bytes must be at least 1, found {self.buffer_bytes}")
 
     @property
     def shape(self) -> tuple[int, int]:

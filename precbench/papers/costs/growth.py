@@ -14,8 +14,6 @@ from precbench.solvers.base import untraced
 from precbench.studies import AtLeastTwo, Count, Seed, Sizes
 from precbench.yaml.models import Name, Problem, Section, at, refuse, unknown
 
-__all__ = ["CostCurve", "growing_costs"]
-
 _ROWS, _FEATURES = "rows", "features"
 
 

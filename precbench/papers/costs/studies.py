@@ -14,8 +14,6 @@ from precbench.studies import Result, StudyKind
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-__all__ = ["GROWING_COSTS"]
-
 
 def _tables(result: Result) -> Iterator[Table]:
     slopes = result.values[result.values["size"].isna()].pivot(

@@ -34,8 +34,6 @@ from precbench.papers.gultekin.mixtures import MixtureProblem, draw_mixture_pair
 from precbench.solvers.ball import minimise_over_ball
 from precbench.studies import AtLeastTwo, Count, Seed, Share, Sizes
 
-__all__ = ["Bounds", "pair_bounds"]
-
 _Row = tuple[str, str, float, float, float, str, float]
 _COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"]
 

@@ -22,8 +22,6 @@ from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
 from precbench.studies import AtLeastTwo, Count, Seed, Share
 
-__all__ = ["gaussian_mixtures"]
-
 Counts = Annotated[list[Count], Field(min_length=1)]
 
 STATED_SPEED_UP = 100.0

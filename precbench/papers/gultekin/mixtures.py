@@ -9,11 +9,8 @@ from pydantic import PositiveFloat
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp, ndtr
 
-from precbench.errors import InputError
 from precbench.studies import Count
 from precbench.yaml.models import Section
-
-__all__ = ["MixturePair", "MixtureProblem", "draw_mixture_pair"]
 
 
 class MixtureProblem(Section):
@@ -195,20 +192,11 @@ def draw_mixture_pair(
         The means of the positives are uniform in the unit cube of the positive orthant, those of
         the negatives in that of the negative orthant.
 
-    Raises
-    ------
-    InputError
-        If `sigma` or `eccentricity` is out of range.
-
     Notes
     -----
     Gultekin and Paisley, Section 5.1; the weights and the covariance that is not isotropic are
     ours.
     """
-    if not 0 < sigma < np.inf:
-        raise InputError(f"sigma should be a positive number, found {sigma}")
-    if not 0 <= eccentricity < 1:
-        raise InputError(f"eccentricity should be at least 0 and below 1, found {eccentricity}")
     means = rng.random((2, n_components, n_features))
     means[0] *= -1
     covariance = np.eye(n_features)

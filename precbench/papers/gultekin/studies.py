@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["GAUSSIAN_MIXTURES", "PAIR_BOUNDS"]
-
 
 # Gaussian mixtures
 

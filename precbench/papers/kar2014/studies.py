@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = ["ERROR_BOUNDS", "REGRET", "UNIFORM_CONVERGENCE"]
 
 _NAMES = {"prbep": "PRBEP", "prec@k": "Prec@k", "pauc": "pAUC", "pauc, logistic": "pAUC, logistic"}
 _NAMES |= {"f1": "F1", "g-mean": "G-mean"}

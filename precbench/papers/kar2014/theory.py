@@ -24,8 +24,6 @@ from precbench.solvers.ftrl import Leader
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Share, Sizes
 from precbench.topk import resolve_k
 
-__all__ = ["error_bounds", "regret", "uniform_convergence"]
-
 Objectives = Annotated[list[Literal["prbep", "prec@k", "pauc"]], Field(min_length=1)]
 Converging = Annotated[
     list[Literal["prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"]], Field(min_length=1)

@@ -32,8 +32,6 @@ from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 from precbench.topk import resolve_k
 
-__all__ = ["precision_bounds", "precision_rates"]
-
 DELTA = 0.05
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
 _JOINT_LEVEL = 0.05  # one-sided, of the lower limits of all slopes together

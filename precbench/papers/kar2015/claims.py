@@ -10,8 +10,6 @@ from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import LEVEL, MIN_SPLITS, Verdict, sign_test
 from precbench.yaml.models import Items
 
-__all__ = ["ConsistencyClaim"]
-
 
 class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some.

@@ -23,8 +23,6 @@ from scipy.optimize import brentq
 from precbench.losses import SURROGATES, margins, prec_loss
 from precbench.studies import Count, Seed
 
-__all__ = ["appendix_a", "precision_laws"]
-
 
 class _Case(NamedTuple):
     scores: NDArray[np.float64]

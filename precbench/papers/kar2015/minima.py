@@ -45,8 +45,6 @@ from precbench.solvers.base import untraced
 from precbench.studies import Count, DatasetNames, Seed
 from precbench.topk import resolve_k
 
-__all__ = ["cutting_plane_minima", "is_least_at_zero", "surrogate_minima"]
-
 _LEARNT = ("avg", "max")
 """Surrogates on which SGD@k is run."""
 _PROBLEMS = ("struct", "struct, at least k", "pauc")

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = [
-    "APPENDIX_A",
-    "CUTTING_PLANE_MINIMA",
-    "PRECISION_BOUNDS",
-    "PRECISION_LAWS",
-    "PRECISION_RATES",
-    "SURROGATE_MINIMA",
-]
 
 _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
 _MISTAKES = ["measured", "bound", "trivial"]

@@ -23,20 +23,6 @@ from precbench.solvers import PNormPush
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
 from precbench.yaml.models import Name, Section
 
-__all__ = [
-    "RankedList",
-    "Rows",
-    "discount_factors",
-    "lemma_7",
-    "means_of_fits",
-    "one_dimensional",
-    "pair_shares",
-    "push_variants",
-    "ranked_lists",
-    "scaled_to_unit",
-    "training_sets",
-]
-
 PUSHES = ("top", "bottom", "both")
 CRUCIAL = "crucial pairs"
 _SIGNIFICANCE = 0.01

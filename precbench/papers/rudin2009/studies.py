@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-__all__ = [
-    "DISCOUNT_FACTORS",
-    "LEMMA_7",
-    "ONE_DIMENSIONAL",
-    "PAIR_CONTRIBUTIONS",
-    "PUSH_OBJECTIVES",
-    "PUSH_THEOREMS",
-    "PUSH_VARIANTS",
-    "RANKED_LISTS",
-]
 
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",

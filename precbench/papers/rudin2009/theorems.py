@@ -24,8 +24,6 @@ from precbench.papers.rudin2009.lists import Rows, means_of_fits, training_sets
 from precbench.solvers import PNormPush
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
-__all__ = ["push_objectives", "push_theorems"]
-
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
 _Rows = list[tuple[str, float, float, str, float]]
