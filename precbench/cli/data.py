@@ -70,7 +70,7 @@ def add_data(
 
     \b
     Example:
-      precbench data add kdd08 training_data.zip
+      precbench data add kdd08 Features.txt Info.txt
     """
     _print_reports({name: add_files(name, files)}, as_json)
 

@@ -26,8 +26,7 @@ def to_fetch(part: Experiment) -> dict[str, int]:
         if isinstance(entry, NamedData | StreamedCard):
             card = find_card(getattr(entry, "card", entry.name))
             lacking = {file.name for file in info(card.name) if file.status == "missing"}
-            archived = card.archive.members if card.archive and card.archive.urls else ()
-            files = [f for f in card.files if f.name in lacking and (f.urls or f.name in archived)]
+            files = [file for file in card.files if file.name in lacking and file.urls]
             if files:
                 found[entry.name] = sum(f.limit for f in files)
     return found

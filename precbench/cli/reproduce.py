@@ -85,7 +85,7 @@ def reproduce(
 
     \b
     Examples:
-      precbench data add kdd08 training_data.zip
+      precbench data add kdd08 Features.txt Info.txt
       precbench reproduce kdd08 --dry-run
       precbench reproduce kdd08 --jobs 2
       precbench reproduce kar2015/counterexample

@@ -3,11 +3,8 @@
 import bz2
 import errno
 import hashlib
-import io
 import os
-import re
 import shutil
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -233,11 +230,6 @@ def pair_card():
             {"name": "Features.txt", "max_bytes": 10_000},
             {"name": "Info.txt", "max_bytes": 10_000},
         ],
-        archive={
-            "name": "training_data.zip",
-            "max_bytes": 20_000,
-            "members": ["Features.txt", "Info.txt"],
-        },
         rows=ROWS,
         features=FEATURES,
         positives=POSITIVES,
@@ -269,97 +261,6 @@ def test_add_a_pair_without_checksums(tmp_path, add_card):
     write_pair(tmp_path / "other", positives=2)
     with raises(InputError, "Info.txt"):
         add_files("pair", [tmp_path / "other" / "Info.txt"])
-
-
-@pytest.mark.promise("R17")
-def test_add_a_zip_archive(tmp_path, cache, add_card):
-    add_card(pair_card())
-    archive = tmp_path / "training_data (1).zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for path in write_pair(tmp_path / "brought"):
-            file.write(path, f"../training_data/{path.name}")
-        file.writestr("../../evil", "x")
-    assert [report.status for report in add_files("pair", [archive])] == ["as added"] * 2
-    assert left_behind(cache) == {"Features.txt", "Info.txt"}
-
-
-def test_a_zip_archive_on_a_mirror(tmp_path, server, add_card):
-    card = add_card(pair_card())
-    archive = tmp_path / "training_data.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in write_pair(tmp_path / "brought"):
-            file.write(path, path.name)
-    server.serve("/toys/training_data.zip", archive.read_bytes())
-    assert len(fetch(card, server.address)) == 2
-
-
-@pytest.mark.promise("R16", "R14")
-@pytest.mark.parametrize(
-    ("members", "what"),
-    [
-        ({"Features.txt": b"1"}, "Info.txt"),
-        ({"Features.txt": bytes(20_000), "Info.txt": b"1"}, "20,000 10,000"),
-        ({"Features.txt": PAGE, "Info.txt": b"1"}, "Features.txt"),
-    ],
-)
-def test_invalid_archives(tmp_path, cache, add_card, members, what):
-    add_card(pair_card())
-    archive = tmp_path / "training_data.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in members.items():
-            file.writestr(name, content)
-    with raises(InputError, what):
-        add_files("pair", [archive])
-    assert left_behind(cache) == set()
-    assert {report.status for report in add_files("pair", write_pair(tmp_path / "right"))} == {
-        "as added"
-    }
-
-
-def damaged_zips(folder):
-    """Yield archives of the two files, each damaged in a way that `zipfile` reports otherwise."""
-    paths = write_pair(folder)
-
-    def packed(method=zipfile.ZIP_STORED):
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", method) as file:
-            for path in paths:
-                file.write(path, path.name)
-        return bytearray(content.getvalue())
-
-    def at(content, signature):
-        return [found.start() for found in re.finditer(re.escape(signature), bytes(content))]
-
-    name = packed().replace(b"Info.txt", b"Inf\xff.txt")
-    for local, central in zip(at(name, b"PK\3\4"), at(name, b"PK\1\2"), strict=True):
-        name[local + 7] |= 8  # the name is in UTF-8, it says
-        name[central + 9] |= 8
-    yield name
-    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        damaged = packed(method)
-        damaged[45:60] = b"\xff" * 15
-        yield damaged
-    for where, value in ((10, 99), (8, 1), (6, 200)):  # method, encryption, version
-        header = packed()
-        for central in at(header, b"PK\1\2"):
-            header[central + where] = value
-        yield header
-    yield packed()[: len(packed()) // 2] + packed()[-22:]
-
-
-@pytest.mark.promise("R16", "R14")
-def test_damaged_archives_are_refused_and_leave_nothing(tmp_path, cache, add_card, server):
-    card = add_card(pair_card())
-    for number, content in enumerate(damaged_zips(tmp_path / "whole")):
-        archive = tmp_path / "training_data.zip"
-        archive.write_bytes(content)
-        with raises(InputError, "training_data.zip") as caught:
-            add_files("pair", [archive])
-        assert len(str(caught.value).splitlines()) == 1, number
-        server.serve("/toys/training_data.zip", bytes(content))
-        with raises(DataUnavailableError, "training_data.zip"):
-            fetch(card, server.address)
-        assert left_behind(cache) == set()
 
 
 @pytest.mark.promise("R16")

@@ -5,8 +5,6 @@ import csv
 import io
 import json
 import random
-import warnings
-import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -196,37 +194,3 @@ def changed_csv(rng: random.Random, content: bytes) -> bytes:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue().encode("utf-8", "surrogatepass")
-
-
-def changed_zip(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of an archive, its headers, or the names and content of its members."""
-    if rng.random() < 0.3:
-        return changed_bytes(rng, content)
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = [(name, archive.read(name)) for name in archive.namelist()]
-    which = rng.randrange(len(members))
-    name, inside = members[which]
-    odd = [f"../{name}", f"a/{name}", f"/{name}", name + "/", name.upper(), "é" + name, "."]
-    match rng.randrange(5):
-        case 0:
-            members[which] = rng.choice(odd), inside
-        case 1:
-            members[which] = name, changed_bytes(rng, inside)
-        case 2:
-            members.append((name, inside))
-        case 3:
-            del members[which]
-    methods = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
-    stream = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a name given twice
-        with zipfile.ZipFile(stream, "w", rng.choice(methods)) as archive:
-            for member, text in members:
-                archive.writestr(member, text)
-    packed = bytearray(stream.getvalue())
-    for signature, length in ((b"PK\1\2", 46), (b"PK\3\4", 30), (b"PK\5\6", 22)):
-        if rng.random() < 0.3 and (start := packed.find(signature)) >= 0:
-            packed[start + rng.randrange(4, length)] = rng.choice([0, 1, 8, 99, 255])
-    if rng.random() < 0.3:
-        packed = packed.replace(name.encode(), b"\xff" * len(name))
-    return bytes(packed)

@@ -66,24 +66,6 @@ class File(Section):
         return self.sha256 is not None or self.md5 is not None
 
 
-class Archive(Section):
-    """A zip archive that holds files of the card.
-
-    Attributes
-    ----------
-    name : str
-    urls : tuple of str
-    max_bytes : int
-    members : tuple of str
-        Files of the card; each is the one member with that name, in whatever folder.
-    """
-
-    name: PlainName
-    urls: Items[Address] = ()
-    max_bytes: PositiveInt
-    members: Items[PlainName]
-
-
 class Use(Section):
     """How a paper used the data set."""
 
@@ -118,8 +100,6 @@ class Card(Section):
     format : {"svmlight", "csv", "kdd08", "ppi", "synthetic"}
     files : tuple of File
         Their rows are joined in this order.
-    archive : Archive or None
-        Another source of the same files.
     label_column : int or None
         Column of the label, counted from 1 (csv).
     separator : {"comma", "blanks"}
@@ -155,7 +135,6 @@ class Card(Section):
     folder: PlainName
     format: Literal["svmlight", "csv", "kdd08", "ppi", "synthetic"]
     files: Items[File] = ()
-    archive: Archive | None = None
     label_column: PositiveInt | None = None
     separator: Literal["comma", "blanks"] = "comma"
     feature_columns: Items[PositiveInt] | None = None
@@ -192,7 +171,6 @@ class Card(Section):
             if (getattr(self, field) not in (None, ())) != wanted
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
-        members = self.archive.members if self.archive else ()
         checks = (
             (
                 ("feature_columns",),
@@ -203,11 +181,6 @@ class Card(Section):
                 ("positives",),
                 self.positives < self.rows,
                 f"{self.positives} positives of {self.rows} rows leave no negatives",
-            ),
-            (
-                ("archive", "members"),
-                {*members} <= {file.name for file in self.files},
-                "should be files of the card",
             ),
         )
         refuse((place, text) for place, holds, text in checks if not holds)

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,13 +79,14 @@ def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> F
         except _SourceError as reason:
             failures.append(str(reason))
     raise DataUnavailableError(
-        f"{card.title}: {file.name} cannot be obtained; tried {'; '.join(failures)}. To bring "
+        f"{card.title}: {file.name} cannot be obtained; tried "
+        f"{'; '.join(failures) or 'no address'}. To bring "
         f"the files yourself: precbench data add {card.name} FILES, with {_wanted(card)}"
     )
 
 
 def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
-    """Put files of the user, named as in the card, or its zip archive, into the cache.
+    """Put files of the user, named as in the card, into the cache.
 
     Raises
     ------
@@ -132,19 +132,15 @@ def _fault(file: File, path: Path) -> str:
 
 
 def _wanted(card: Card) -> str:
-    names = " and ".join(file.name for file in card.files)
-    return f"{names}, or {card.archive.name}" if card.archive else names
+    return " and ".join(file.name for file in card.files)
 
 
 def _sources(card: Card, file: File, base: str) -> Iterator[tuple[str, str]]:
     """Yield paths and addresses, each with the name of what it holds."""
-    archive = card.archive if card.archive and file.name in card.archive.members else None
     if base:
-        for name in (file.name, f"{file.name}.bz2", *([archive.name] if archive else [])):
+        for name in (file.name, f"{file.name}.bz2"):
             yield f"{base}/{card.folder}/{name}", name
     yield from ((address, file.name) for address in file.urls)
-    if archive:
-        yield from ((address, archive.name) for address in archive.urls)
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
@@ -172,12 +168,13 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
         place.mkdir(parents=True)
         for address, name in sources:
             try:
-                accepted |= _accepted(card, address, place / name)
-            except Exception as error:  # damaged archives and answers have many ways to fail
+                path = _accepted(card, address, place / name)
+            except Exception as error:  # damaged files and answers have many ways to fail
                 if isinstance(error, OSError) and is_full(error):
                     raise
                 reason = "no such file" if isinstance(error, FileNotFoundError) else error
                 raise _SourceError(f"{address}: {reason}") from error
+            accepted[path.name] = path
         paths = [accepted.get(file.name, folder / file.name) for file in card.files]
         if not all(file.has_checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
@@ -188,8 +185,8 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
             path.replace(folder / name)
 
 
-def _accepted(card: Card, address: str, path: Path) -> dict[str, Path]:
-    """Get and unpack what an address holds, and check the sizes and checksums of its files."""
+def _accepted(card: Card, address: str, path: Path) -> Path:
+    """Get and unpack what an address holds, and check its size and checksum."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -198,21 +195,13 @@ def _accepted(card: Card, address: str, path: Path) -> dict[str, Path]:
     else:
         shutil.copyfile(address, path)
     files = {file.name: file for file in card.files}
-    names, unpacked = [path.name], [str(path)]
-    if card.archive and zipfile.is_zipfile(path):
-        names, unpacked = [*card.archive.members], pooch.Unzip()(str(path), "download", None)
-    elif path.name not in files and path.suffix == ".bz2":
-        names = [path.stem]
-        unpacked = [pooch.Decompress(name=path.stem)(str(path), "download", None)]
-    accepted = {one.name: one for one in map(Path, unpacked) if one.name in names}
-    for name in names:
-        if name not in files:
-            raise InputError(f"{card.name} has no such file; it takes {_wanted(card)}")
-        if name not in accepted:
-            raise InputError(f"it has no member {name}")
-        if fault := _fault(files[name], accepted[name]):
-            raise InputError(fault if len(names) == 1 else f"{name}: {fault}")
-    return accepted
+    if path.name not in files and path.suffix == ".bz2":
+        path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
+    if path.name not in files:
+        raise InputError(f"{card.name} has no such file; it takes {_wanted(card)}")
+    if fault := _fault(files[path.name], path):
+        raise InputError(fault)
+    return path
 
 
 def _download(address: str, path: Path) -> None:
