@@ -28,14 +28,21 @@ class Outcomes:
     def __init__(self, run: Run):
         self.run = run
         self._ok = run.results[run.results["status"] == "ok"]
-        self._values = _Cells(self._ok[self._ok["final"]])
+        self._final = self._ok[self._ok["final"]]
+        # A frame for each cell would fill the memory.
+        self._places = self._final.groupby(_CELL, sort=False).indices
         self._stand_ins = {
             name for name in run.results["dataset"].unique() if run.is_stand_in(name)
         }
 
     @cached_property
-    def _curves(self) -> "_Cells":
-        return _Cells(self._ok)
+    def _curve_places(self) -> dict[Any, Any]:
+        return self._ok.groupby(_CELL, sort=False).indices
+
+    def _curve(self, *key: str) -> pd.DataFrame:
+        """Return all checkpoints of a cell, by number of the split."""
+        self._cell(*key)  # which reports what is missing
+        return self._ok.iloc[self._curve_places[key]].set_index("split")
 
     def values(
         self,
@@ -49,9 +56,10 @@ class Outcomes:
 
         Repetitions that lack a fold are left out.
         """
-        rows = self._cell(dataset, solver, metric, part)
-        if checkpoint is not None:
-            rows = self._curves[dataset, solver, metric, part]
+        if checkpoint is None:
+            rows = self._cell(dataset, solver, metric, part)
+        else:
+            rows = self._curve(dataset, solver, metric, part)
             rows = rows[rows["checkpoint"] == checkpoint]
         folds = self.run.folds
         # The folds of a repetition are successive splits.
@@ -73,8 +81,7 @@ class Outcomes:
         Each with ``value`` (the greater, the better) and ``wall_seconds``. A solver may see rows
         before it moves, as the cutting plane does, and tied scores may have a high value.
         """
-        self._cell(dataset, solver, metric, part)  # which reports what is missing
-        rows = self._curves[dataset, solver, metric, part]
+        rows = self._curve(dataset, solver, metric, part)
         rows = rows.sort_values("checkpoint", kind="stable")
         started = rows["rows_seen"] > 0
         at_zero = rows["value"].mask(started).groupby(level="split").transform("max")
@@ -132,13 +139,13 @@ class Outcomes:
         key = (dataset, solver, metric, part)
         if dataset in self._stand_ins:
             raise MissingError(f"synthetic data stood in for {dataset}")
-        if key not in self._values:
+        if key not in self._places:
             if dataset not in self.run.results["dataset"].to_numpy():
                 raise MissingError(_nothing_of(dataset))
             raise MissingError(
                 f"the results hold no {metric} of {solver} on {dataset} ({part} set)"
             )
-        return self._values[key]
+        return self._final.iloc[self._places[key]].set_index("split")
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
         """Return the counts (rows, features, positives) of a data set as it was used."""
@@ -147,20 +154,6 @@ class Outcomes:
         if self.run.data[dataset].stand_in:
             raise MissingError(f"synthetic data stood in for {dataset}")
         return self.run.data[dataset].model_dump()
-
-
-class _Cells:
-    """The rows of each cell, by number of the split; a frame for each would fill the memory."""
-
-    def __init__(self, results: pd.DataFrame):
-        self._results = results
-        self._places = results.groupby(_CELL, sort=False).indices
-
-    def __contains__(self, key: tuple[str, ...]) -> bool:
-        return key in self._places
-
-    def __getitem__(self, key: tuple[str, ...]) -> pd.DataFrame:
-        return self._results.iloc[self._places[key]].set_index("split")
 
 
 @dataclass

@@ -150,10 +150,9 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     list of Placement
         One for each row.
     """
-    distances = [_how_far(printed, samples) for printed, samples in rows]
+    printed, drawn, units = zip(*(_how_far(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
-        each = np.log([far.each for far in distances])
-        ours = np.log([far.printed for far in distances])
+        each, ours = np.log(drawn), np.log(printed)
     middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
     farthest = ((each.T - middle) / (high - middle)).max(axis=1)
     # Beyond this one, and only there, `p_of_all` is at most the level.
@@ -164,31 +163,20 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
         Placement(
             p=_share(each[i] >= ours[i]),
             p_of_all=_share(farthest >= relative[i]),
-            smallest_error=np.sqrt(limits[i]) * distances[i].unit,
+            smallest_error=np.sqrt(limits[i]) * units[i],
         )
         for i in range(len(rows))
     ]
 
 
-class _Far(NamedTuple):
-    """Squared Mahalanobis distances of a row.
+def _how_far(
+    printed: NDArray[np.float64], samples: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return squared Mahalanobis distances of a row.
 
-    Attributes
-    ----------
-    printed : float
-        Of the printed values from our repetitions.
-    each : ndarray of shape (n_repetitions,)
-        Of each repetition from the others.
-    unit : ndarray of shape (n_cells,)
-        The error of one value alone that is 1 away from the mean.
+    That of the printed values from our repetitions, that of each repetition from the others, and
+    for each cell the error of it alone that is 1 away from the mean.
     """
-
-    printed: float
-    each: NDArray[np.float64]
-    unit: NDArray[np.float64]
-
-
-def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far:
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     kept = s > 1e-9 * s[0]
@@ -202,11 +190,8 @@ def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Far
         # covariance by a matrix of rank one.
         each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
-    return _Far(
-        np.inf if outside else (n - 1) * float(((along @ away) ** 2).sum()),
-        each,
-        np.where(fixed, 0.0, unit),
-    )
+    far = np.inf if outside else (n - 1) * float(((along @ away) ** 2).sum())
+    return far, each, np.where(fixed, 0.0, unit)
 
 
 def _share(as_far: NDArray[np.bool_]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from precbench.claims import load_claims, load_deviations
+from precbench.claims import Claim, load_claims, load_deviations
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict
 from precbench.statistics import LEVEL
@@ -71,7 +71,7 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
     for row in ledger:
         claim = claims[row.id]
         sentence = claim.sentence or claim.says or claim.id
-        given[f"{row.paper}{claim.apart}", sentence].append(_counted(row, readings))
+        given[row.paper + apart(claim), sentence].append(_counted(row, readings))
     verdicts = [str(verdict) for verdict in Verdict]
     verdicts.insert(1, READING)
     ranks = {verdict: i for i, verdict in enumerate(verdicts[: verdicts.index(Verdict.NO_POWER)])}
@@ -79,12 +79,17 @@ def ledger_table(ledger: Sequence[LedgerRow]) -> str:
         (group, max(found, key=lambda v: (v in ranks, ranks.get(v, 0), -verdicts.index(v))))
         for (group, _), found in given.items()
     )
-    rows = Counter(f"{row.paper}{claims[row.id].apart}" for row in ledger)
+    rows = Counter(row.paper + apart(claims[row.id]) for row in ledger)
     cells = [
         [group, *(counts[group, verdict] for verdict in verdicts), rows[group]]
         for group in sorted(rows)
     ]
     return laid_out(["paper", *verdicts, "rows"], cells, numbers=len(verdicts) + 1)
+
+
+def apart(claim: Claim) -> str:
+    """Return what keeps a claim apart from those that were read in the paper, after its name."""
+    return ", second-hand" if claim.secondhand else ", additional" if claim.ours else ""
 
 
 def _counted(row: LedgerRow, readings: set[str]) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, MIN_TIMED_SPLITS, Verdict
+from scripts.survey.tables import apart
 from tests.claims.helpers import (
     REPRODUCED,
     TIMED,
@@ -558,7 +559,7 @@ def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed
     read, heard = judged([first, second], folder)
     assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
     assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
-    assert (first.apart, second.apart) == ("", ", second-hand")
+    assert (apart(first), apart(second)) == ("", ", second-hand")
 
 
 def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):

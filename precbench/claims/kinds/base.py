@@ -108,11 +108,6 @@ class Claim(Section):
     sentence: str = ""
 
     @property
-    def apart(self) -> str:
-        """What keeps it apart from the claims that were read in the paper, after its name."""
-        return ", second-hand" if self.secondhand else ", additional" if self.ours else ""
-
-    @property
     def paper(self) -> str:
         """The key of the paper."""
         return self.id.partition("/")[0]

@@ -64,9 +64,6 @@ class _Cards(Mapping[str, "Card"]):
     def __len__(self) -> int:
         return len(_paths())
 
-    def __repr__(self) -> str:
-        return f"DATASETS({', '.join(self)})"
-
 
 DATASETS: Mapping[str, Card] = _Cards()
 

@@ -420,8 +420,6 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
     if mostly(texts, OTHER_DATE):
         what = "looks like a date: name the format (date-format), or drop the column"
         refuse(values, is_text, what, where, drop=True)
-    if values.dtype.kind == "m":
-        refuse(values, is_text, "is not a number; drop the column", where, drop=True)
     n_distinct = len(set(texts))
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     share = is_text.sum() / present.sum()

@@ -41,7 +41,7 @@ from precbench.data.own.table import (
 )
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
-from precbench.npz import DamagedError, unpack
+from precbench.npz import unpack
 
 if TYPE_CHECKING:
     from precbench.data.dataset import Matrix
@@ -403,11 +403,6 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
     parts = ("data", "indices", "indptr", "shape")
     try:
         arrays = unpack(path, kinds="fiubUS", packed=True)
-        texts = [
-            name for name in ("X", *parts) if name in arrays and arrays[name].dtype.kind in "US"
-        ]
-        if texts:
-            raise DamagedError(f"{texts[0]} holds text")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(stored(arrays["X"], dtype, str(path)))
         elif set(parts) <= set(arrays):
@@ -416,9 +411,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
                 raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
             data = stored(data, dtype, str(path))
             kind = str(arrays["format"].astype(str)) if "format" in arrays else "csr"
-            if kind not in ("csr", "csc"):
-                raise InputError(f"{path}: the matrix is stored as {kind}: save it as CSR (tocsr)")
-            made = csr_matrix if kind == "csr" else csc_matrix
+            made = csc_matrix if kind == "csc" else csr_matrix
             matrix = made((data, indices, indptr), shape=tuple(shape))
             matrix.check_format(full_check=True)
             X = matrix.tocsr()
