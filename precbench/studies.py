@@ -6,7 +6,7 @@ times. The parameters in a config are checked against the annotations of the fun
 other packages add theirs through entry points of the group ``precbench.studies``.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -81,7 +81,7 @@ class StudyKind:
     compute: "Callable[..., pd.DataFrame] | str"
     text: tuple[str, ...]
     numbers: tuple[str, ...]
-    tables: Callable[[Result], Iterator[Any]]
+    tables: Callable[[Result], Iterable[Any]]
     draw: Callable[["SubFigure", Result], None]
     size: tuple[float, float]
     caption: str

@@ -1,6 +1,7 @@
 """The studies of kar2014."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,14 +143,6 @@ def _label(figure: "SubFigure", x: str, y: str) -> None:
 # Errors
 
 
-def _error_tables(result: Result) -> Iterator[Table]:
-    note = (
-        "Excess: less that of the best w, and of Theorem 4 less the regret; the 95 % quantile. "
-        "Bound: with the constant 1 where it is open. w = 0: the excess of w = 0."
-    )
-    yield from _tables_by(result, "size", ["excess", "bound", "w = 0"], note)
-
-
 def _draw_errors(figure: "SubFigure", result: Result) -> None:
     named = result.values.assign(name=result.values["dataset"] + ", " + result.values["objective"])
     looks = solver_styles(list(dict.fromkeys(named["name"])))
@@ -170,7 +163,13 @@ ERROR_BOUNDS = StudyKind(
     compute="precbench.papers.kar2014.theory:error_bounds",
     text=("theorem", "dataset", "objective", "quantity"),
     numbers=("size",),
-    tables=_error_tables,
+    tables=partial(
+        _tables_by,
+        column="size",
+        quantities=["excess", "bound", "w = 0"],
+        note="Excess: less that of the best w, and of Theorem 4 less the regret; the 95 % "
+        "quantile. Bound: with the constant 1 where it is open. w = 0: the excess of w = 0.",
+    ),
     draw=_draw_errors,
     size=(8.4, 4.6),
     caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "

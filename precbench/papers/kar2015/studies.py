@@ -138,10 +138,6 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
     axes.legend()
 
 
-def _appendix_tables(result: Result) -> Iterator[Table]:
-    yield value_table(result, result.values, ["quantity", "weight"])
-
-
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     axes, values = figure.subplots(), result.values
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}
@@ -291,7 +287,7 @@ APPENDIX_A = StudyKind(
     compute="precbench.papers.kar2015.laws:appendix_a",
     text=("quantity", "weight"),
     numbers=(),
-    tables=_appendix_tables,
+    tables=lambda result: [value_table(result, result.values, ["quantity", "weight"])],
     draw=_draw_appendix,
     size=(5.0, 3.4),
     caption="The struct surrogate on the six points, as scaled in Appendix A: it prefers "

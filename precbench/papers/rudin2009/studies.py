@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -163,7 +164,7 @@ def _curve_tables(result: Result) -> Iterator[Table]:
     yield value_table(result, result.values[result.values[x].isna()], ["curve"])
 
 
-def _draw_curves(figure: "SubFigure", result: Result, x: str, y: str) -> "Axes":
+def _draw_curves(figure: "SubFigure", result: Result, x: str, y: str) -> None:
     axes = figure.add_subplot()
     table = result.values.dropna(subset=x)
     looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
@@ -178,15 +179,11 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, y: str) -> "Axes":
     axes.set(xlabel=x, ylabel=y)
     axes.margins(x=0)
     axes.legend()
-    return axes
-
-
-def _draw_discounts(figure: "SubFigure", result: Result) -> None:
-    _draw_curves(figure, result, "z", "discounting factor")
 
 
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
-    axes = _draw_curves(figure, result, "b", "difference of roots and its bounds")
+    _draw_curves(figure, result, "b", "difference of roots and its bounds")
+    [axes] = figure.axes
     axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
 
@@ -194,15 +191,6 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
 # One dimension
 
 _COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
-
-
-def _one_dimensional_tables(result: Result) -> Iterator[Table]:
-    yield value_table(
-        result,
-        result.values,
-        ["part", "function", "quantity"],
-        "I is the number of positives; measures of training sets are means.",
-    )
 
 
 def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
@@ -259,14 +247,6 @@ def _draw_measures(axes: "Axes", value: pd.Series) -> None:
 # Variants of the push
 
 _PUSH_MEASURES = ("top, R^(1/p)", "bottom, R^(1/p)", "AUC", "crucial pairs", "other pairs")
-
-
-def _push_tables(result: Result) -> Iterator[Table]:
-    note = (
-        "R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the share ranked "
-        "correctly."
-    )
-    yield from _tables_of_fits(result, "push", note)
 
 
 def _tables_of_fits(result: Result, what: str, note: str) -> Iterator[Table]:
@@ -363,10 +343,6 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
 # Other objectives
 
 
-def _objective_tables(result: Result) -> Iterator[Table]:
-    yield from _tables_of_fits(result, "minimised", "Risks are shares.")
-
-
 def _draw_objectives(figure: "SubFigure", result: Result) -> None:
     means = result.values[result.values["statistic"] == "mean"]
     datasets, measures = (list(dict.fromkeys(means[c])) for c in ("dataset", "measure"))
@@ -399,7 +375,7 @@ PUSH_OBJECTIVES = StudyKind(
     compute="precbench.papers.rudin2009.theorems:push_objectives",
     text=("dataset", "fit", "rows", "measure", "statistic"),
     numbers=(),
-    tables=_objective_tables,
+    tables=partial(_tables_of_fits, what="minimised", note="Risks are shares."),
     draw=_draw_objectives,
     size=(10.0, 4.6),
     caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
@@ -410,7 +386,12 @@ PUSH_VARIANTS = StudyKind(
     compute="precbench.papers.rudin2009.lists:push_variants",
     text=("dataset", "fit", "rows", "measure", "statistic"),
     numbers=(),
-    tables=_push_tables,
+    tables=partial(
+        _tables_of_fits,
+        what="push",
+        note="R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the share "
+        "ranked correctly.",
+    ),
     draw=_draw_pushes,
     size=(10.0, 3.0),
     caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Left: the p-norm "
@@ -449,7 +430,7 @@ DISCOUNT_FACTORS = StudyKind(
     text=("curve",),
     numbers=("z",),
     tables=_curve_tables,
-    draw=_draw_discounts,
+    draw=partial(_draw_curves, x="z", y="discounting factor"),
     size=(6.4, 3.6),
     caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
     quick=True,
@@ -470,7 +451,14 @@ ONE_DIMENSIONAL = StudyKind(
     compute="precbench.papers.rudin2009.lists:one_dimensional",
     text=("part", "function", "quantity"),
     numbers=(),
-    tables=_one_dimensional_tables,
+    tables=lambda result: [
+        value_table(
+            result,
+            result.values,
+            ["part", "function", "quantity"],
+            "I is the number of positives; measures of training sets are means.",
+        )
+    ],
     draw=_draw_one_dimensional,
     size=(8.4, 3.2),
     caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
