@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -60,41 +60,41 @@ def load_dataset(
     >>> data.X.shape, int((data.y > 0).sum())
     ((30000, 20), 3000)
     """
-    source = _find(name, mirror, on_missing)
-    arrays = load_prepared(name, source.sha256, dtype)
-    if arrays is None:
-        made = load_prepared(name, source.sha256) or source.make()
-        made = made._replace(X=stored(made.X, dtype, name))
-        store_prepared(name, source.sha256, made, dtype)
-        arrays = load_prepared(name, source.sha256, dtype) or _read_only(made)
-    title = source.card.title
-    return Dataset(
-        name=name,
-        title=f"{title} (stand-in, synthetic)" if source.is_stand_in else title,
-        sha256=source.sha256,
-        stand_in=source.is_stand_in,
-        n_train=source.card.train_rows,
-        **arrays._asdict(),
-    )
-
-
-class _Source(NamedTuple):
-    """What a data set is made of."""
-
-    card: Card
-    sha256: str
-    is_stand_in: bool
-    make: Callable[[], Arrays]
-
-
-def _find(
-    name: str, mirror: str | os.PathLike[str] | None, on_missing: Literal["error", "stand-in"]
-) -> _Source:
     if on_missing not in ("error", "stand-in"):
         raise InputError(f"on_missing must be 'error' or 'stand-in', found {on_missing!r}")
     card = find_card(name)
     is_stand_in = False
-    identity: dict[str, Any]
+    try:
+        identity, make = _source(card, mirror)
+    except DataUnavailableError:
+        if on_missing == "error":
+            raise
+        is_stand_in = True
+        wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
+        identity = {"generator": stand_in.VERSION, **card.model_dump(include=wanted)}
+        make = partial(stand_in.generate_stand_in, card)
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    sha256 = hashlib.sha256(canonical.encode()).hexdigest()
+    arrays = load_prepared(name, sha256, dtype)
+    if arrays is None:
+        made = load_prepared(name, sha256) or make()
+        made = made._replace(X=stored(made.X, dtype, name))
+        store_prepared(name, sha256, made, dtype)
+        arrays = load_prepared(name, sha256, dtype) or _read_only(made)
+    return Dataset(
+        name=name,
+        title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
+        sha256=sha256,
+        stand_in=is_stand_in,
+        n_train=card.train_rows,
+        **arrays._asdict(),
+    )
+
+
+def _source(
+    card: Card, mirror: str | os.PathLike[str] | None
+) -> tuple[dict[str, Any], Callable[[], Arrays]]:
+    """Return what a data set is made of, and what makes it."""
     if card.format == "synthetic":
         wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {
@@ -102,27 +102,15 @@ def _find(
             **card.model_dump(include=wanted),
             **card.model_dump(include={"non_linear"}, exclude_defaults=True),
         }
-        make = partial(synthetic.generate, card)
-    else:
-        try:
-            files = fetch(card, mirror)
-            identity = {
-                "parser": parsers.VERSION,
-                "files": [file.sha256 for file in files],
-                **card.model_dump(include={"format", "label_column", "positive", "features"}),
-                **card.model_dump(include={"separator", "feature_columns"}, exclude_defaults=True),
-            }
-            make = partial(parsers.parse, card, [file.path for file in files])
-        except DataUnavailableError:
-            if on_missing == "error":
-                raise
-            is_stand_in = True
-            wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
-            identity = {"generator": stand_in.VERSION, **card.model_dump(include=wanted)}
-            make = partial(stand_in.generate_stand_in, card)
-
-    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
-    return _Source(card, hashlib.sha256(canonical.encode()).hexdigest(), is_stand_in, make)
+        return identity, partial(synthetic.generate, card)
+    files = fetch(card, mirror)
+    identity = {
+        "parser": parsers.VERSION,
+        "files": [file.sha256 for file in files],
+        **card.model_dump(include={"format", "label_column", "positive", "features"}),
+        **card.model_dump(include={"separator", "feature_columns"}, exclude_defaults=True),
+    }
+    return identity, partial(parsers.parse, card, [file.path for file in files])
 
 
 def _read_only(arrays: Arrays) -> Arrays:
