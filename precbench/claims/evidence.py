@@ -178,15 +178,8 @@ class Evidence:
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments from folders of results, or from folders that hold such folders.
 
-    Returns
-    -------
-    Evidence
-        Without runs of smoke size, which decide nothing.
-
-    Raises
-    ------
-    InputError
-        If a folder does not exist, is found twice under one name, or its files are malformed.
+    Runs of smoke size decide nothing and are left out. Raises InputError if a folder does not
+    exist, is found twice under one name, or its files are malformed.
     """
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):

@@ -10,13 +10,7 @@ from precbench.locations import shipped
 
 
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
-    """Give each claim its verdict.
-
-    Returns
-    -------
-    list of LedgerRow
-        In the order of the claims.
-    """
+    """Give each claim its verdict, in the order of the claims."""
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:

@@ -67,12 +67,9 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from a decision of the reference.
 
-    Returns
-    -------
-    list of Change
-        A claim that was decided and no longer is counts as worse unless missing results explain
-        it: an exact number needs neither data nor a run, "no config" and "not testable" do not
-        depend on them, and "no power" was measured: the spread of ours hides now what it showed.
+    A claim that was decided and no longer is counts as worse unless missing results explain it: an
+    exact number needs neither data nor a run, "no config" and "not testable" do not depend on them,
+    and "no power" was measured: the spread of ours hides now what it showed.
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -91,12 +88,9 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
     """Return the new reference.
 
-    Returns
-    -------
-    list of LedgerRow
-        Each claim as it is settled now or cannot be decided at all; else as it was settled before,
-        unless as many runs, or the whole study, do not settle it now; else the row with more runs.
-        A row that is kept quotes the claim as it is now, and names its deviations.
+    Each claim as it is settled now or cannot be decided at all; else as it was settled before,
+    unless as many runs, or the whole study, do not settle it now; else the row with more runs. A
+    row that is kept quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
     return [
@@ -141,13 +135,7 @@ def reference_path() -> Path:
 
 
 def read_ledger(path: Path) -> list[LedgerRow]:
-    """Read a ledger that `to_csv` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or is not a ledger.
-    """
+    """Read a ledger that `to_csv` wrote."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]

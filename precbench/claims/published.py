@@ -171,18 +171,10 @@ class _Deviations(Section):
 
 
 def load_claims() -> list[Claim]:
-    """Read all claims.
+    """Read all claims, by file, each in the order of its file.
 
-    Returns
-    -------
-    list of Claim
-        By file, each in the order of its file.
-
-    Raises
-    ------
-    InputError
-        With one line for each mistake: a key, a value, a placeholder, an id that is repeated, or
-        a deviation that is not documented.
+    Raises InputError with one line for each mistake: a key, a value, a placeholder, an id that is
+    repeated, or a deviation that is not documented.
     """
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
@@ -191,24 +183,12 @@ def load_claims() -> list[Claim]:
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """Read the claims of one file ``NAME.published.yaml``.
-
-    Raises
-    ------
-    InputError
-        As `load_claims`.
-    """
+    """Read the claims of one file ``NAME.published.yaml``."""
     return _checked([(load(path), path.name.removesuffix(SUFFIX))])
 
 
 def parse_claims(text: str, file: str, config: str) -> list[Claim]:
-    """Read claims from the text of such a file, whose name the mistakes show.
-
-    Raises
-    ------
-    InputError
-        As `load_claims`.
-    """
+    """Read claims from the text of such a file, whose name the mistakes show."""
     return _checked([(parse(text, file), config)])
 
 
@@ -230,13 +210,7 @@ def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
 
 
 def load_deviations(path: Path | None = None) -> dict[str, Deviation]:
-    """Read the documented deviations, by id; by default those that are shipped.
-
-    Raises
-    ------
-    InputError
-        With one line for each mistake.
-    """
+    """Read the documented deviations, by id; by default those that are shipped."""
     return validated(load(path or _deviations_file()), _Deviations).deviations
 
 

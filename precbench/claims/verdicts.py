@@ -73,19 +73,9 @@ _NUMBER = re.compile(r"(-?\d[\d,]*)(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?")
 
 
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
-    """Read a printed number.
+    """Read a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
-    Parameters
-    ----------
-    text : str
-        For example ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
-    power_of_ten : int, default=0
-        A power that was dropped in print.
-
-    Raises
-    ------
-    InputError
-        If the text is not such a number.
+    `power_of_ten` was dropped in print. Raises InputError if the text is no such number.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -99,12 +89,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     """Return whether a measured number would have been printed like this.
 
-    Parameters
-    ----------
-    printed : Printed
-    measured : float
-    truncated : bool, default=False
-        Whether the digits after the last were cut off instead of rounded.
+    If it was truncated, the digits after the last were cut off instead of rounded.
     """
     slack = 1e-9 * printed.unit  # for the rounding of the sum itself
     if truncated:
@@ -133,7 +118,7 @@ class Placement(NamedTuple):
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
-    """Place rows of printed values among our repetitions.
+    """Place rows of printed values among our repetitions, of the same protocol for all rows.
 
     How far out a row lies is its Mahalanobis distance from the others: differences between columns
     that were measured on the same split vary less than the values, and count for more. The scale of
@@ -143,12 +128,6 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     Parameters
     ----------
     rows : sequence of (ndarray of shape (n_cells,), ndarray of shape (n_repetitions, n_cells))
-        The printed values, and our own repetitions of the same protocol, the same for all rows.
-
-    Returns
-    -------
-    list of Placement
-        One for each row.
     """
     printed, drawn, units = zip(*(_how_far(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
@@ -205,18 +184,9 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
 
 
 def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
-    """Return how far the mean of a few more draws lies from that of the sample at most.
+    """Return how far the mean of `runs` more draws lies from that of the sample at most.
 
-    Parameters
-    ----------
-    sample : ndarray of shape (n_draws,)
-    runs : int
-        Number of further draws.
-
-    Returns
-    -------
-    float
-        Half the prediction interval of Student that holds in 95 of 100 cases for normal draws.
+    Half the prediction interval of Student that holds in 95 of 100 cases for normal draws.
     """
     n = len(sample)
     return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
@@ -227,20 +197,9 @@ def sign_test(
 ) -> tuple[int, int, float]:
     """Compare two methods that were measured on the same splits; larger is better.
 
-    Parameters
-    ----------
-    better, worse : ndarray of shape (n_splits,)
-        Values of the method that is claimed to be better, and of the other.
-    chance : float, default=0.5
-        How often the claim would hold if the two did not differ: b / (b + w) for the best of b
-        methods against the best of w.
-
-    Returns
-    -------
-    wins, losses : int
-        Splits in which the claim holds, and in which its opposite does.
-    p : float
-        p-value of the one-sided sign test; ties count for neither.
+    Return in how many splits the claim holds (wins), and its opposite (losses), and the p-value of
+    the one-sided sign test; ties count for neither. `chance` is how often the claim would hold if
+    the two did not differ: b / (b + w) for the best of b methods against the best of w.
     """
     from scipy.stats import binomtest  # takes half a second to import
 
@@ -251,17 +210,9 @@ def sign_test(
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return the p-value of the one-sided t test that a mean is above 0.
+    """Return the p-value of the one-sided t test that a mean of two or more values is above 0.
 
-    Parameters
-    ----------
-    differences : array-like of shape (n_splits,)
-        At least two.
-
-    Returns
-    -------
-    float
-        Where all are equal, 0 if they are above 0 and else 1.
+    Where all are equal, it is 0 if they are above 0 and else 1.
     """
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
@@ -281,17 +232,10 @@ class Slope(NamedTuple):
 def fitted_slope(
     x: NDArray[np.float64], values: NDArray[np.float64], level: float = LEVEL
 ) -> Slope:
-    """Fit the slope of the logarithm of values, with the interval of Student.
+    """Fit the slope of the logarithm of values above 0, with the interval of Student.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_points,)
-        Logarithms of the sizes.
-    values : ndarray of shape (n_points,)
-        Above 0.
-    level : float, default=0.05
-        The interval fails in this fraction of cases, for independent normal errors of equal
-        spread; with fewer than three points it is unbounded.
+    x are the logarithms of the sizes. The interval fails in the fraction `level` of cases, for
+    independent normal errors of equal spread; with fewer than three points it is unbounded.
     """
     n, logarithms = len(x), np.log(values)
     centred = x - x.mean()

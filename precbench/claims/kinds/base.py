@@ -167,17 +167,9 @@ class Claim(Section):
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Give the claim its verdict.
+        """Give the claim its verdict, see `ledger_row` and `judged`.
 
-        Returns
-        -------
-        LedgerRow
-            See `ledger_row` and `judged`.
-
-        Raises
-        ------
-        MissingError
-            If nothing was measured that it could be compared with.
+        Raises MissingError if nothing was measured that it could be compared with.
         """
 
     @classmethod
@@ -282,12 +274,7 @@ class Claim(Section):
         """Return the value of a study that each of the values of `own` is compared with.
 
         It equals that one in all columns but those of the two selections, or is the only one that
-        `cell` selects.
-
-        Raises
-        ------
-        InputError
-            If a value has none, or several.
+        `cell` selects. Raises InputError if a value has none, or several.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -304,15 +291,9 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger.
+        """Return the row of the ledger, with further fields.
 
-        Parameters
-        ----------
-        verdict : Verdict
-        deviations : iterable of str
-            Deviations besides those of the claim, all of which every row names.
-        **other
-            Further fields of the row.
+        It names all deviations of the claim, and more.
         """
         fields: dict[str, Any] = {
             "id": self.id,
@@ -335,13 +316,8 @@ class Claim(Section):
     ) -> tuple[Verdict, list[str]]:
         """Return the verdict, and the deviations under which it was reached.
 
-        Parameters
-        ----------
-        holds : bool
-        trend : bool, default=False
-            Whether at least the trend is as printed.
-        more : iterable of str
-            Deviations besides those of the claim.
+        `trend` says whether at least the trend is as printed; `more` are deviations besides those
+        of the claim.
         """
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:

@@ -120,14 +120,7 @@ class MeanClaim(MeasuredClaim):
 
 
 class _Draws(NamedTuple):
-    """The claim of a mean with our own draws of it, on the scale on which distances are taken.
-
-    Attributes
-    ----------
-    claim : MeanClaim
-    draws : Series
-        By number of the repetition.
-    """
+    """The claim of a mean with our own draws of it, by repetition, on the scale of distances."""
 
     claim: MeanClaim
     draws: pd.Series
