@@ -475,7 +475,7 @@ def test_what_chance_does_is_no_leak():
         columns |= {f"c{i}": rng.integers(0, n // 3, n).astype(str) for i in range(100)}
         columns |= {f"b{i}": rng.integers(0, 3, n) for i in range(100)}
         look_for_suspects(table_of(pd.DataFrame(columns)), [*columns], y, problems := Problems("t"))
-        assert not problems.found
+        assert not problems.errors
 
 
 def test_suffixes_may_be_written_large(tmp_path):

@@ -14,6 +14,7 @@ from precbench.claims.evidence import WALL_SECONDS, Evidence, MissingError
 from precbench.claims.ledger import LedgerRow
 from precbench.claims.verdicts import Verdict, parse_printed
 from precbench.errors import InputError
+from precbench.locations import shipped
 from precbench.yaml.models import Section, at, refuse
 
 _Results = TypeVar("_Results")
@@ -343,3 +344,21 @@ class MeasuredClaim(Claim):
 
 def _joined(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))
+
+
+def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
+    """Give each claim its verdict, in the order of the claims."""
+    rows: list[LedgerRow] = []
+    by_kind: dict[type[Claim], list[Claim]] = {}
+    for claim in claims:
+        if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
+            reason = f"there is no config {claim.config} yet"
+            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
+        elif claim.untested:
+            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=claim.untested))
+        else:
+            by_kind.setdefault(type(claim), []).append(claim)
+    for kind, alike in by_kind.items():
+        rows += kind.judge_all(alike, evidence)
+    place_of = {claim.id: i for i, claim in enumerate(claims)}
+    return sorted(rows, key=lambda row: place_of[row.id])

@@ -365,7 +365,7 @@ def _learn_columns(
             for name in named_columns(texts, names, f"{where}: {option}", _WORDS[option]):
                 if kinds.setdefault(name, option) != option:
                     raise InputError(f"{where}: {name!r} is both categorical and numeric")
-    problems.tell()
+    problems.raise_if_any()
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
@@ -374,7 +374,7 @@ def _learn_columns(
         if missing == "error" and values.isna().any() and not values.isna().all():
             with problems.collected():
                 _refuse_gap(values, where, table.gap(name))
-    problems.tell()
+    problems.raise_if_any()
     how = "median" if missing == "error" else missing.replace("-", "_")
     numbers = [name for name in names if columns[name].categories is None]
     imputer = SimpleImputer(strategy=how)

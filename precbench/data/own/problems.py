@@ -123,7 +123,7 @@ class Problems:
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.found: list[InputError] = []
+        self.errors: list[InputError] = []
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -135,15 +135,15 @@ class Problems:
 
     def add(self, error: InputError) -> None:
         """Note an error, or each of several."""
-        self.found += getattr(error, "parts", [error])
+        self.errors += getattr(error, "parts", [error])
 
-    def tell(self) -> None:
-        """Raise what was found, if anything was: one problem a line where there are several."""
-        if not self.found:
+    def raise_if_any(self) -> None:
+        """Raise the errors, if there are any: one problem a line where there are several."""
+        if not self.errors:
             return
-        if len(self.found) == 1:
-            raise self.found[0]
-        raise _SeveralError(self.where, self.found)
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        raise _SeveralError(self.where, self.errors)
 
 
 class _SeveralError(TableError):

@@ -161,7 +161,7 @@ def read_own_file(
                     categorical=several(categorical),
                     numeric=several(numeric),
                 )
-        problems.tell()
+        problems.raise_if_any()
         X = encoding.encode(own.frame, where)
         imputed = encoding.imputed(own.frame, missing)
     else:

@@ -45,7 +45,7 @@ def look_for_suspects(
         Columns of which it is known what they hold.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {getattr(error, "column", "") for error in problems.found}
+    refused = {getattr(error, "column", "") for error in problems.errors}
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     enough = n_rows >= _FEWEST_ROWS
     for name in names:
