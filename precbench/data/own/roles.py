@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.own.content import content_of, moments_of
+from precbench.data.own.content import as_numbers, content_of, moments_of
 from precbench.data.own.problems import TableError, listed
 from precbench.errors import InputError
 from precbench.text import count
