@@ -1,6 +1,5 @@
 """Fit a model to a labelled table, and measure its quality on held-out rows."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,20 +8,20 @@ from scipy.sparse import issparse
 from precbench.advice.length import Worth, measure_length
 from precbench.advice.quality import RECOMMENDED, held_out_quality, held_out_splits
 from precbench.data.own.read import read_amounts, read_own_file
-from precbench.data.own.table import open_table
+from precbench.data.own.table import Source, open_table
 from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.model.model import Model, make_solver
 from precbench.topk import TopK, resolve_k, several_k
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["fit"]
 
 
 def fit(
-    table: "str | os.PathLike[str] | pd.DataFrame",
+    table: Source,
     *,
     label: str | None = None,
     k: TopK | Sequence[TopK] = 0.25,

@@ -10,7 +10,7 @@ import typer
 from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target
+from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import plain_warnings, screen
@@ -97,7 +97,9 @@ def compare(options: CompareOptions) -> int:
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
             check_target(option, path, {"the file of the rows": file})
-    own, column, tables = options.table(), options.gain_column, []
+    if options.open_list and options.config:
+        raise InputError("--config cannot repeat --open: give one of the two")
+    (own, unlabelled), column, tables = options.tables(), options.gain_column, []
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"), plain_warnings():
         contest = prepare(
@@ -147,9 +149,14 @@ def compare(options: CompareOptions) -> int:
     show_length(choice.length, quiet=options.as_json)
     console.print(f"tables and records: {summary['folder']}")
     console.print(f"report: {Path(summary['folder']) / PAGE}")
+    if options.save or unlabelled is not None:
+        model = recipe.fit()
     if options.save:
-        recipe.fit().save(options.save)
+        model.save(options.save)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
+    if unlabelled is not None:
+        with plain_warnings():
+            console.print(write_open(model, unlabelled, options))
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:

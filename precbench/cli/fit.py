@@ -9,7 +9,7 @@ import typer
 
 from precbench.cli import completion
 from precbench.cli.options import Json, takes
-from precbench.cli.own import OwnRows, check_target, plain_value
+from precbench.cli.own import OwnRows, check_target, plain_value, write_open
 from precbench.cli.screen import plain_warnings
 from precbench.cli.tables import show_length
 from precbench.errors import InputError
@@ -101,8 +101,9 @@ def fit(options: FitOptions) -> None:
     worth, params = options.worth, _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
     with options.corrected("fit"), plain_warnings():
+        own, unlabelled = options.tables()
         model = fit_table(
-            options.file,
+            own,
             k=options.lengths,
             solver=options.solver,
             params=params,
@@ -117,6 +118,7 @@ def fit(options: FitOptions) -> None:
             allow=options.allow or (),
             **options.reading,
         )
+        listed = "" if unlabelled is None else write_open(model, unlabelled, options)
     model.save(options.save)
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
@@ -136,6 +138,8 @@ def fit(options: FitOptions) -> None:
     print(*describe_quality(quality), sep="\n")
     show_length(quality.length)
     print(f"{model.solver}, fitted to all rows: {options.save}")
+    if listed:
+        print(listed)
 
 
 def _params(options: FitOptions) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -12,9 +14,13 @@ import typer
 
 from precbench.data.own.problems import TableError
 from precbench.errors import InputError
-from precbench.topk import TopK, several_k
+from precbench.files import replacing
+from precbench.text import count
+from precbench.topk import TopK, resolve_k, several_k
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from precbench.advice.length import Worth
     from precbench.data.own.encoding import Encoding
     from precbench.data.own.table import OwnTable
@@ -150,6 +156,16 @@ class OwnRows(FileLayout):
             rich_help_panel=_FILE,
         ),
     ] = None
+    open_list: Annotated[
+        Path | None,
+        typer.Option(
+            "--open",
+            metavar="LIST",
+            help="File to write, .csv, .xlsx or .parquet: the rows that have no label yet, ranked "
+            "by the model (tables).",
+            rich_help_panel=_FILE,
+        ),
+    ] = None
     k: Annotated[
         list[str] | None,
         typer.Option(
@@ -207,6 +223,17 @@ class OwnRows(FileLayout):
 
         return open_table(self.file, self.reading)
 
+    def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
+        """Read the file; with ``--open`` part the rows that have no label."""
+        if self.open_list is None:
+            return self.table(), None
+        others = {"the file of the rows": self.file}
+        check_target("--open", self.open_list, others, LISTS)
+        own = self.table()
+        if own.frame is None or self.label is None:
+            raise InputError(f"{self.file}: --open is for tables, and needs --label")
+        return own.parted(self.label)
+
     @property
     def reading(self) -> dict[str, Any]:
         """The parameters of `precbench.data.own.read.read_own_file` that were given."""
@@ -250,8 +277,10 @@ class OwnRows(FileLayout):
             value = values.get(of.name)
             if value is None or value == of.default:
                 continue
-            declared = getattr(hints[of.name].__metadata__[0], "param_decls", None) or ()
-            name = next(iter(declared), f"--{of.name.replace('_', '-')}")
+            option = hints[of.name].__metadata__[0]
+            declared = [option.default, *(option.param_decls or ())]  # as typer takes them
+            names = [text for text in declared if str(text).startswith("--")]
+            name = next(iter(names), f"--{of.name.replace('_', '-')}")
             for one in value if isinstance(value, list) else [value]:
                 words += [name] if one is True else [name, str(one)]
         return words
@@ -267,8 +296,20 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
     return model, model.encoding
 
 
-def check_target(option: str, path: Path, others: Mapping[str, Path]) -> None:
+LISTS = (".csv", ".xlsx", ".parquet")
+"""Suffixes of the lists that are written."""
+_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
+
+
+def check_target(
+    option: str, path: Path, others: Mapping[str, Path], suffixes: Collection[str] = ()
+) -> None:
     """Refuse a name for a file that cannot be written, or that is another file of the command."""
+    if suffixes and path.suffix not in suffixes:
+        raise InputError(f"{option} {path}: the name should end with {' or '.join(suffixes)}")
+    needs, extra = _NEEDS.get(path.suffix, ("json", ""))
+    if suffixes and find_spec(needs) is None:
+        raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
     if not path.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
@@ -278,6 +319,44 @@ def check_target(option: str, path: Path, others: Mapping[str, Path]) -> None:
     for what, other in others.items():
         if path.exists() and other.exists() and path.samefile(other):
             raise InputError(f"{option} {path} is {what}: give another name")
+
+
+def write_list(ranking: "pd.DataFrame", path: Path) -> None:
+    """Write a ranking, whole or not at all."""
+    with replacing(path) as unfinished, unfinished.open("wb") as stream:
+        if path.suffix == ".csv":
+            ranking.to_csv(stream, index=False)
+        elif path.suffix == ".xlsx":
+            ranking.to_excel(stream, index=False, engine="openpyxl")
+        else:
+            ranking.to_parquet(stream, index=False)
+
+
+def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
+    """Rank rows that have no label, write the list, and say what it holds."""
+    from precbench.data.own.encoding import Gaps
+
+    path, gaps = options.open_list, Gaps()
+    assert path is not None and model.encoding is not None and model.calibration is not None
+    if rows.empty:
+        return f"each row has a label: no list is written to {path}"
+    X = model.encoding.encode(rows, str(options.file), gaps)
+    for sentence in gaps.sentences():
+        warnings.warn(f"{options.file}, rows without a label: {sentence}", stacklevel=2)
+    ranking = model.rank(X, n_jobs=-1)
+    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()
+    ranking["row"] = rows.index.to_numpy()[places] + 1
+    for name in reversed([name for names in options.id or () for name in names.split(",")]):
+        ranking.insert(2, name, rows[name].to_numpy()[places])
+    ranking["probability"] = model.probabilities(scores)
+    write_list(ranking, path)
+    k, n_pos = options.lengths[0], max(1, round(ranking["probability"].sum()))
+    k = min(k, len(rows)) if isinstance(k, int) else resolve_k(k, n_pos, len(rows))
+    hits = model.calibration.expected(scores[:k], len(rows))
+    return (
+        f"{count(len(rows), 'row')} without a label, ranked: {path}; among the first {k:,} expect "
+        f"about {hits.mean:,.1f} hits, {hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists"
+    )
 
 
 def plain_value(text: str) -> Any:

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -12,21 +11,13 @@ import pandas as pd
 import typer
 
 from precbench.cli.options import NOT_HELD, Json, takes
-from precbench.cli.own import FileLayout, check_target, load_model
+from precbench.cli.own import LISTS, FileLayout, check_target, load_model, write_list
 from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import read_new_blocks
 from precbench.data.own.table import TABLES, format_of
 from precbench.errors import InputError
 from precbench.files import replacing
-
-_NEEDS = {
-    ".csv": ("csv", ""),
-    ".xlsx": ("openpyxl", "excel"),
-    ".parquet": ("pyarrow", "parquet"),
-    ".json": ("json", ""),
-}
-"""By suffix of a file to write, the package that this takes and its extra."""
 
 
 @takes(FileLayout)
@@ -127,10 +118,10 @@ def score(
     if out is not None:
         if as_json:
             raise InputError("--json prints the rows and --out writes them: give one of the two")
-        _check_target("--out", out, [".csv", ".xlsx", ".parquet"], others)
+        check_target("--out", out, others, LISTS)
     if drift is not None:
         others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
-        _check_target("--drift", drift, [".json"], others)
+        check_target("--drift", drift, others, [".json"])
     elif strict:
         raise InputError("--strict judges the drift: give --drift FILE, too")
     if explain is not None and top is None:
@@ -197,7 +188,7 @@ def score(
     elif out is None:
         ranking.to_csv(sys.stdout, index=False)
     else:
-        _write(ranking, out)
+        write_list(ranking, out)
     place = "" if out is None else f": {out}"
     print(
         *sentences,
@@ -206,15 +197,6 @@ def score(
         file=sys.stderr,
     )
     return NOT_HELD if strict and told["drift"]["drift"] else 0
-
-
-def _check_target(option: str, path: Path, suffixes: list[str], others: dict[str, Path]) -> None:
-    if path.suffix not in suffixes:
-        raise InputError(f"{option} {path}: the name should end with {' or '.join(suffixes)}")
-    needs, extra = _NEEDS[path.suffix]
-    if find_spec(needs) is None:
-        raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
-    check_target(option, path, others)
 
 
 def _names_in(last: Path, column: str) -> set[str]:
@@ -231,16 +213,6 @@ def _listed_again(names: pd.Series, before: set[str]) -> dict[str, Any]:
     again = len(now & before)
     jaccard = again / len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": jaccard}
-
-
-def _write(ranking: pd.DataFrame, out: Path) -> None:
-    with replacing(out) as unfinished, unfinished.open("wb") as stream:
-        if out.suffix == ".csv":
-            ranking.to_csv(stream, index=False)
-        elif out.suffix == ".xlsx":
-            ranking.to_excel(stream, index=False, engine="openpyxl")
-        else:
-            ranking.to_parquet(stream, index=False)
 
 
 def _with_numbers(ranking: pd.DataFrame) -> pd.DataFrame:

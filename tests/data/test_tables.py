@@ -409,3 +409,46 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         columns = {column.name: column.width for column in Model.load("m.npz").encoding.columns}
         assert {"visits", "since"} <= {*columns, *(["visits"] if what == "a slip" else [])}
         assert max(columns.values()) < 10, (what, columns)
+
+
+def test_rows_without_a_label_are_the_list(rows):
+    """With --open they are ranked by the same command; without it, a sentence says what to do."""
+    rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
+    rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), customer=[f"K{i}" for i in range(N)])
+    known, open_rows = rows[:90], rows[90:].drop(columns="y")
+    given = ["--label", "y", "--positive", "yes", "--id", "customer", "--k", "5"]
+    model = ["--solver", "logistic-regression"]
+    both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
+    fit = ["fit", both, *given, *model, "--save", "m.npz"]
+    message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
+    succeed(*shlex.split(message.partition("this would do: ")[2])[1:])
+    assert Path("both-ranked.csv").is_file()
+    succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
+    alone = ["--id", "customer", "--probability"]
+    expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
+    expected = pd.read_csv(io.StringIO(expected)).assign(row=lambda table: table["row"] + 90)
+    for name in ("ranked.csv", "ranked.xlsx", "ranked.parquet"):
+        text = succeed(*fit, "--open", name).stdout
+        assert "30 rows without a label, ranked" in text and "among the first 5 expect" in text
+        read = {"csv": pd.read_csv, "xlsx": pd.read_excel, "parquet": pd.read_parquet}
+        pd.testing.assert_frame_equal(read[name.partition(".")[2]](name), expected)
+    compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
+    tells_of = succeed(*compare, "--open", "compared.csv").stdout
+    assert "30 rows without a label, ranked" in tells_of and len(pd.read_csv("compared.csv")) == 30
+    refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
+    refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
+    refused([*fit, "--open", both], "both.csv the file of the rows")
+    assert "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
+
+
+@pytest.mark.parametrize("missing", ["error", "median"])
+def test_a_file_that_is_cut_off_is_refused(rows, missing):
+    table = rows[["spent", "visits", "y"]].fillna({"spent": 1.0})
+    given = ["--label", "y", "--missing", missing, "--solver", "logistic-regression"]
+    succeed("fit", written(table, "mine.csv"), *given, "--save", "m.npz")
+    whole = Path("mine.csv").read_text().rstrip("\n")
+    Path("cut.csv").write_text(whole.rpartition(",")[0].rpartition(",")[0])
+    for command in (["score", "m.npz", "cut.csv"], ["fit", "cut.csv", *given, "--save", "n.npz"]):
+        refused(command, "cut.csv last 1 3 cut")
+    Path("whole.csv").write_text(whole)  # without an end of its last line
+    succeed("score", "m.npz", "whole.csv", "--top", "1")

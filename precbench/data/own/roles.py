@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -217,8 +218,11 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
         others = f" (and of {count(n - 1, 'other row')})" if n > 1 else ""
-        advice = "; leave such rows out, and score them with the model" if what == "label" else ""
-        raise InputError(f"{where}: row {row}: the {what} is missing{others}{advice}")
+        text = f"row {row}: the {what} is missing{others}"
+        if what != "label":
+            raise InputError(f"{where}: {text}")
+        remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
+        raise TableError(where, f"{text}; leave such rows out, or rank them (open)", remedy=remedy)
     spelled: dict[object, object] = {}
     for value in distinct:
         spelled.setdefault(canonical(value), value)

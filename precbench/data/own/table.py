@@ -89,7 +89,8 @@ class OwnTable:
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
     frame : pandas.DataFrame or None
         None for a file without named columns. Its index counts the rows from 0, blank ones too.
-    is_file : bool
+    is_file, is_whole : bool
+        Whether it is no frame, and has all rows of the file.
     layout : Layout
     words : frozenset of str
         Columns in which NA, None and the like are words.
@@ -101,6 +102,7 @@ class OwnTable:
     is_file: bool = True
     layout: Layout = Layout()
     words: frozenset[str] = frozenset()
+    is_whole: bool = True
     _contents: dict[str, Content] = field(default_factory=dict)
 
     @property
@@ -112,9 +114,16 @@ class OwnTable:
         """Return a column."""
         return column_of(self.frame, name, self.where)
 
+    def parted(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
+        """Return the table of the rows that have a label, and the other rows."""
+        is_open = self.column(label).isna()
+        known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
+        return known, self.frame[is_open]
+
     def gap(self, name: str) -> str:
         """Return how the file writes the first missing value of a column of text."""
-        if self.format not in _SEPARATORS or self.content(name).holds != "text":
+        is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
+        if not (is_text and self.is_whole):
             return ""
         first = int(np.argmax(self.column(name).isna()))
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
@@ -309,12 +318,18 @@ def _csv(
     rows_at_once: int | None,
     keep: Sequence[str],
 ) -> Iterator[Block]:
-    encoding, has_blank = _scan(path)
+    encoding, has_blank, last = _scan(path)
     if encoding == "cp1252" and layout.encoding is None:
         said = "the text is not UTF-8; it is read as Windows-1252 (encoding names another)"
         warnings.warn(f"{path}: {said}", stacklevel=5)
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
+    n_cells = last.count(options["sep"].encode()) + 1
+    if last and b'"' not in last and n_cells < len(header):
+        raise InputError(
+            f"{path}: the last line has {n_cells} of {len(header)} columns and no end: the file "
+            "is cut off; get it again, or remove that line"
+        )
     lines = _filled_rows(path, options) if has_blank else None
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
@@ -380,19 +395,21 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
     return header, options
 
 
-def _scan(path: Path) -> tuple[str, bool]:
-    """Return the encoding of a text, and whether it may have blank lines before its end.
+def _scan(path: Path) -> tuple[str, bool, bytes]:
+    """Return the encoding of a text, whether it may have blank lines, and a line without an end.
 
-    It is UTF-8, UTF-16 with its mark, or else Windows-1252.
+    The encoding is UTF-8, UTF-16 with its mark, or else Windows-1252. Blank lines at the end do not
+    count.
     """
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, ending = "utf-8-sig", False, b""
+    encoding, has_blank, ending, last = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if not ending and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16", True
+            if not last and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16", True, b""
             lines = (ending + chunk).rstrip(b"\r\n")
             ending = (ending + chunk)[len(lines) :]
+            last = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last + lines
             is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
             has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
             try:
@@ -400,7 +417,7 @@ def _scan(path: Path) -> tuple[str, bool]:
             except UnicodeDecodeError:
                 encoding = "cp1252"
                 decoder = codecs.getincrementaldecoder(encoding)("replace")
-    return encoding, has_blank
+    return encoding, has_blank, b"" if ending else last
 
 
 def _separator(lines: list[str], usual: str) -> str:
