@@ -144,7 +144,15 @@ def importance_table(importance: Importance, title: str) -> Table:
         "held-out rows, loses where the values of a column are shuffled; means of "
         f"{count(importance.splits, 'split')}."
     )
-    return text_table(title, ["column", "loss", "95 %"], rows, note)
+    return text_table(title, ["column", "loss", "95 %"], rows, note, *_doubts(importance))
+
+
+def _doubts(importance: Importance) -> list[str]:
+    """Ask for columns on which most depends, whether they are known in time."""
+    most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
+    return [
+        f"More than half is lost without {column}: is it known before the label?" for column in most
+    ]
 
 
 def describe_importance(importance: Importance) -> list[str]:
@@ -178,7 +186,7 @@ def describe_importance(importance: Importance) -> list[str]:
     others = [c.column for c in importance.columns if c not in clear]
     if others:
         lines.append(f"no clear loss: {', '.join(others)}")
-    return lines
+    return lines + _doubts(importance)
 
 
 def _ends(column: _OfColumn, form: str) -> str:

@@ -428,6 +428,7 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         "cancelled": np.where(y, "2024-05-05", None),
         "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
         "flag": np.where(y, 1, rng.choice([0, 2], n)),
+        "reason": np.where(rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan),
         "id": [f"c{i:05d}" for i in range(n)],
         "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
@@ -444,11 +445,11 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
 
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
-    leaks = ["leak", "cancelled", "status", "flag"]
+    leaks = ["leak", "cancelled", "status", "flag", "reason"]
     found = {"leak": leaks, "identifier": ["id", "number"], "codes": ["n", "zip", "padded"]}
     assert _suspects(tmp_path) == found
     assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
-        "leak": leaks[:-1],
+        "leak": [name for name in leaks if name != "flag"],
         "identifier": ["id", "number"],  # too many texts for a feature each
         "codes": ["zip", "padded"],
     }

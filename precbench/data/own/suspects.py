@@ -16,6 +16,7 @@ from precbench.metrics import auc
 
 LEAK = 0.99
 """The AUC of a single column above which it looks like a leak."""
+_GAPS_APART = 0.9  # difference of the classes' shares of missing values
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer such an AUC is not rare by chance
 FEW_VALUES = 100  # each of which may have a share of positives of its own
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
@@ -79,9 +80,15 @@ def look_for_suspects(
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
             continue
         value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
-        if value > LEAK:
+        gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
+        if value > LEAK or abs(gaps[0] - gaps[1]) > _GAPS_APART:
+            said = f"alone has an AUC of {value:.3f}"
+            if value <= LEAK:
+                said = "is missing in {:.0%} of the positive rows and {:.0%} of the others".format(
+                    *gaps
+                )
             text = (
-                f"column {name!r} alone has an AUC of {value:.3f} and looks like a leak, which is "
+                f"column {name!r} {said} and looks like a leak, which is "
                 "known with the label only; drop it, or name it in allow to take it for a feature"
             )
             problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
