@@ -129,7 +129,7 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     half = (high - mean) / (mean * (1 - mean))
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    return Interval(mean, low, high)
+    return Interval(mean, min(low, mean), max(high, mean))  # rounding of a mean near 0
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -249,6 +249,7 @@ def test_predicted_hits_of_one_split_and_of_splits_that_differ():
         expected_hits([], 10, 0.3, 5)
 
 
+@example(np.full(2, 2e-311), 0.0)
 @given(arrays(np.float64, st.integers(2, 9), elements=st.floats(0, 1)), st.floats(0, 0.9))
 def test_the_interval_of_a_share_is_one_of_shares(values, test_share):
     """Around the mean, and as long as the other one where that is far from both ends."""

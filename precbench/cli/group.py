@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -35,6 +35,11 @@ def harmless_streams() -> Iterator[None]:
 
     What the encoding of a stream lacks is escaped; to a closed one nothing is written.
     """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: else the next file that is opened takes its place, in workers too
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     with Path(os.devnull).open("w") as nowhere:
         streams = [stream or nowhere for stream in (sys.stdout, sys.stderr)]
         for stream in streams:
@@ -97,17 +102,25 @@ class MainGroup(LazyGroup):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Write nothing that could control a terminal."""
         with harmless_streams():
-            return super().main(*args, **kwargs)
+            try:
+                return super().main(*args, **kwargs)
+            except OSError as error:  # of the help, on a full device
+                return _end(error)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and end with the exit code that it returns."""
         try:
             code = super().invoke(ctx)
         except (PrecbenchError, KeyboardInterrupt, OSError) as error:
-            text, code = _reported(error)
-            print(f"precbench: {text}", file=sys.stderr)
-            raise typer.Exit(code) from None
+            return _end(error)
         raise typer.Exit(code or 0)
+
+
+def _end(error: BaseException) -> NoReturn:
+    """Print what an error says, and end with its exit code."""
+    text, code = _reported(error)
+    print(f"precbench: {text}", file=sys.stderr)
+    raise SystemExit(code) from None
 
 
 def _reported(error: BaseException) -> tuple[str, int]:

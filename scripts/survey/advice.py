@@ -141,7 +141,7 @@ def hits_table(results: pd.DataFrame) -> str:
             ratio = table[PICK].sum() / table[name].sum() - 1
             more = f"{ratio:+.1%} ({low:+.1%} to {high:+.1%})"
         of_method = table[name]
-        rows.append([name, f"{of_method.sum():,}", f"{of_method[few].sum():,}", more])
+        rows.append([name, f"{of_method.sum():,.0f}", f"{of_method[few].sum():,.0f}", more])
     header = [
         "who takes",
         "finds",

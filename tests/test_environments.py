@@ -1,0 +1,138 @@
+"""Every command in every surrounding: one sentence or a result, no traceback, no end that waits."""
+
+import itertools
+import os
+import random
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers import succeed
+
+PRECBENCH = Path(sys.executable).with_name("precbench")
+CODES = {0, 1, 2, 3, 4, 5, 141}
+FIT = "fit mine.csv --label y --k 10 --solver logistic-regression --splits 2 --save new.npz"
+COMMANDS = [
+    "--help",
+    "list solvers",
+    "list deviations",
+    "schema",
+    "doctor",
+    "validate letter",
+    "data info letter",
+    "data list",
+    "profile mine.csv --label y",
+    "compare mine.csv --label y --k 10 --solver logistic-regression --splits 2 --out out",
+    FIT,
+    "score m.npz mine.csv --top 3 --explain 2",
+    "score m.npz mine.csv --out list.csv",
+    "evaluate m.npz mine.csv --label y",
+    "show m.npz",
+    "run letter --smoke --solver no-skill --splits 0 --out out",
+    "status letter --out out",
+    "report out",
+    "check out",
+    "rank nothing",
+    "merge out --out merged",
+    "claims new mine --help",
+]
+
+
+def _limited(what, most):
+    return lambda: resource.setrlimit(what, (most, most))
+
+
+ENVIRONMENTS = {
+    "as it is": {},
+    "closed output": {"shell": ">&-"},
+    "closed errors": {"shell": "2>&-"},
+    "nothing open": {"shell": ">&- 2>&- <&-"},
+    "full device": {"shell": ">/dev/full"},
+    "a reader that has left": {"shell": "| true"},
+    "ASCII": {"env": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}},
+    "cp1252": {"env": {"PYTHONIOENCODING": "cp1252"}},
+    "20 columns": {"env": {"COLUMNS": "20"}},
+    "no home": {"without": ["HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"]},
+    "a home that cannot be": {"env": {"HOME": "/dev/null/none"}, "without": ["XDG_CACHE_HOME"]},
+    "a user without a name": {"user": 54321, "without": ["HOME", "XDG_CACHE_HOME"]},
+    "little memory": {"limit": _limited(resource.RLIMIT_AS, 300 << 20)},
+    "no further process": {"user": 54322, "limit": _limited(resource.RLIMIT_NPROC, 0)},
+    "few files": {"limit": _limited(resource.RLIMIT_NOFILE, 16)},
+    "small files": {"limit": _limited(resource.RLIMIT_FSIZE, 4096)},
+    "planted modules": {"plant": ["precbench/__init__.py", "joblib.py", "numpy.py", "typer.py"]},
+}
+PAIRS = list(itertools.product(ENVIRONMENTS, COMMANDS))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4 == 0
+    pd.DataFrame(
+        {"a": rng.standard_normal(200) + y, "b": rng.random(200), "y": y.astype(int)}
+    ).to_csv(folder / "mine.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+        succeed(*FIT.replace("new.npz", "m.npz").split())
+    return {name: (folder / name).read_bytes() for name in ("mine.csv", "m.npz")}
+
+
+def _end(files, folder, where, command):
+    """Run a command, and return its exit code and what it says."""
+    of = ENVIRONMENTS[where]
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    for name in of.get("plant", ()):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("open('/proc/self/cwd/executed', 'w').close()\n")
+    user = of.get("user")
+    if user is not None and os.getuid() != 0:
+        pytest.skip("takes root to be another user")
+    if user is not None:
+        folder.chmod(0o777)
+
+    def prepare():
+        if "limit" in of:
+            of["limit"]()
+        if user is not None:
+            os.setgid(user)
+            os.setuid(user)
+
+    env = {
+        n: v for n, v in os.environ.items() if n not in (*of.get("without", ()), "PYTHONSAFEPATH")
+    }
+    env |= of.get("env", {})
+    line = f"exec {PRECBENCH} {command} {of.get('shell', '')}"
+    if "|" in line:
+        line = f"set -o pipefail; {line.removeprefix('exec ')}"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env=env,
+        preexec_fn=prepare,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
+
+
+def _check(files, folder, pair):
+    code, said = _end(files, folder, *pair)
+    assert "Traceback" not in said, (pair, said)
+    assert code in CODES or "|" in ENVIRONMENTS[pair[0]].get("shell", ""), (pair, code, said)
+    assert {name: (folder / name).read_bytes() for name in files} == files, pair
+    assert not (folder / "executed").exists(), pair
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_drawn_pair_ends_in_a_sentence(files, tmp_path, number):
+    pair = random.Random(number).choice(PAIRS)
+    _check(files, tmp_path, pair)
