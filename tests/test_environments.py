@@ -6,6 +6,7 @@ import random
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -59,10 +60,8 @@ ENVIRONMENTS = {
     "20 columns": {"env": {"COLUMNS": "20"}},
     "no home": {"without": ["HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"]},
     "a home that cannot be": {"env": {"HOME": "/dev/null/none"}, "without": ["XDG_CACHE_HOME"]},
-    "a user without a name": {"user": 54321, "without": ["HOME", "XDG_CACHE_HOME"]},
-    "little memory": {"limit": _limited(resource.RLIMIT_AS, 300 << 20)},
-    "no further process": {"user": 54322, "limit": _limited(resource.RLIMIT_NPROC, 0)},
-    "few files": {"limit": _limited(resource.RLIMIT_NOFILE, 16)},
+    "a user without a name": {"without": ["HOME", "XDG_CACHE_HOME"], "uid": 54321},
+    "few files": {"limit": _limited(resource.RLIMIT_NOFILE, 64)},
     "small files": {"limit": _limited(resource.RLIMIT_FSIZE, 4096)},
     "planted modules": {"plant": ["precbench/__init__.py", "joblib.py", "numpy.py", "typer.py"]},
 }
@@ -116,7 +115,7 @@ def _end(files, folder, where, command):
         ["bash", "-c", line],
         cwd=folder,
         env=env,
-        preexec_fn=prepare,
+        preexec_fn=of.get("limit"),
         capture_output=True,
         timeout=60,
         check=False,
@@ -132,7 +131,21 @@ def _check(files, folder, pair):
     assert not (folder / "executed").exists(), pair
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(8))
 def test_a_drawn_pair_ends_in_a_sentence(files, tmp_path, number):
-    pair = random.Random(number).choice(PAIRS)
-    _check(files, tmp_path, pair)
+    _check(files, tmp_path, random.Random(number).choice(PAIRS))
+
+
+@pytest.mark.measured
+@pytest.mark.promise("R19")
+@pytest.mark.timeout(7200)
+def test_pairs_drawn_for_a_minute_do(files, size, figure, tmp_path):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng, start, n_pairs = random.Random(seed), time.monotonic(), 0
+    while time.monotonic() < start + size(60, 3600):
+        n_pairs += 1
+        folder = tmp_path / f"{n_pairs}"
+        folder.mkdir()
+        _check(files, folder, rng.choice(PAIRS))
+    figure(f"{n_pairs} commands in surroundings that were drawn")

@@ -111,7 +111,7 @@ class MainGroup(LazyGroup):
         """Run a command, and end with the exit code that it returns."""
         try:
             code = super().invoke(ctx)
-        except (PrecbenchError, KeyboardInterrupt, OSError) as error:
+        except (PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError) as error:
             return _end(error)
         raise typer.Exit(code or 0)
 
@@ -130,6 +130,10 @@ def _reported(error: BaseException) -> tuple[str, int]:
             return str(error), error.exit_code
         case KeyboardInterrupt():
             return "interrupted", 130
+        case MemoryError():
+            return "this process may take no more memory", 1
+        case ImportError() if "map segment" in str(error):
+            return f"this process may take no more memory ({error})", 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
         case OSError() if error.filename is not None:
