@@ -329,7 +329,7 @@ def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
     best = min(survey.of(TREES), key=standings(values)["rank"].get)
     recommended = RECOMMENDED  # needs no extra
     if best != recommended:
-        assert in_words(compared(values, best, recommended)) == "practically equivalent"
+        assert in_words(compared(values, best, recommended)) != "ahead"
     (files / "mine.svm").write_text("1 1:1\n0 900:2\n" * 30)
     table = ["mine.csv", *as_options({**TABLE, "splits": "1"})]
     for rows, solver in (

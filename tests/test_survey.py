@@ -1,6 +1,5 @@
 """The values of the survey, and ``precbench rank``."""
 
-import importlib.util
 import json
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError
@@ -124,13 +123,13 @@ def test_standings_by_hand(random_survey):
 
 @pytest.mark.parametrize("shift", [0.0, 0.005, 0.02, -0.015])
 def test_the_bayesian_test_by_its_definition(shift):
-    """And as baycomp has it, where that is installed."""
+    """By draws of the posterior."""
     rng = np.random.default_rng(1)
     first = rng.normal(0.7, 0.1, 40)
     second = first - shift + rng.normal(0, 0.02, 40)
     found = bayesian_signed_rank(first, second, 0.01)
     assert sum(found) == pytest.approx(1)
-    differences, wins = [0, *(first - second)], np.zeros(3)
+    differences, means = [0, *(first - second)], []
     above = [[a + b > 0.02 for b in differences] for a in differences]
     below = [[a + b < -0.02 for b in differences] for a in differences]
     for _ in range(4000):
@@ -138,12 +137,8 @@ def test_the_bayesian_test_by_its_definition(shift):
         gaps[0] = rng.gamma(0.5)
         pairs = np.outer(gaps, gaps) / gaps.sum() ** 2
         left, right = pairs[np.array(above)].sum(), pairs[np.array(below)].sum()
-        wins[np.argmax([left, 1 - left - right, right])] += 1
-    assert found == pytest.approx(wins / 4000, abs=0.025)
-    if importlib.util.find_spec("baycomp"):
-        test = importlib.import_module("baycomp").SignedRankTest
-        theirs = test.probs(first, second, rope=0.01, random_state=0)
-        assert found == pytest.approx(theirs, abs=0.015)
+        means.append([left, 1 - left - right, right])
+    assert found == pytest.approx(np.mean(means, axis=0), abs=0.01)
 
 
 def test_rows_that_measures_look_at(random_survey):
