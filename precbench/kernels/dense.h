@@ -36,6 +36,16 @@ typedef float precbench_four_floats __attribute__((vector_size(16), aligned(4), 
 
 enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not stored */ };
 
+/* A matrix in C order, or sparse where there is an indptr. */
+typedef struct {
+    const void *data;
+    int kind; /* of the values */
+    const int *indices;
+    const int *indptr;
+    ptrdiff_t n_stored; /* entries of sparse rows */
+    ptrdiff_t n_cols;
+} precbench_rows;
+
 /* One, two or four values from number j on: of weights, and of a row. */
 #define PRECBENCH_AT(array, j) (*(const precbench_pair *)((array) + (j)))
 #define PRECBENCH_FOUR(array, j) (*(const precbench_four *)((array) + (j)))
@@ -70,6 +80,42 @@ enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not
 #define PRECBENCH_TWO_OF_FOUR(x, j, kind)                                                          \
     ((precbench_four){PRECBENCH_VALUE(x, j, kind), PRECBENCH_VALUE(x, (j) + 1, kind), 0, 0})
 
+/* Do `call` with the kind of values as a constant: of dense rows, or of any. */
+#define PRECBENCH_OF_KIND(kind_of_values, call)                                                    \
+    do                                                                                             \
+        if ((kind_of_values) == PRECBENCH_FLOATS) {                                                \
+            enum { kind = PRECBENCH_FLOATS };                                                      \
+            call;                                                                                  \
+        } else {                                                                                   \
+            enum { kind = PRECBENCH_DOUBLES };                                                     \
+            call;                                                                                  \
+        }                                                                                          \
+    while (0)
+#define PRECBENCH_OF_ANY_KIND(kind_of_values, call)                                                \
+    do                                                                                             \
+        if ((kind_of_values) == PRECBENCH_ONES) {                                                  \
+            enum { kind = PRECBENCH_ONES };                                                        \
+            call;                                                                                  \
+        } else                                                                                     \
+            PRECBENCH_OF_KIND(kind_of_values, call);                                               \
+    while (0)
+
+/* Define `name`, which calls `name_by` with wide = 1 where the processor has vectors of four. */
+#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
+#define PRECBENCH_DISPATCH(name, parameters, ...)                                                  \
+    __attribute__((target("avx"))) static void name##_avx parameters { name##_by(__VA_ARGS__, 1); } \
+    static inline void name parameters                                                             \
+    {                                                                                              \
+        if (__builtin_cpu_supports("avx"))                                                         \
+            name##_avx(__VA_ARGS__);                                                               \
+        else                                                                                       \
+            name##_by(__VA_ARGS__, 0);                                                             \
+    }
+#else
+#define PRECBENCH_DISPATCH(name, parameters, ...)                                                  \
+    static inline void name parameters { name##_by(__VA_ARGS__, 0); }
+#endif
+
 /* Where value number j is. */
 PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int kind)
 {
@@ -94,90 +140,48 @@ PRECBENCH_ROW void precbench_ask(const void *x, ptrdiff_t n_rows, ptrdiff_t d, c
     }
 }
 
-PRECBENCH_ROW void precbench_ask_for(const void *x, ptrdiff_t n_rows, ptrdiff_t d, const int kind)
+/* One row or two, the eight sums of each in four pairs. */
+PRECBENCH_ROW void precbench_dots(const void *const *rows, const int kind, const int n_rows,
+                                  const double *w, ptrdiff_t n, double *out)
 {
-    precbench_ask(x, n_rows, d, kind, 0);
-}
-
-static inline double precbench_fold(precbench_pair a0, precbench_pair a1, precbench_pair a2,
-                                    precbench_pair a3, double last)
-{
-    precbench_pair sum = (a0 + a2) + (a1 + a3);
-    return sum[0] + sum[1] + last;
-}
-
-PRECBENCH_ROW double precbench_row_dot(const void *x, const int kind, const double *w, ptrdiff_t n)
-{
-    precbench_pair a0 = {0, 0}, a1 = {0, 0}, a2 = {0, 0}, a3 = {0, 0};
-    double last = 0;
+    precbench_pair sums[2][4] = {{{0, 0}}};
+    double last[2] = {0};
     ptrdiff_t j = 0;
-    for (; j + 8 <= n; j += 8) {
-        a0 += PRECBENCH_TWO_VALUES(x, j, kind) * PRECBENCH_AT(w, j);
-        a1 += PRECBENCH_TWO_VALUES(x, j + 2, kind) * PRECBENCH_AT(w, j + 2);
-        a2 += PRECBENCH_TWO_VALUES(x, j + 4, kind) * PRECBENCH_AT(w, j + 4);
-        a3 += PRECBENCH_TWO_VALUES(x, j + 6, kind) * PRECBENCH_AT(w, j + 6);
-    }
+    for (; j + 8 <= n; j += 8)
+        for (int p = 0; p < 4; p++)
+            for (int r = 0; r < n_rows; r++)
+                sums[r][p] += PRECBENCH_TWO_VALUES(rows[r], j + 2 * p, kind) * PRECBENCH_AT(w, j + 2 * p);
     if (j + 4 <= n) {
-        a0 += PRECBENCH_TWO_VALUES(x, j, kind) * PRECBENCH_AT(w, j);
-        a1 += PRECBENCH_TWO_VALUES(x, j + 2, kind) * PRECBENCH_AT(w, j + 2);
+        for (int p = 0; p < 2; p++)
+            for (int r = 0; r < n_rows; r++)
+                sums[r][p] += PRECBENCH_TWO_VALUES(rows[r], j + 2 * p, kind) * PRECBENCH_AT(w, j + 2 * p);
         j += 4;
     }
     if (j + 2 <= n) {
-        a2 += PRECBENCH_TWO_VALUES(x, j, kind) * PRECBENCH_AT(w, j);
+        for (int r = 0; r < n_rows; r++)
+            sums[r][2] += PRECBENCH_TWO_VALUES(rows[r], j, kind) * PRECBENCH_AT(w, j);
         j += 2;
     }
     if (j < n)
-        last = PRECBENCH_VALUE(x, j, kind) * w[j];
-    return precbench_fold(a0, a1, a2, a3, last);
+        for (int r = 0; r < n_rows; r++)
+            last[r] = PRECBENCH_VALUE(rows[r], j, kind) * w[j];
+    for (int r = 0; r < n_rows; r++) {
+        const precbench_pair sum = (sums[r][0] + sums[r][2]) + (sums[r][1] + sums[r][3]);
+        out[r] = sum[0] + sum[1] + last[r];
+    }
+}
+
+PRECBENCH_ROW double precbench_dense_dot(const void *x, const int kind, const double *w,
+                                         ptrdiff_t n)
+{
+    double sum;
+    precbench_dots(&x, kind, 1, w, n, &sum);
+    return sum;
 }
 
 static inline double precbench_dot(const double *x, const double *w, ptrdiff_t n)
 {
-    return precbench_row_dot(x, PRECBENCH_DOUBLES, w, n);
-}
-
-PRECBENCH_ROW void precbench_dot_two(const void *x, const void *z, const int kind, const double *w,
-                                     ptrdiff_t n, double *out)
-{
-    precbench_pair a0 = {0, 0}, a1 = {0, 0}, a2 = {0, 0}, a3 = {0, 0};
-    precbench_pair b0 = {0, 0}, b1 = {0, 0}, b2 = {0, 0}, b3 = {0, 0}, v;
-    double last_x = 0, last_z = 0;
-    ptrdiff_t j = 0;
-    for (; j + 8 <= n; j += 8) {
-        v = PRECBENCH_AT(w, j);
-        a0 += PRECBENCH_TWO_VALUES(x, j, kind) * v;
-        b0 += PRECBENCH_TWO_VALUES(z, j, kind) * v;
-        v = PRECBENCH_AT(w, j + 2);
-        a1 += PRECBENCH_TWO_VALUES(x, j + 2, kind) * v;
-        b1 += PRECBENCH_TWO_VALUES(z, j + 2, kind) * v;
-        v = PRECBENCH_AT(w, j + 4);
-        a2 += PRECBENCH_TWO_VALUES(x, j + 4, kind) * v;
-        b2 += PRECBENCH_TWO_VALUES(z, j + 4, kind) * v;
-        v = PRECBENCH_AT(w, j + 6);
-        a3 += PRECBENCH_TWO_VALUES(x, j + 6, kind) * v;
-        b3 += PRECBENCH_TWO_VALUES(z, j + 6, kind) * v;
-    }
-    if (j + 4 <= n) {
-        v = PRECBENCH_AT(w, j);
-        a0 += PRECBENCH_TWO_VALUES(x, j, kind) * v;
-        b0 += PRECBENCH_TWO_VALUES(z, j, kind) * v;
-        v = PRECBENCH_AT(w, j + 2);
-        a1 += PRECBENCH_TWO_VALUES(x, j + 2, kind) * v;
-        b1 += PRECBENCH_TWO_VALUES(z, j + 2, kind) * v;
-        j += 4;
-    }
-    if (j + 2 <= n) {
-        v = PRECBENCH_AT(w, j);
-        a2 += PRECBENCH_TWO_VALUES(x, j, kind) * v;
-        b2 += PRECBENCH_TWO_VALUES(z, j, kind) * v;
-        j += 2;
-    }
-    if (j < n) {
-        last_x = PRECBENCH_VALUE(x, j, kind) * w[j];
-        last_z = PRECBENCH_VALUE(z, j, kind) * w[j];
-    }
-    out[0] = precbench_fold(a0, a1, a2, a3, last_x);
-    out[1] = precbench_fold(b0, b1, b2, b3, last_z);
+    return precbench_dense_dot(x, PRECBENCH_DOUBLES, w, n);
 }
 
 /* Eight columns from number j on. */
@@ -238,11 +242,13 @@ PRECBENCH_ROW void precbench_dots_wide(const void *const *rows, const int kind, 
 
 /* Rows, `at_once` at a time, go through all weight vectors and are read once for these; a single row
  * goes through four vectors at once, which take the places of the rows. */
-PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const int kind,
-                                      const int *rows, ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,
-                                      const double **weights, ptrdiff_t n_candidates,
-                                      double **scores)
+PRECBENCH_ROW void precbench_score_some(const int at_once, const precbench_rows *X, const int kind,
+                                        const int *rows, ptrdiff_t n, ptrdiff_t n_known,
+                                        const double **weights, ptrdiff_t n_candidates,
+                                        double **scores)
 {
+    const void *x = X->data;
+    const ptrdiff_t d = X->n_cols;
     const ptrdiff_t ahead = PRECBENCH_FAR_AHEAD(d);
     ptrdiff_t j = 0;
     for (; j + at_once <= n; j += at_once) {
@@ -264,7 +270,7 @@ PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const in
         }
         for (; m < n_candidates; m++)
             if (at_once == 2)
-                precbench_dot_two(row[0], row[1], kind, weights[m], d, scores[m] + j);
+                precbench_dots(row, kind, 2, weights[m], d, scores[m] + j);
             else
                 precbench_dots_wide(row, kind, at_once, weights[m], PRECBENCH_DOUBLES, d,
                                     scores[m] + j);
@@ -272,47 +278,29 @@ PRECBENCH_ROW void precbench_score_by(const int at_once, const void *x, const in
     for (; j < n; j++)
         for (ptrdiff_t m = 0; m < n_candidates; m++)
             scores[m][j] =
-                precbench_row_dot(precbench_from(x, rows[j] * d, kind), kind, weights[m], d);
+                precbench_dense_dot(precbench_from(x, rows[j] * d, kind), kind, weights[m], d);
 }
 
-#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
 /* A long row is one stream, which the processor reads ahead better than four at once. */
-#define PRECBENCH_SCORE_WIDE(name, kind)                                                           \
-    __attribute__((target("avx"))) static void name(                                               \
-        const void *x, const int *rows, ptrdiff_t n, ptrdiff_t n_known, ptrdiff_t d,               \
-        const double **weights, ptrdiff_t n_candidates, double **scores)                           \
-    {                                                                                              \
-        if (d > 16)                                                                                \
-            precbench_score_by(1, x, kind, rows, n, n_known, d, weights, n_candidates, scores);    \
-        else                                                                                       \
-            precbench_score_by(4, x, kind, rows, n, n_known, d, weights, n_candidates, scores);    \
-    }
-
-PRECBENCH_SCORE_WIDE(precbench_score_doubles_avx, PRECBENCH_DOUBLES)
-PRECBENCH_SCORE_WIDE(precbench_score_floats_avx, PRECBENCH_FLOATS)
-#endif
-
-/* Score the n first of n_known rows under each weight vector. */
-static inline void precbench_score_dense(const void *x, int kind, const int *rows, ptrdiff_t n,
-                                         ptrdiff_t n_known, ptrdiff_t d, const double **weights,
-                                         ptrdiff_t n_candidates, double **scores)
+PRECBENCH_ROW void precbench_score_dense_by(const precbench_rows *X, const int *rows, ptrdiff_t n,
+                                            ptrdiff_t n_known, const double **weights,
+                                            ptrdiff_t n_candidates, double **scores, const int wide)
 {
-#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
-    if (__builtin_cpu_supports("avx")) {
-        if (kind == PRECBENCH_FLOATS)
-            precbench_score_floats_avx(x, rows, n, n_known, d, weights, n_candidates, scores);
-        else
-            precbench_score_doubles_avx(x, rows, n, n_known, d, weights, n_candidates, scores);
-        return;
-    }
-#endif
-    if (kind == PRECBENCH_FLOATS)
-        precbench_score_by(2, x, PRECBENCH_FLOATS, rows, n, n_known, d, weights, n_candidates,
-                           scores);
+    if (!wide)
+        PRECBENCH_OF_KIND(X->kind, precbench_score_some(2, X, kind, rows, n, n_known, weights,
+                                                        n_candidates, scores));
+    else if (X->n_cols <= 16)
+        PRECBENCH_OF_KIND(X->kind, precbench_score_some(4, X, kind, rows, n, n_known, weights,
+                                                        n_candidates, scores));
     else
-        precbench_score_by(2, x, PRECBENCH_DOUBLES, rows, n, n_known, d, weights, n_candidates,
-                           scores);
+        PRECBENCH_OF_KIND(X->kind, precbench_score_some(1, X, kind, rows, n, n_known, weights,
+                                                        n_candidates, scores));
 }
+
+PRECBENCH_DISPATCH(precbench_score_dense,
+                   (const precbench_rows *X, const int *rows, ptrdiff_t n, ptrdiff_t n_known,
+                    const double **weights, ptrdiff_t n_candidates, double **scores),
+                   X, rows, n, n_known, weights, n_candidates, scores)
 
 PRECBENCH_ROW double precbench_sparse_dot(const void *x, const int kind, const int *columns,
                                           ptrdiff_t n, const double *w)
@@ -354,9 +342,8 @@ PRECBENCH_ROW precbench_pair precbench_two_products(const void *x, const int kin
 /* The same sums of four short rows in lockstep: of four ends that no processor can foresee, that of
  * the longest remains. Entries after the end of a row are those of later rows, and count as 0;
  * where there might be none, or a row is long, nothing is done. Return whether it was done. */
-PRECBENCH_ROW int precbench_sparse_dot_four(const void *x, const int kind, const int *columns,
-                                            const int *starts, ptrdiff_t n_stored, const int *rows,
-                                            const double *w, double *out)
+PRECBENCH_ROW int precbench_sparse_dot_four(const precbench_rows *X, const int kind,
+                                            const int *rows, const double *w, double *out)
 {
     static const long long tails[4][4] = {{0}, {-1}, {-1, -1}, {-1, -1, -1}};
     precbench_pair a[4] = {{0, 0}}, b[4] = {{0, 0}};
@@ -365,15 +352,15 @@ PRECBENCH_ROW int precbench_sparse_dot_four(const void *x, const int kind, const
     const int *of_row[4];
     ptrdiff_t most = 0, last = 0, n[4];
     for (int r = 0; r < 4; r++) {
-        const ptrdiff_t start = starts[rows[r]];
-        row[r] = precbench_from(x, start, kind);
-        of_row[r] = columns + start;
-        n[r] = starts[rows[r] + 1] - start;
+        const ptrdiff_t start = X->indptr[rows[r]];
+        row[r] = precbench_from(X->data, start, kind);
+        of_row[r] = X->indices + start;
+        n[r] = X->indptr[rows[r] + 1] - start;
         sizes[r] = (precbench_counts){} + (int)n[r];
         most = n[r] > most ? n[r] : most;
         last = start > last ? start : last;
     }
-    if (most > PRECBENCH_SHORT || last + most + 4 > n_stored)
+    if (most > PRECBENCH_SHORT || last + most + 4 > X->n_stored)
         return 0;
     for (ptrdiff_t j = 0; j + 4 <= most; j += 4, last_of_four += 4)
         for (int r = 0; r < 4; r++) {
@@ -392,42 +379,48 @@ PRECBENCH_ROW int precbench_sparse_dot_four(const void *x, const int kind, const
     return 1;
 }
 
-PRECBENCH_ROW void precbench_score_sparse_by(const void *x, const int kind, const int *columns,
-                                             const int *starts, ptrdiff_t n_stored,
-                                             const int *rows, ptrdiff_t n, const double *w,
-                                             double *scores)
+static inline double precbench_row_dot(const precbench_rows *X, ptrdiff_t i, const double *w)
+{
+    const ptrdiff_t d = X->n_cols, start = X->indptr ? X->indptr[i] : i * d;
+    if (!X->indptr)
+        PRECBENCH_OF_KIND(X->kind, return precbench_dense_dot(precbench_from(X->data, start, kind),
+                                                              kind, w, d));
+    PRECBENCH_OF_ANY_KIND(X->kind, return precbench_sparse_dot(
+                                       precbench_from(X->data, start, kind), kind,
+                                       X->indices + start, X->indptr[i + 1] - start, w));
+}
+
+PRECBENCH_ROW void precbench_score_sparse(const precbench_rows *X, const int kind, const int *rows,
+                                          ptrdiff_t n, const double *w, double *scores)
 {
     ptrdiff_t j = 0;
     while (j < n)
-        if (j + 4 <= n && precbench_sparse_dot_four(x, kind, columns, starts, n_stored, rows + j, w,
-                                                    scores + j))
+        if (j + 4 <= n && precbench_sparse_dot_four(X, kind, rows + j, w, scores + j))
             j += 4;
         else {
-            const ptrdiff_t start = starts[rows[j]], stop = starts[rows[j] + 1];
-            scores[j] = precbench_sparse_dot(precbench_from(x, start, kind), kind, columns + start,
-                                             stop - start, w);
+            const ptrdiff_t start = X->indptr[rows[j]], stop = X->indptr[rows[j] + 1];
+            scores[j] = precbench_sparse_dot(precbench_from(X->data, start, kind), kind,
+                                             X->indices + start, stop - start, w);
             j++;
         }
 }
 
-/* Score n sparse rows of a matrix with n_stored entries. */
-static inline void precbench_score_sparse(const void *x, int kind, const int *columns,
-                                          const int *starts, ptrdiff_t n_stored, const int *rows,
-                                          ptrdiff_t n, const double *w, double *scores)
+/* Score the n first of n_known rows under each weight vector; dense ones are asked for ahead. */
+static inline void precbench_score_rows(const precbench_rows *X, const int *rows, ptrdiff_t n,
+                                        ptrdiff_t n_known, const double **weights,
+                                        ptrdiff_t n_candidates, double **scores)
 {
-    if (kind == PRECBENCH_DOUBLES)
-        precbench_score_sparse_by(x, PRECBENCH_DOUBLES, columns, starts, n_stored, rows, n, w,
-                                  scores);
-    else if (kind == PRECBENCH_FLOATS)
-        precbench_score_sparse_by(x, PRECBENCH_FLOATS, columns, starts, n_stored, rows, n, w,
-                                  scores);
+    if (!X->indptr)
+        precbench_score_dense(X, rows, n, n_known, weights, n_candidates, scores);
     else
-        precbench_score_sparse_by(x, PRECBENCH_ONES, columns, starts, n_stored, rows, n, w, scores);
+        for (ptrdiff_t m = 0; m < n_candidates; m++)
+            PRECBENCH_OF_ANY_KIND(
+                X->kind, precbench_score_sparse(X, kind, rows, n, weights[m], scores[m]));
 }
 
 /* w += a * x. */
-PRECBENCH_ROW void precbench_row_axpy(double a, const void *x, const int kind, double *w,
-                                      ptrdiff_t n)
+PRECBENCH_ROW void precbench_dense_axpy(double a, const void *x, const int kind, double *w,
+                                        ptrdiff_t n)
 {
     ptrdiff_t j = 0;
     for (; j + 4 <= n; j += 4) {
@@ -442,8 +435,8 @@ PRECBENCH_ROW void precbench_row_axpy(double a, const void *x, const int kind, d
 }
 
 /* The same of four rows, one after the other in each column. */
-PRECBENCH_ROW void precbench_add_four_by(const double *a, const void **rows, const int kind,
-                                         double *restrict w, ptrdiff_t n)
+PRECBENCH_ROW void precbench_add_some(const double *a, const void **rows, const int kind,
+                                      double *restrict w, ptrdiff_t n)
 {
     for (ptrdiff_t j = 0; j < n; j++)
         w[j] = (((w[j] + a[0] * PRECBENCH_VALUE(rows[0], j, kind)) +
@@ -452,36 +445,19 @@ PRECBENCH_ROW void precbench_add_four_by(const double *a, const void **rows, con
                a[3] * PRECBENCH_VALUE(rows[3], j, kind);
 }
 
-#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
-__attribute__((target("avx"))) static void
-precbench_add_four_avx(const double *a, const void **rows, const int kind, double *w,
-                       ptrdiff_t n)
+PRECBENCH_ROW void precbench_add_four_by(const double *a, const void **rows, int kind_of_rows,
+                                         double *w, ptrdiff_t n, const int wide)
 {
-    if (kind == PRECBENCH_FLOATS)
-        precbench_add_four_by(a, rows, PRECBENCH_FLOATS, w, n);
-    else
-        precbench_add_four_by(a, rows, PRECBENCH_DOUBLES, w, n);
+    PRECBENCH_OF_KIND(kind_of_rows, precbench_add_some(a, rows, kind, w, n));
 }
-#endif
 
-static inline void precbench_add_four(const double *a, const void **rows, int kind, double *w,
-                                      ptrdiff_t n)
-{
-#if defined(__x86_64__) && !defined(PRECBENCH_PLAIN)
-    if (__builtin_cpu_supports("avx")) {
-        precbench_add_four_avx(a, rows, kind, w, n);
-        return;
-    }
-#endif
-    if (kind == PRECBENCH_FLOATS)
-        precbench_add_four_by(a, rows, PRECBENCH_FLOATS, w, n);
-    else
-        precbench_add_four_by(a, rows, PRECBENCH_DOUBLES, w, n);
-}
+PRECBENCH_DISPATCH(precbench_add_four,
+                   (const double *a, const void **rows, int kind, double *w, ptrdiff_t n),
+                   a, rows, kind, w, n)
 
 static inline void precbench_axpy(double a, const double *x, double *w, ptrdiff_t n)
 {
-    precbench_row_axpy(a, x, PRECBENCH_DOUBLES, w, n);
+    precbench_dense_axpy(a, x, PRECBENCH_DOUBLES, w, n);
 }
 
 PRECBENCH_ROW void precbench_sparse_axpy(double a, const void *x, const int kind,
@@ -503,6 +479,19 @@ PRECBENCH_ROW void precbench_sparse_axpy(double a, const void *x, const int kind
         step.bits = nothing.bits ^ ((nothing.bits ^ step.bits) & -(long long)(j < n));
         w[columns[inside]] += step.value;
     }
+}
+
+/* Add a times row i to w. */
+static inline void precbench_row_axpy(const precbench_rows *X, ptrdiff_t i, double a, double *w)
+{
+    const ptrdiff_t d = X->n_cols, start = X->indptr ? X->indptr[i] : i * d;
+    if (!X->indptr)
+        PRECBENCH_OF_KIND(X->kind, precbench_dense_axpy(a, precbench_from(X->data, start, kind),
+                                                        kind, w, d));
+    else
+        PRECBENCH_OF_ANY_KIND(X->kind, precbench_sparse_axpy(
+                                           a, precbench_from(X->data, start, kind), kind,
+                                           X->indices + start, w, X->indptr[i + 1] - start));
 }
 
 /* Whether all values are finite: 0 times any other is NaN. */

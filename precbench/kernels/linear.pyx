@@ -8,7 +8,7 @@ include "source.pxi"
 from precbench.kernels.rows cimport (
     AHEAD,
     Rows,
-    precbench_ask_for,
+    precbench_ask,
     precbench_dot,
     row_axpy,
     rows_of,
@@ -29,24 +29,16 @@ def dot(const double[::1] a, const double[::1] b):
     return total
 
 
-def linear_scores(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    const double[::1] w,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double[::1] scores,
-):
-    """Write ``scores[i] = <row i, w>`` for start <= i < stop."""
-    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
-    cdef Py_ssize_t j, n
+def linear_scores(rows, const double[::1] w, double[::1] scores):
+    """Write ``scores[i] = <row i, w>``."""
+    cdef Rows X = rows_of(rows)
+    cdef Py_ssize_t start = 0, n, j
     cdef int[AT_ONCE] listed
     cdef const double* weights = &w[0] if w.shape[0] else NULL
     cdef double* out
     with nogil:
-        while start < stop:
-            n = min(AT_ONCE, stop - start)
+        while start < scores.shape[0]:
+            n = min(AT_ONCE, scores.shape[0] - start)
             for j in range(n):
                 listed[j] = <int>(start + j)
             out = &scores[start]
@@ -54,25 +46,16 @@ def linear_scores(
             start += n
 
 
-def add_rows(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    const double[::1] coef,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double[::1] out,
-):
-    """Add ``sum_i coef[i] * row i`` over start <= i < stop to ``out``; zeros cost nothing."""
-    cdef Rows X = rows_of(data, indices, indptr, out.shape[0])
-    cdef Py_ssize_t i, j, m
+def add_rows(rows, const double[::1] coef, double[::1] out):
+    """Add ``sum_i coef[i] * row i`` to ``out``; zeros cost nothing."""
+    cdef Rows X = rows_of(rows)
+    cdef Py_ssize_t i = 0, j, m
     cdef Py_ssize_t[AT_ONCE] listed
     cdef bint scattered
     with nogil:
-        i = start
-        while i < stop:
+        while i < coef.shape[0]:
             m = 0
-            while i < stop and m < AT_ONCE:
+            while i < coef.shape[0] and m < AT_ONCE:
                 listed[m] = i
                 m += coef[i] != 0
                 i += 1
@@ -80,5 +63,5 @@ def add_rows(
             scattered = X.indptr == NULL and m > 0 and listed[m - 1] - listed[0] > 2 * m
             for j in range(m):
                 if scattered and j + AHEAD < m:
-                    precbench_ask_for(X.data, listed[j + AHEAD], X.n_cols, X.kind)
+                    precbench_ask(X.data, listed[j + AHEAD], X.n_cols, X.kind, False)
                 row_axpy(&X, listed[j], coef[listed[j]], &out[0])

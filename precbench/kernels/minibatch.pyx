@@ -44,20 +44,16 @@ from precbench.kernels.select cimport (
     sort_selection,
 )
 
-PERCEPTRON_AVG, PERCEPTRON_MAX, AVG, MAX, RAMP, STRUCT, PAUC, F1 = range(8)
-
-cdef enum:
-    _PERCEPTRON_AVG = 0
-    _PERCEPTRON_MAX = 1
-    _AVG = 2
-    _MAX = 3
-    _RAMP = 4
-    _STRUCT = 5
-    _PAUC = 6
-    _F1 = 7
-    MAX_CANDIDATES = 16
-
-MOST_CANDIDATES = MAX_CANDIDATES
+cpdef enum:
+    PERCEPTRON_AVG
+    PERCEPTRON_MAX
+    AVG
+    MAX
+    RAMP
+    STRUCT
+    PAUC
+    F1
+    MOST_CANDIDATES = 16
 
 
 cdef struct Batch:
@@ -365,7 +361,7 @@ cdef void learn(
 ) noexcept nogil:
     """Make the step of a batch whose rows are scored."""
     cdef int rule = candidate.rule
-    cdef bint has_intercept = rule == _F1
+    cdef bint has_intercept = rule == F1
     cdef Py_ssize_t n_features = X.n_cols, n_weights = n_features + has_intercept, j
     cdef double* w = candidate.w
     cdef double total
@@ -376,28 +372,28 @@ cdef void learn(
     if not precbench_all_finite(batch.scores, batch.n):
         for j in range(n_weights):
             w[j] = NAN
-    elif batch.n_pos == 0 or (rule == _PAUC and batch.n_pos == batch.n):
+    elif batch.n_pos == 0 or (rule == PAUC and batch.n_pos == batch.n):
         candidate.counts[0] += 1
     else:
-        if rule == _PAUC:
+        if rule == PAUC:
             batch.k = candidate.k_of[batch.n - batch.n_pos]
-        elif rule != _F1:
+        elif rule != F1:
             batch.k = candidate.k_of[batch.n_pos]
         memset(batch.coef, 0, batch.n * sizeof(double))
-        if rule == _PERCEPTRON_AVG:
+        if rule == PERCEPTRON_AVG:
             candidate.counts[1] += perceptron_coef(batch, False)
-        elif rule == _PERCEPTRON_MAX:
+        elif rule == PERCEPTRON_MAX:
             candidate.counts[1] += perceptron_coef(batch, True)
-        elif rule == _AVG:
+        elif rule == AVG:
             avg_coef(batch)
-        elif rule == _MAX:
+        elif rule == MAX:
             max_coef(batch)
-        elif rule == _PAUC:
+        elif rule == PAUC:
             pauc_coef(batch)
-        elif rule == _F1:
+        elif rule == F1:
             f1_coef(batch)
         else:
-            shifted_coef(batch, rule == _STRUCT)
+            shifted_coef(batch, rule == STRUCT)
         total = descend(batch, X, rows, step, w)
         if has_intercept:
             w[n_features] -= step * total
@@ -409,24 +405,18 @@ cdef void learn(
 
 
 def minibatch_pass(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    Py_ssize_t n_features,
+    rows,
     const signed char[::1] y,
     const int[::1] order,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     Py_ssize_t batch_size,
     tuple candidates,
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
-    """Visit the rows ``order[start:stop]`` in batches; return how many. The last may be shorter.
+    """Visit the rows of ``order`` in batches; the last may be shorter.
 
     Each candidate learns as if it were alone: of what it does, only the reading of the rows is
-    shared. The matrix is given as its values, indices and row ends: of a dense one, in C order, the
-    latter two are empty; of a sparse one of ones, the values may be. ``y`` is positive where > 0.
+    shared. ``y`` is positive where > 0.
 
     A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
     positives, for PAUC of n negatives; ``eta`` has the step length of each batch of this call.
@@ -436,18 +426,18 @@ def minibatch_pass(
 
     ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     """
-    cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0
-    cdef Rows X = rows_of(data, indices, indptr, n_features)
-    cdef Candidate all_of[MAX_CANDIDATES]
-    cdef const double* weights[MAX_CANDIDATES]
-    cdef double* scores[MAX_CANDIDATES]
+    cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0, n_left = order.shape[0]
+    cdef Rows X = rows_of(rows)
+    cdef const int* visited = &order[0]
+    cdef Candidate all_of[MOST_CANDIDATES]
+    cdef const double* weights[MOST_CANDIDATES]
+    cdef double* scores[MOST_CANDIDATES]
     cdef const double[::1] eta
     cdef const int[::1] k_of
     cdef double[::1] w, w_sum
     cdef long long[::1] counts
     cdef Batch batch
-    if n_candidates > MAX_CANDIDATES:
-        raise ValueError(f"{n_candidates} candidates, and at most {MAX_CANDIDATES} fit")
+    assert n_candidates <= MOST_CANDIDATES
     for m in range(n_candidates):
         all_of[m].rule, k_of, eta, all_of[m].radius, w, w_sum, counts = candidates[m]
         all_of[m].k_of, all_of[m].eta, all_of[m].counts = &k_of[0], &eta[0], &counts[0]
@@ -465,12 +455,12 @@ def minibatch_pass(
     with nogil:
         for j in range(batch_size):
             batch.all[j] = <int>j
-        while start < stop:
-            batch.n = min(batch_size, stop - start)
-            score_rows(&X, &order[start], batch.n, stop - start, weights, n_candidates, scores)
-            split_labels(&batch, &y[0], &order[start], stop - start)
+        while n_left > 0:
+            batch.n = min(batch_size, n_left)
+            score_rows(&X, visited, batch.n, n_left, weights, n_candidates, scores)
+            split_labels(&batch, &y[0], visited, n_left)
             for m in range(n_candidates):
-                learn(&all_of[m], &batch, &X, &order[start], all_of[m].eta[n_batches])
+                learn(&all_of[m], &batch, &X, visited, all_of[m].eta[n_batches])
             n_batches += 1
-            start += batch.n
-    return n_batches
+            n_left -= batch.n
+            visited += batch.n

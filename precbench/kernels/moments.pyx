@@ -13,16 +13,7 @@ Algorithms 1 and 2.
 
 include "source.pxi"
 
-from precbench.kernels.rows cimport (
-    AHEAD,
-    Rows,
-    dense_rows_of,
-    precbench_ask_for,
-    precbench_axpy,
-    precbench_from,
-    precbench_value,
-    rows_of,
-)
+from precbench.kernels.rows cimport Rows, precbench_axpy, precbench_from, precbench_value, rows_of
 
 
 cdef inline Py_ssize_t gather(
@@ -79,9 +70,7 @@ cdef inline void add_dense(
 
 
 def add_pairs(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const int[::1] pos,
     const int[::1] neg,
     const long long[::1] numbers,
@@ -102,7 +91,7 @@ def add_pairs(
     Writes ``sums`` (n,) and ``products`` (n, n). ``z`` (n,), ``columns`` (n,) and ``places``
     (n,), all -1, are scratch.
     """
-    cdef Rows X = rows_of(data, indices, indptr, sums.shape[0])
+    cdef Rows X = rows_of(rows)
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
     cdef long long p = start // n_neg, q = start % n_neg - 1
     cdef bint is_listed = numbers.shape[0] > 0
@@ -131,9 +120,7 @@ def add_pairs(
 
 
 def add_sparse_rows(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] labels,
     Py_ssize_t start,
     Py_ssize_t stop,
@@ -148,7 +135,7 @@ def add_sparse_rows(
     Writes ``sums`` (2, n) and ``products`` (2, n, n); scratch as in `add_pairs`.
     """
     cdef Py_ssize_t n = sums.shape[1], i, m
-    cdef Rows X = rows_of(data, indices, indptr, n)
+    cdef Rows X = rows_of(rows)
     cdef int c
     with nogil:
         for i in range(start, stop):
@@ -158,7 +145,7 @@ def add_sparse_rows(
 
 
 def fill_blocks(
-    data,
+    rows,
     const signed char[::1] labels,
     Py_ssize_t start,
     const double[::1] shift,
@@ -172,7 +159,7 @@ def fill_blocks(
     to ``sums`` (2, n). Returns the first row that has not been visited.
     """
     cdef Py_ssize_t n = sums.shape[1], i = start, j
-    cdef Rows X = dense_rows_of(data, n)
+    cdef Rows X = rows_of(rows)
     cdef int c
     cdef const void* x
     cdef double* z
@@ -183,8 +170,6 @@ def fill_blocks(
             x = precbench_from(X.data, i * n, X.kind)
             z = &blocks[c, filled[c], 0]
             total = &sums[c, 0]
-            if i + AHEAD < labels.shape[0]:
-                precbench_ask_for(x, AHEAD, n, X.kind)
             for j in range(n):
                 z[j] = precbench_value(x, j, X.kind) - shift[j]
                 total[j] += z[j]

@@ -23,9 +23,8 @@ With the mean m and the second moment M / n of the earlier rows, a = <w, x_t> an
 so that a row costs O(D^2) and not O(t D). The kernels draw no random numbers, allocate nothing and
 hold no lock.
 
-All take a matrix as its values, indices and row ends (of a dense one, in C order, the latter two
-are empty); ``y`` is positive where > 0. They update ``w`` and add w after each row to ``w_sum``,
-unless that is empty. ``counts`` (2,) holds n_c and ``sums`` (2, n_features) s_c.
+``y`` is positive where > 0. All update ``w`` and add w after each row to ``w_sum``, unless that is
+empty. ``counts`` (2,) holds n_c and ``sums`` (2, n_features) s_c.
 """
 
 include "source.pxi"
@@ -67,6 +66,11 @@ cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(d):
         w[j] = NAN
+
+
+cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:
+    if w_sum.shape[0]:
+        precbench_axpy(1, w, &w_sum[0], w_sum.shape[0])
 
 
 cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
@@ -124,13 +128,9 @@ cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexc
 
 
 def oam_pass(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] y,
     const int[::1] order,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     const long long[::1] places,
     bint sequential,
     double C,
@@ -140,7 +140,7 @@ def oam_pass(
     long long[::1] counts,
     double[::1] scratch,
 ):
-    """Visit the rows ``order[start:stop]`` with OAM.
+    """Visit the rows of ``order`` with OAM.
 
     Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
     ``reservoirs`` (2, size, n_features) of the negatives and the positives, and ``counts`` (2,),
@@ -150,15 +150,14 @@ def oam_pass(
     cdef Py_ssize_t position, j, label, n_kept
     cdef double sign, most, score, margin, total
     cdef double[4] products
-    cdef bint averaging = w_sum.shape[0] > 0
-    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     cdef double* x = &scratch[0]
     cdef double* difference = &scratch[d]
     cdef double* margins = &scratch[2 * d]
     cdef const double* kept
     with nogil:
-        for position in range(start, stop):
+        for position in range(order.shape[0]):
             label = y[order[position]] > 0
             sign = 1 if label else -1
             unpack(&X, order[position], x)
@@ -196,20 +195,15 @@ def oam_pass(
                         poison(weights, d)
                 precbench_axpy(sign * most * total, x, weights, d)
             counts[label] += 1
-            if places[position - start] < size:
-                unpack(&X, order[position], &reservoirs[label, places[position - start], 0])
-            if averaging:
-                precbench_axpy(1, weights, &w_sum[0], d)
+            if places[position] < size:
+                unpack(&X, order[position], &reservoirs[label, places[position], 0])
+            add_to(w_sum, weights)
 
 
 def pgd_pass(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] y,
     const int[::1] order,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     const double[::1] eta,
     double[::1] w,
     double[::1] w_sum,
@@ -218,21 +212,20 @@ def pgd_pass(
     double[:, ::1] moments,
     double[::1] scratch,
 ):
-    """Visit the rows ``order[start:stop]`` with PGD.
+    """Visit the rows of ``order`` with PGD.
 
     ``eta`` has the step length of each row. n_c, s_c and ``moments``, M_0 + M_1, are updated;
     ``scratch`` (n_features,).
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, score, error, mean_score
-    cdef bint averaging = w_sum.shape[0] > 0
-    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     cdef double* g = &scratch[0]
     cdef const double* s0 = &sums[0, 0]
     cdef const double* s1 = &sums[1, 0]
     with nogil:
-        for position in range(start, stop):
+        for position in range(order.shape[0]):
             i = order[position]
             label = y[i] > 0
             n = counts[0] + counts[1]
@@ -246,24 +239,19 @@ def pgd_pass(
                     # The label y_j is -1 in s0 and +1 in s1.
                     g[j] = g[j] * (1 / n) - ((error - 1) * s0[j] + (error + 1) * s1[j]) / n
                 mean_score = (precbench_dot(s0, weights, d) + precbench_dot(s1, weights, d)) / n
-                precbench_axpy(-eta[position - start], g, weights, d)
+                precbench_axpy(-eta[position], g, weights, d)
                 error -= mean_score - (counts[1] - counts[0]) / n
-                row_axpy(&X, i, -eta[position - start] * error, weights)
+                row_axpy(&X, i, -eta[position] * error, weights)
             counts[label] += 1
             row_axpy(&X, i, 1, &sums[label, 0])
             add_outer(&X, i, &moments[0, 0])
-            if averaging:
-                precbench_axpy(1, weights, &w_sum[0], d)
+            add_to(w_sum, weights)
 
 
 def adaoam_pass(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] y,
     const int[::1] order,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     double eta,
     double reg,
     double delta,
@@ -275,7 +263,7 @@ def adaoam_pass(
     double[::1] squares,
     double[::1] scratch,
 ):
-    """Visit the rows ``order[start:stop]`` with AdaOAM.
+    """Visit the rows of ``order`` with AdaOAM.
 
     n_c, s_c, ``moments``, M_0 and M_1, and ``squares``, the sum of the squared gradients, are
     updated; ``scratch`` (2 * n_features,).
@@ -284,14 +272,13 @@ def adaoam_pass(
     cdef double n, sign, score, mean_score, norm
     # At w = 0 the objective is 1/2, which reg/2 |w|^2 exceeds outside of this ball.
     cdef double radius = 1 / sqrt(reg)
-    cdef bint averaging = w_sum.shape[0] > 0
-    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     cdef double* g = &scratch[0]
     cdef double* scaling = &scratch[d]
     cdef const double* s
     with nogil:
-        for position in range(start, stop):
+        for position in range(order.shape[0]):
             i = order[position]
             label = y[i] > 0
             sign = 1 if label else -1
@@ -320,18 +307,13 @@ def adaoam_pass(
             counts[label] += 1
             row_axpy(&X, i, 1, &sums[label, 0])
             add_outer(&X, i, &moments[label, 0, 0])
-            if averaging:
-                precbench_axpy(1, weights, &w_sum[0], d)
+            add_to(w_sum, weights)
 
 
 def spam_pass(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] y,
     const int[::1] order,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     const double[::1] eta,
     double reg,
     double l1_reg,
@@ -341,25 +323,24 @@ def spam_pass(
     double[::1] counts,
     double[:, ::1] sums,
 ):
-    """Visit the rows ``order[start:stop]`` with SPAM.
+    """Visit the rows of ``order`` with SPAM.
 
     ``eta`` has the step length of each row. If ``running``, each row enters n_c and s_c before its
     step; else they are known.
     """
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step
-    cdef bint averaging = w_sum.shape[0] > 0
-    cdef Rows X = rows_of(data, indices, indptr, d)
+    cdef Rows X = rows_of(rows)
     cdef double* weights = &w[0]
     with nogil:
-        for position in range(start, stop):
+        for position in range(order.shape[0]):
             i = order[position]
             label = y[i] > 0
             if running:
                 counts[label] += 1
                 row_axpy(&X, i, 1, &sums[label, 0])
             if counts[0] > 0 and counts[1] > 0:
-                step = eta[position - start]
+                step = eta[position]
                 share = counts[1 - label] / (counts[0] + counts[1])
                 other = precbench_dot(&sums[1 - label, 0], weights, d) / counts[1 - label]
                 residual = row_dot(&X, i, weights) - other - (1 if label else -1)
@@ -367,25 +348,4 @@ def spam_pass(
                 if not isfinite(residual):
                     poison(weights, d)
                 shrink(weights, d, step * l1_reg, 1 / (1 + step * reg))
-            if averaging:
-                precbench_axpy(1, weights, &w_sum[0], d)
-
-
-def class_sums(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
-    const signed char[::1] y,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double[::1] counts,
-    double[:, ::1] sums,
-):
-    """Add the rows start <= i < stop to n_c and s_c."""
-    cdef Py_ssize_t i, label
-    cdef Rows X = rows_of(data, indices, indptr, sums.shape[1])
-    with nogil:
-        for i in range(start, stop):
-            label = y[i] > 0
-            counts[label] += 1
-            row_axpy(&X, i, 1, &sums[label, 0])
+            add_to(w_sum, weights)

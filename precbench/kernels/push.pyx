@@ -1,4 +1,4 @@
-"""The P-Norm Push: weighted class means, the line search, and the loop over pairs.
+"""The P-Norm Push: weighted class means, derivatives along a line, and pairs.
 
 With scores s = X w, positives i and negatives k, a term with rates (a, b) is
 
@@ -18,7 +18,7 @@ Rudin, "The P-Norm Push", JMLR 10, 2009: sections 2 and 5, equation (1), and sec
 
 include "source.pxi"
 
-from libc.math cimport INFINITY, exp, fabs, isinf, log, log1p
+from libc.math cimport INFINITY, exp, fabs, log, log1p
 
 from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
 
@@ -29,9 +29,7 @@ cdef double SMALL = -36  # below it ln(1 + e^z) is e^z in double precision
 
 
 def class_sums(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const signed char[::1] labels,
     const double[::1] w,
     double rate_pos,
@@ -51,7 +49,7 @@ def class_sums(
     Writes the scores of these rows, and per class the peak (at first -inf), the total of the
     e_i (at first 0) and the sum of the weighted rows (at first 0).
     """
-    cdef Rows X = rows_of(data, indices, indptr, w.shape[0])
+    cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, first, last, n = w.shape[0]
     cdef int c
     cdef double scale, e
@@ -85,25 +83,6 @@ def class_sums(
                     totals[c] += e
                     row_axpy(&X, i, e, &sums[c, 0])
             first = last
-
-
-def class_ranges(const double[::1] values, const signed char[::1] labels, double[::1] ranges):
-    """Write the least and greatest value of the positives, then those of the negatives."""
-    cdef Py_ssize_t i
-    cdef int c
-    cdef double[2] low
-    cdef double[2] high
-    with nogil:
-        for c in range(2):
-            low[c] = INFINITY
-            high[c] = -INFINITY
-        for i in range(values.shape[0]):
-            c = labels[i] < 0
-            low[c] = min(low[c], values[i])
-            high[c] = max(high[c], values[i])
-        for c in range(2):
-            ranges[2 * c] = low[c]
-            ranges[2 * c + 1] = high[c]
 
 
 cdef struct Term:
@@ -155,69 +134,36 @@ cdef Term term_along(
     return term
 
 
-def line_search(
+def derivatives_along(
     const double[::1] scores,
     const signed char[::1] labels,
     const double[::1] direction,
     const double[:, ::1] terms,
     double power,
-    double reach,
-    double noise,
-    double[::1] state,
-    Py_ssize_t max_evaluations,
+    double step,
 ):
-    """Go on to the root of the derivative along a direction; return whether it is found.
+    """Return the first and second derivative of F in the step, at ``scores + step * direction``.
 
-    By Newton's method within a bracket, for the convex ``F(step) = 1/power log sum_m exp(power (G_m
-    + c_m))`` at ``scores + step * direction``; a root is known to exist. ``terms`` has the rates a
-    and b and the constant c of each term. The derivative changes little within ``reach``, and may
-    be taken for 0 up to ``noise``. ``state``, bracket and step, is (-inf, inf, 0) at first and
-    updated.
+    ``F = 1/power log sum_m exp(power (G_m + c_m))``; ``terms``, one or two, has the rates a and b
+    and the constant c of each term.
     """
-    cdef Py_ssize_t n = scores.shape[0], n_terms = terms.shape[0], m, n_evaluations = 0
-    cdef double low = state[0], high = state[1], step = state[2]
-    cdef double slope, curvature, share, proposal, most, tol
-    cdef bint done = False
-    cdef Term[2] found
+    cdef Py_ssize_t n = scores.shape[0], m
+    cdef double slope, curvature, share
+    cdef Term[2] at_step
     with nogil:
-        while not done and n_evaluations < max_evaluations:
-            for m in range(n_terms):
-                found[m] = term_along(
-                    &scores[0], &labels[0], &direction[0], n, step, terms[m, 0], terms[m, 1]
-                )
-                found[m].value += terms[m, 2]
-            n_evaluations += 1
-            slope = found[0].slope
-            curvature = found[0].curvature
-            if n_terms == 2:
-                share = 1 / (1 + exp(power * (found[1].value - found[0].value)))
-                curvature = share * curvature + (1 - share) * found[1].curvature
-                curvature += power * share * (1 - share) * (slope - found[1].slope) ** 2
-                slope = share * slope + (1 - share) * found[1].slope
-            if slope < 0:
-                low = step
-            else:
-                high = step
-            proposal = step - slope / curvature if curvature > 0 else INFINITY
-            tol = 1e-9  # Newton's method then has all digits
-            # Without a bracket, a step where the curvature nearly vanishes could go anywhere.
-            if isinf(low) or isinf(high):
-                most = reach + 4 * fabs(step)
-                if not fabs(proposal - step) <= most:
-                    proposal = step + (most if slope < 0 else -most)
-                    tol = 0
-            elif not low < proposal < high:
-                proposal = low + (high - low) / 2
-                tol = 4e-16
-            if fabs(slope) <= noise:
-                done = True
-            else:
-                done = fabs(proposal - step) <= tol * fabs(step)
-                step = proposal
-        state[0] = low
-        state[1] = high
-        state[2] = step
-    return done
+        for m in range(terms.shape[0]):
+            at_step[m] = term_along(
+                &scores[0], &labels[0], &direction[0], n, step, terms[m, 0], terms[m, 1]
+            )
+            at_step[m].value += terms[m, 2]
+        slope = at_step[0].slope
+        curvature = at_step[0].curvature
+        if terms.shape[0] == 2:
+            share = 1 / (1 + exp(power * (at_step[1].value - at_step[0].value)))
+            curvature = share * curvature + (1 - share) * at_step[1].curvature
+            curvature += power * share * (1 - share) * (slope - at_step[1].slope) ** 2
+            slope = share * slope + (1 - share) * at_step[1].slope
+    return slope, curvature
 
 
 def pair_heights(

@@ -10,7 +10,6 @@ cdef enum:
     FEW = 8  # up to this many are kept in a heap; of more, the last score is found first
     CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
     BUCKETS = 2  # for each score that is sorted
-    MANY = 600  # values, of which a part tells a better pivot than three
     SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
@@ -47,24 +46,14 @@ cdef inline void make_heap(
 
 cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
     """Return the k-th largest of n values, which are reordered (quickselect without branches)."""
-    cdef Py_ssize_t low = 0, high = n, j, above, equal, size, start
-    cdef double a, b, c, pivot, moving, share, error
+    cdef Py_ssize_t low = 0, high = n, j, above, equal
+    cdef double a, b, c, pivot, moving
     while True:
-        if high - low > MANY:
-            # Floyd and Rivest (1975): the pivot is sought among the values around place k, on the
-            # side of k where more values are, so that nearly all of these are left out at once.
-            size = <Py_ssize_t>(2 * sqrt(high - low))
-            share = <double>(k - low) / (high - low)
-            error = 0.5 * sqrt(size)  # a standard deviation, at most
-            start = <Py_ssize_t>(k - share * size + (error if share > 0.5 else -error))
-            start = max(low, k - size, start)
-            pivot = kth_largest(values + start, min(size, high - start), k - start)
-        else:
-            a = values[low]
-            b = values[(low + high) // 2]
-            c = values[high - 1]
-            # The median of three, with which a sorted list is cut in half.
-            pivot = max(min(a, b), min(max(a, b), c))
+        a = values[low]
+        b = values[(low + high) // 2]
+        c = values[high - 1]
+        # The median of three, with which a sorted list is cut in half.
+        pivot = max(min(a, b), min(max(a, b), c))
         above = low
         for j in range(low, high):
             moving = values[j]

@@ -34,40 +34,36 @@ cdef inline double leaf(
 
 
 def add_trees(
-    data,
-    const int[::1] indices,
-    const int[::1] indptr,
+    rows,
     const int[::1] feature,
     const double[::1] value,
     const int[::1] right,
     const int[::1] root,
     const unsigned char[::1] split,
     const unsigned int[::1] categories,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     double[::1] row,
     double[::1] scores,
 ):
-    """Add the leaf of each tree that row i reaches to ``scores[i]``, for start <= i < stop.
+    """Add the leaf of each tree that row i reaches to ``scores[i]``.
 
     At inner node j a row goes on to the next node if its ``feature[j]`` is at most ``value[j]``,
     else to ``right[j]``. At a leaf ``feature[j]`` is -1 and ``value[j]`` is added. Unless ``split``
     is empty, it and ``categories`` say where the row goes, see split.pxd. ``row`` is scratch space
     for one row, filled with zeros, for rows of a CSR matrix.
     """
-    cdef Rows X = rows_of(data, indices, indptr, row.shape[0])
+    cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree
     cdef const void* x
     with nogil:
         if X.indptr == NULL:
             for tree in range(root.shape[0]):  # tree by tree, which keeps its nodes in the cache
-                for i in range(start, stop):
+                for i in range(scores.shape[0]):
                     x = precbench_from(X.data, i * X.n_cols, X.kind)
                     scores[i] += leaf(
                         x, X.kind, feature, value, right, split, categories, root[tree]
                     )
         else:
-            for i in range(start, stop):
+            for i in range(scores.shape[0]):
                 for j in range(X.indptr[i], X.indptr[i + 1]):
                     row[X.indices[j]] += precbench_value(X.data, j, X.kind)
                 for tree in range(root.shape[0]):

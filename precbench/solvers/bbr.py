@@ -112,7 +112,7 @@ class SquaredPairRanker(LinearRanker):
             chosen = numbers(stop - start)
             first = 0 if len(chosen) else start
             moments.add_pairs(
-                *rows[:3], pos, neg, chosen, first, first + stop - start,
+                rows, pos, neg, chosen, first, first + stop - start,
                 *scratch, part_sums, part_products,
             )  # fmt: skip
             if stop % length == 0 or stop == n_pairs:  # whatever the trace asks for
@@ -411,9 +411,7 @@ class ClassMoments:
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0
         while start < rows.n_rows:
-            stop = moments.fill_blocks(
-                rows.data, labels, start, self.origin, blocks, filled, self.sums
-            )
+            stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
             for c in range(2):
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
@@ -430,9 +428,7 @@ class ClassMoments:
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
-            moments.add_sparse_rows(
-                *rows[:3], labels, start, stop, *scratch, self.sums, self.products
-            )
+            moments.add_sparse_rows(rows, labels, start, stop, *scratch, self.sums, self.products)
             if stop == rows.n_rows:
                 n_pos = int(np.count_nonzero(labels > 0))
                 self.counts[:] = n_pos, rows.n_rows - n_pos

@@ -162,17 +162,8 @@ class MiniBatchRanker(PassRanker):
                 for solver, rule in zip(solvers, rules, strict=True)
             ]
             for m in range(0, len(candidates), at_once):
-                minibatch.minibatch_pass(
-                    *rows[:3],
-                    rows.n_features,
-                    labels,
-                    order,
-                    start,
-                    stop,
-                    b,
-                    tuple(candidates[m : m + at_once]),
-                    *scratch,
-                )
+                some = tuple(candidates[m : m + at_once])
+                minibatch.minibatch_pass(rows, labels, order[start:stop], b, some, *scratch)
 
         return visit
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from precbench.kernels import online_auc
 from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed, one_of, real
 from precbench.solvers.passes import PassRanker, Shuffle
-from precbench.solvers.rows import VALUES_PER_SLICE, Rows
+from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum
 
 __all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
 
@@ -45,15 +45,13 @@ class OnlineAUCRanker(PassRanker):
     ) -> Callable[[int, int], None]:
         def visit(start: int, stop: int) -> None:
             for solver in solvers:
-                solver._visit(rows, labels, order, start, stop)
+                solver._visit(rows, labels, order[start:stop])
 
         return visit
 
     @abstractmethod
-    def _visit(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
-    ) -> None:
-        """Do what the function of `_visitor_of` does, for this solver."""
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        """Take a step at each of these rows."""
 
     def _slice_length(self, rows: Rows) -> int:
         state = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
@@ -126,18 +124,14 @@ class OAM(OnlineAUCRanker):
         self._reservoirs = reservoirs
         self._counts = np.zeros(2, dtype=np.int64)
 
-    def _visit(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
-    ) -> None:
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         size, n_features = self._reservoirs.shape[1:]
         scratch = np.empty(2 * n_features + size)
         online_auc.oam_pass(
-            *rows[:3],
+            rows,
             labels,
             order,
-            start,
-            stop,
-            self._places(labels[order[start:stop]] > 0),
+            self._places(labels[order] > 0),
             self.update == "sequential",
             self.C,
             self._w,
@@ -211,17 +205,13 @@ class PGD(OnlineAUCRanker):
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
-    def _visit(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
-    ) -> None:
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         scratch = np.empty(len(self._w))
-        t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start, dtype=np.float64)
+        t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
         online_auc.pgd_pass(
-            *rows[:3],
+            rows,
             labels,
             order,
-            start,
-            stop,
             self.eta0 / t**self.power_t,
             self._w,
             self._w_sum,
@@ -292,16 +282,12 @@ class AdaOAM(OnlineAUCRanker):
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
         self._squares = squares
 
-    def _visit(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
-    ) -> None:
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         scratch = np.empty(2 * len(self._w))
         online_auc.adaoam_pass(
-            *rows[:3],
+            rows,
             labels,
             order,
-            start,
-            stop,
             self.eta0,
             self.reg,
             self.delta,
@@ -382,22 +368,17 @@ class SPAM(OnlineAUCRanker):
         self._means_known = False
 
     def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        length = rows.per_slice()
-        for start in range(0, rows.n_rows, length):
-            stop = min(rows.n_rows, start + length)
-            online_auc.class_sums(*rows[:3], labels, start, stop, self._counts, self._sums)
+        for c, members in enumerate((labels < 0, labels > 0)):
+            self._counts[c] = np.count_nonzero(members)
+            self._sums[c] = weighted_sum(rows, members.astype(np.float64), rows.n_features)
         self._means_known = True
 
-    def _visit(
-        self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], start: int, stop: int
-    ) -> None:
-        t = np.arange(self.t_ + 1, self.t_ + 1 + stop - start)
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
+        t = np.arange(self.t_ + 1, self.t_ + 1 + len(order))
         online_auc.spam_pass(
-            *rows[:3],
+            rows,
             labels,
             order,
-            start,
-            stop,
             self.eta0 / np.sqrt(t),
             self.reg,
             self.l1_reg,

@@ -1,5 +1,6 @@
 """The risks of the pushes: value, gradient, Hessian and line search."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -57,25 +58,20 @@ class Classes:
     """The relation "every positive above every negative"."""
 
     def __init__(self, labels: NDArray[np.int8]):
-        self.labels = labels
+        self.pos, self.neg = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
 
     def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
         """Return the least and the greatest ``values[i] - values[k]`` over the pairs."""
-        low_pos, high_pos, low_neg, high_neg = self._ranges(values)
-        return low_pos - high_neg, high_pos - low_neg
+        pos, neg = values[self.pos], values[self.neg]
+        return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
         """Return the least difference above 0, where none is below."""
-        low_pos, _, _, high_neg = self._ranges(values)
-        if low_pos > high_neg:
-            return low_pos - high_neg
-        apart = np.abs(values - low_pos)
+        least, _ = self.range(values)
+        if least > 0:
+            return least
+        apart = np.abs(values - values[self.pos].min())
         return float(apart[apart > 0].min())
-
-    def _ranges(self, values: NDArray[np.float64]) -> list[float]:
-        ranges = np.empty(4)
-        push.class_ranges(values, self.labels, ranges)
-        return ranges.tolist()
 
 
 class PairLists(NamedTuple):
@@ -287,7 +283,7 @@ class ExponentialRisk(PushRisk):
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
             push.class_sums(
-                *rows[:3], self.labels, w, rate_pos, rate_neg, start, stop, scores, *sums
+                rows, self.labels, w, rate_pos, rate_neg, start, stop, scores, *sums
             )  # fmt: skip
         return scores, sums
 
@@ -314,16 +310,29 @@ class ExponentialRisk(PushRisk):
         return total
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        """Return the step to the root of the derivative, by Newton's method."""
-        state = np.array([-np.inf, np.inf, 0.0])
-        most = max(1, _EVALUATED // len(direction))
+        """Return the step to the root of the derivative, by Newton's method in a bracket."""
         largest = max(float(direction.max()), -float(direction.min()))
         unit = direction / largest
-        while not push.line_search(
-            point.scores, self.labels, unit, self.terms, self.p, self.reach, _EPS, state, most
-        ):
-            pass
-        return float(state[2]) / largest
+        low, high, step, done = -math.inf, math.inf, 0.0, False
+        while not done:
+            slope, curvature = push.derivatives_along(
+                point.scores, self.labels, unit, self.terms, self.p, step
+            )
+            low, high = (step, high) if slope < 0 else (low, step)
+            proposal = step - slope / curvature if curvature > 0 else math.inf
+            tol = 1e-9  # Newton's method then has all digits
+            # Without a bracket, a step where the curvature nearly vanishes could go anywhere.
+            if math.isinf(low) or math.isinf(high):
+                most = self.reach + 4 * abs(step)
+                if not abs(proposal - step) <= most:
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0
+            elif not low < proposal < high:
+                proposal, tol = low + (high - low) / 2, 4e-16
+            if abs(slope) <= _EPS:
+                break
+            done = abs(proposal - step) <= tol * abs(step)
+            step = proposal
+        return step / largest
 
 
 class ScoreRisk(PushRisk):

@@ -154,10 +154,8 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
         raise InputError(
             f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features"
         )
-    scores, length = np.empty(rows.n_rows), rows.per_slice()
-    for start in range(0, rows.n_rows, length):
-        stop = min(rows.n_rows, start + length)
-        linear.linear_scores(*rows[:3], w, start, stop, scores)
+    scores = np.empty(rows.n_rows)
+    linear.linear_scores(rows, w, scores)
     return scores
 
 
@@ -171,10 +169,8 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
     [13.0, 24.0]
     """
-    out, length = np.zeros(n_features), rows.per_slice()
-    for start in range(0, rows.n_rows, length):
-        stop = min(rows.n_rows, start + length)
-        linear.add_rows(*rows[:3], coef, start, stop, out)
+    out = np.zeros(n_features)
+    linear.add_rows(rows, coef, out)
     return out
 
 

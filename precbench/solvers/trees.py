@@ -107,8 +107,8 @@ class Trees:
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
             kernel.add_trees(
-                *rows[:3], self.feature, self.value, self.right, self.root, self.split,
-                self.categories, 0, stop - start, scratch, scores[start:stop],
+                rows, self.feature, self.value, self.right, self.root, self.split,
+                self.categories, scratch, scores[start:stop],
             )  # fmt: skip
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
