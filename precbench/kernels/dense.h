@@ -313,18 +313,8 @@ PRECBENCH_ROW double precbench_sparse_dot(const void *x, const int kind, const i
         a2 += PRECBENCH_VALUE(x, j + 2, kind) * w[columns[j + 2]];
         a3 += PRECBENCH_VALUE(x, j + 3, kind) * w[columns[j + 3]];
     }
-    if (n == 0)
-        return 0;
-    /* up to three more, without a branch that no processor can foresee: adding 0 changes no bit */
-    for (int lane = 0; lane < 3; lane++, j++) {
-        const ptrdiff_t inside = j < n ? j : n - 1;
-        union {
-            double value;
-            long long bits;
-        } product = {PRECBENCH_VALUE(x, inside, kind) * w[columns[inside]]};
-        product.bits &= -(long long)(j < n);
-        a0 += product.value;
-    }
+    for (; j < n; j++)
+        a0 += PRECBENCH_VALUE(x, j, kind) * w[columns[j]];
     return (a0 + a2) + (a1 + a3);
 }
 
@@ -463,22 +453,8 @@ static inline void precbench_axpy(double a, const double *x, double *w, ptrdiff_
 PRECBENCH_ROW void precbench_sparse_axpy(double a, const void *x, const int kind,
                                          const int *columns, double *w, ptrdiff_t n)
 {
-    ptrdiff_t j = 0;
-    for (; j + 4 <= n; j += 4)
-        for (int lane = 0; lane < 4; lane++)
-            w[columns[j + lane]] += a * PRECBENCH_VALUE(x, j + lane, kind);
-    if (n == 0)
-        return;
-    /* up to three more, as in a sum: adding -0.0 changes not even a zero */
-    for (int lane = 0; lane < 3; lane++, j++) {
-        const ptrdiff_t inside = j < n ? j : n - 1;
-        union {
-            double value;
-            long long bits;
-        } step = {a * PRECBENCH_VALUE(x, inside, kind)}, nothing = {-0.0};
-        step.bits = nothing.bits ^ ((nothing.bits ^ step.bits) & -(long long)(j < n));
-        w[columns[inside]] += step.value;
-    }
+    for (ptrdiff_t j = 0; j < n; j++)
+        w[columns[j]] += a * PRECBENCH_VALUE(x, j, kind);
 }
 
 /* Add a times row i to w. */
@@ -492,21 +468,6 @@ static inline void precbench_row_axpy(const precbench_rows *X, ptrdiff_t i, doub
         PRECBENCH_OF_ANY_KIND(X->kind, precbench_sparse_axpy(
                                            a, precbench_from(X->data, start, kind), kind,
                                            X->indices + start, w, X->indptr[i + 1] - start));
-}
-
-/* Whether all values are finite: 0 times any other is NaN. */
-static inline int precbench_all_finite(const double *x, ptrdiff_t n)
-{
-    precbench_pair a0 = {0, 0}, a1 = {0, 0};
-    double last = 0;
-    ptrdiff_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        a0 += 0 * PRECBENCH_AT(x, j);
-        a1 += 0 * PRECBENCH_AT(x, j + 2);
-    }
-    for (; j < n; j++)
-        last += 0 * x[j];
-    return a0[0] + a0[1] + a1[0] + a1[1] + last == 0;
 }
 
 #endif

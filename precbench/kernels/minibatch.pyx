@@ -23,15 +23,13 @@ the step lengths and all scratch space are arguments.
 
 include "source.pxi"
 
-from libc.math cimport INFINITY, NAN, sqrt
+from libc.math cimport INFINITY, NAN, isfinite, sqrt
 from libc.string cimport memset
 
 from precbench.kernels.rows cimport (
     Rows,
     precbench_add_four,
-    precbench_all_finite,
     precbench_from,
-    precbench_prefetch,
     row_axpy,
     rows_of,
     score_rows,
@@ -336,24 +334,22 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
             w[j] *= radius / norm
 
 
-cdef void split_labels(
-    Batch* batch, const signed char* y, const int* rows, Py_ssize_t n_known
-) noexcept nogil:
-    """List the positions of the positives and of the negatives, without a branch on the label.
-
-    The labels of the next batch are asked for, where they lie scattered.
-    """
-    cdef Py_ssize_t j, n_pos = 0, last = min(2 * batch.n, n_known) - 1
-    cdef int* pos = batch.pos
-    cdef int* neg = batch.neg
-    if rows[last] - rows[0] != last:
-        for j in range(batch.n, last + 1):
-            precbench_prefetch(y + rows[j])
+cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noexcept nogil:
+    """List the positions of the positives and of the negatives, without a branch on the label."""
+    cdef Py_ssize_t j, n_pos = 0
     for j in range(batch.n):
-        pos[n_pos] = <int>j
-        neg[j - n_pos] = <int>j
+        batch.pos[n_pos] = <int>j
+        batch.neg[j - n_pos] = <int>j
         n_pos += y[rows[j]] > 0
     batch.n_pos = n_pos
+
+
+cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(n):
+        if not isfinite(x[j]):
+            return False
+    return True
 
 
 cdef void learn(
@@ -369,7 +365,7 @@ cdef void learn(
     if has_intercept:
         for j in range(batch.n):
             batch.scores[j] += w[n_features]
-    if not precbench_all_finite(batch.scores, batch.n):
+    if not all_finite(batch.scores, batch.n):
         for j in range(n_weights):
             w[j] = NAN
     elif batch.n_pos == 0 or (rule == PAUC and batch.n_pos == batch.n):
@@ -458,7 +454,7 @@ def minibatch_pass(
         while n_left > 0:
             batch.n = min(batch_size, n_left)
             score_rows(&X, visited, batch.n, n_left, weights, n_candidates, scores)
-            split_labels(&batch, &y[0], visited, n_left)
+            split_labels(&batch, &y[0], visited)
             for m in range(n_candidates):
                 learn(&all_of[m], &batch, &X, visited, all_of[m].eta[n_batches])
             n_batches += 1

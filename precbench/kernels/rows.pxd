@@ -33,8 +33,6 @@ cdef extern from "dense.h":
     ) noexcept nogil
     double precbench_value "PRECBENCH_VALUE"(const void* x, Py_ssize_t j, int kind) noexcept nogil
     const void* precbench_from(const void* x, Py_ssize_t j, int kind) noexcept nogil
-    bint precbench_all_finite(const double* x, Py_ssize_t n) noexcept nogil
-    void precbench_prefetch(const void* address) noexcept nogil
     void precbench_ask(
         const void* x, Py_ssize_t n_rows, Py_ssize_t d, int kind, bint far
     ) noexcept nogil
