@@ -16,9 +16,6 @@ For F1 a constant feature 1 is appended to every row, and its weight to w.
 False positives are the negatives among the k first of the batch, false negatives the positives
 that are not. Of equal scores the one visited earlier is first. A batch without positives, or for
 PAUC without negatives, leaves w as it is. When scores overflow, w becomes NaN and stays so.
-
-The kernel draws no random numbers, allocates nothing and holds no lock: the order of the rows,
-the step lengths and all scratch space are arguments.
 """
 
 include "source.pxi"
@@ -376,10 +373,8 @@ cdef void learn(
         elif rule != F1:
             batch.k = candidate.k_of[batch.n_pos]
         memset(batch.coef, 0, batch.n * sizeof(double))
-        if rule == PERCEPTRON_AVG:
-            candidate.counts[1] += perceptron_coef(batch, False)
-        elif rule == PERCEPTRON_MAX:
-            candidate.counts[1] += perceptron_coef(batch, True)
+        if rule == PERCEPTRON_AVG or rule == PERCEPTRON_MAX:
+            candidate.counts[1] += perceptron_coef(batch, rule == PERCEPTRON_MAX)
         elif rule == AVG:
             avg_coef(batch)
         elif rule == MAX:

@@ -74,39 +74,29 @@ def add_pairs(
     const int[::1] pos,
     const int[::1] neg,
     const long long[::1] numbers,
-    Py_ssize_t start,
-    Py_ssize_t stop,
     double[::1] z,
     int[::1] columns,
     int[::1] places,
     double[::1] sums,
     double[:, ::1] products,
 ):
-    """Add the differences of the pairs start <= s < stop.
+    """Add the differences of the pairs with these numbers.
 
     Given the rows ``pos`` and ``neg`` of the classes: pair number t consists of
-    ``pos[t // len(neg)]`` and ``neg[t % len(neg)]``. Pair s has the number ``numbers[s]``, or s
-    itself where ``numbers`` is empty.
+    ``pos[t // len(neg)]`` and ``neg[t % len(neg)]``.
 
     Writes ``sums`` (n,) and ``products`` (n, n). ``z`` (n,), ``columns`` (n,) and ``places``
     (n,), all -1, are scratch.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
-    cdef long long p = start // n_neg, q = start % n_neg - 1
-    cdef bint is_listed = numbers.shape[0] > 0
+    cdef long long p, q
     cdef const void* x
     cdef const void* x_neg
     with nogil:
-        for s in range(start, stop):
-            if is_listed:
-                p = numbers[s] // n_neg
-                q = numbers[s] - p * n_neg
-            else:
-                q += 1
-                if q == n_neg:
-                    q = 0
-                    p += 1
+        for s in range(numbers.shape[0]):
+            p = numbers[s] // n_neg
+            q = numbers[s] - p * n_neg
             if X.indptr == NULL:
                 x = precbench_from(X.data, pos[p] * n, X.kind)
                 x_neg = precbench_from(X.data, neg[q] * n, X.kind)

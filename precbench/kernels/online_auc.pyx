@@ -20,8 +20,7 @@ With the mean m and the second moment M / n of the earlier rows, a = <w, x_t> an
 
   mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
 
-so that a row costs O(D^2) and not O(t D). The kernels draw no random numbers, allocate nothing and
-hold no lock.
+so that a row costs O(D^2) and not O(t D).
 
 ``y`` is positive where > 0. All update ``w`` and add w after each row to ``w_sum``, unless that is
 empty. ``counts`` (2,) holds n_c and ``sums`` (2, n_features) s_c.

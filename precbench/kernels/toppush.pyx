@@ -14,16 +14,13 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
     root.
     """
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_neg, n_pos_before = -1, n_neg_before = -1
-    cdef double too_low = 0, too_high = 0, shift, value, total
-    cdef bint first_pos = True, first_neg = True
+    cdef double too_low = INFINITY, too_high = -INFINITY, shift, value, total
     with nogil:
         for i in range(n):
-            if labels[i] > 0 and (first_pos or point[i] > too_high):
-                too_high = point[i]
-                first_pos = False
-            elif labels[i] < 0 and (first_neg or point[i] < too_low):
-                too_low = point[i]
-                first_neg = False
+            if labels[i] > 0:
+                too_high = max(too_high, point[i])
+            else:
+                too_low = min(too_low, point[i])
         # Halved one by one, since the sum of both may overflow.
         shift = too_high if too_high <= too_low else too_low / 2 + too_high / 2
         while too_low < too_high:

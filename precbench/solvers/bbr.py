@@ -90,10 +90,10 @@ class SquaredPairRanker(LinearRanker):
         rows: Rows,
         labels: NDArray[np.int8],
         n_pairs: int,
-        numbers: Callable[[int], NDArray[np.int64]],
+        numbers: Callable[[int, int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        """Visit pairs: those with the next n numbers, ``numbers(n)``, or in turn if it is empty."""
+        """Visit pairs: those from start to stop have the numbers ``numbers(start, stop)``."""
         n = len(self.coef_)
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
@@ -109,12 +109,9 @@ class SquaredPairRanker(LinearRanker):
             due = max(start + 1, getattr(trace, "next_rows", n_pairs))
             # Up to the next multiple of the length, also after a checkpoint in between.
             stop = min(n_pairs, start - start % length + length, due)
-            chosen = numbers(stop - start)
-            first = 0 if len(chosen) else start
             moments.add_pairs(
-                rows, pos, neg, chosen, first, first + stop - start,
-                *scratch, part_sums, part_products,
-            )  # fmt: skip
+                rows, pos, neg, numbers(start, stop), *scratch, part_sums, part_products
+            )
             if stop % length == 0 or stop == n_pairs:  # whatever the trace asks for
                 mean += part_sums
                 second += part_products
@@ -294,8 +291,8 @@ class BBR(SquaredPairRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
-            n_pairs, all_in_turn = n_pos * (len(labels) - n_pos), np.empty(0, dtype=np.int64)
-            return self._learn_from_pairs(rows, labels, n_pairs, lambda _: all_in_turn, trace)
+            n_pairs = n_pos * (len(labels) - n_pos)
+            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
         moments_of_rows = ClassMoments(rows, len(self.coef_))
         for visited in moments_of_rows.add(rows, labels):
             self.n_rows_seen_ += visited
@@ -366,9 +363,11 @@ class LCBR(SquaredPairRanker):
         n_pairs = self.n_pairs
         if not isinstance(n_pairs, Integral):
             n_pairs = ceil_share(float(n_pairs), len(labels))
-        return self._learn_from_pairs(
-            rows, labels, int(n_pairs), lambda n: self._rng.integers(n_all, size=n), trace
-        )
+
+        def drawn(start: int, stop: int) -> NDArray[np.int64]:
+            return self._rng.integers(n_all, size=stop - start)
+
+        return self._learn_from_pairs(rows, labels, int(n_pairs), drawn, trace)
 
     def catch_up(self) -> None:
         """Set the weights to those of the pairs so far."""

@@ -220,26 +220,6 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return dense.astype(np.float64, copy=False)
 
 
-class _Term(NamedTuple):
-    """A term G of the exponential risk at one w, see the kernels.
-
-    Attributes
-    ----------
-    value : float
-        G, and the constant of the term.
-    logs : ndarray of shape (2,)
-        Log of the sum of exponentials, of the positives and of the negatives.
-    means : ndarray of shape (2, n_features)
-        Weighted means of the rows, of the positives and of the negatives.
-    gradient : ndarray of shape (n_features,)
-    """
-
-    value: float
-    logs: NDArray[np.float64]
-    means: NDArray[np.float64]
-    gradient: NDArray[np.float64]
-
-
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes.
 
@@ -254,59 +234,52 @@ class ExponentialRisk(PushRisk):
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         """Evaluate at w, in one pass over the rows for each term."""
-        scores, terms = self._terms_at(w)
-        value, gradient = terms[0].value, terms[0].gradient
-        if len(terms) > 1:
-            shares, value = self._shares(terms)
-            gradient = shares @ np.array([term.gradient for term in terms])
-        noise = 4 * _EPS * max(float(np.abs(term.means).max(initial=0)) for term in terms)
-        return Evaluation(scores, value, gradient, self.p * value, noise)
+        scores, values, _, means = self._terms_at(w)
+        value, gradients = values[0], means[:, 1] - means[:, 0]
+        gradient = gradients[0]
+        if len(values) > 1:
+            gradient = softmax(self.p * values) @ gradients
+            value = logsumexp(self.p * values) / self.p
+        noise = 4 * _EPS * float(np.abs(means).max(initial=0))
+        return Evaluation(scores, float(value), gradient, self.p * float(value), noise)
 
-    def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[_Term]]:
-        """Return the scores at w, and the terms."""
-        terms = []
-        for rate_pos, rate_neg, constant in self.terms.tolist():
-            scores, (peaks, totals, means) = self._class_sums(w, rate_pos, rate_neg)
-            means /= totals[:, None]
-            logs = peaks + np.log(totals)
-            value = float(logs[0]) / rate_pos + float(logs[1]) / rate_neg + constant
-            terms.append(_Term(value, logs, means, means[1] - means[0]))
-        return scores, terms
+    def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Return the scores, and of each term its value G + c, and by class two arrays.
 
-    def _class_sums(
-        self, w: NDArray[np.float64], rate_pos: float, rate_neg: float
-    ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
-        """Return the scores; by class the peak of the exponents, the weights and weighted rows."""
-        rows = self.rows
+        These are the logs of the sums of exponentials, and the weighted means of the rows.
+        """
+        rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
-        sums = np.full(2, -np.inf), np.zeros(2), np.zeros((2, len(w)))
-        for start in range(0, rows.n_rows, length):
-            stop = min(rows.n_rows, start + length)
-            push.class_sums(
-                rows, self.labels, w, rate_pos, rate_neg, start, stop, scores, *sums
-            )  # fmt: skip
-        return scores, sums
-
-    def _shares(self, terms: list[_Term]) -> tuple[NDArray[np.float64], float]:
-        """Return the fraction of each term in R, and ``log(R) / p``."""
-        log_risks = self.p * np.array([term.value for term in terms])
-        return softmax(log_risks), float(logsumexp(log_risks)) / self.p
+        values, logs, means = (
+            np.empty(n_terms),
+            np.empty((n_terms, 2)),
+            np.zeros((n_terms, 2, len(w))),
+        )
+        for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
+            peaks, totals = np.full(2, -np.inf), np.zeros(2)
+            for start in range(0, rows.n_rows, length):
+                push.class_sums(
+                    rows, self.labels, w, rate_pos, rate_neg, start,
+                    min(rows.n_rows, start + length), scores, peaks, totals, means[m],
+                )  # fmt: skip
+            means[m] /= totals[:, None]
+            logs[m] = peaks + np.log(totals)
+            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant
+        return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the second derivatives: weighted covariances of the classes."""
-        scores, terms = self._terms_at(w)
-        shares, _ = self._shares(terms)
-        mean = shares @ np.array([term.gradient for term in terms])
+        scores, values, logs, means = self._terms_at(w)
+        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
+        mean = shares @ gradients
         total = -self.p * np.outer(mean, mean)
         negative = self.labels < 0
-        for share, term, (rate_pos, rate_neg, _) in zip(shares, terms, self.terms, strict=True):
-            total += share * self.p * np.outer(term.gradient, term.gradient)
-            weights = np.exp(
-                np.where(negative, rate_neg, -rate_pos) * scores
-                - term.logs[negative.astype(np.intp)]
-            )
-            total += share * rate_pos * self.scatter(weights * ~negative, term.means[0])
-            total += share * rate_neg * self.scatter(weights * negative, term.means[1])
+        for m, (rate_pos, rate_neg, _) in enumerate(self.terms):
+            total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
+            exponents = np.where(negative, rate_neg, -rate_pos) * scores
+            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])
+            total += shares[m] * rate_pos * self.scatter(weights * ~negative, means[m, 0])
+            total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
         return total
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
