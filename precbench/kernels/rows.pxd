@@ -39,7 +39,7 @@ cdef extern from "dense.h":
 
 
 cdef inline Rows rows_of(rows) except *:
-    """Wrap a `precbench.solvers.rows.Rows`, which outlives the struct; sparse without data: ones."""
+    """Wrap a `precbench.solvers.rows.Rows`, which outlives the struct; sparse without data: 1."""
     cdef Rows X
     cdef const double[::1] doubles
     cdef const float[::1] floats
