@@ -511,6 +511,13 @@ def test_scores_need_one_weight_per_feature(form, shape):
         linear_scores(as_rows(form(np.eye(3))), np.ones(shape))
 
 
+@pytest.mark.parametrize(("n_weights", "n_features"), [(3, 2), (4, 3)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_sums_of_rows_refuse_what_the_kernel_would_write_beyond(form, n_weights, n_features):
+    with raises(InputError, f"{n_weights} {n_features} 3"):
+        weighted_sum(as_rows(form(np.eye(3))), np.ones(n_weights), n_features)
+
+
 def test_rows_without_features_have_score_0():
     assert_array_equal(linear_scores(as_rows(np.empty((5, 0))), np.empty(0)), np.zeros(5))
 

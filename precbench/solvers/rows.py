@@ -169,6 +169,11 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     >>> weighted_sum(as_rows(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([10.0, 1.0]), 2).tolist()
     [13.0, 24.0]
     """
+    if n_features < rows.n_features or len(coef) > rows.n_rows:  # the kernel trusts them
+        raise InputError(
+            f"{len(coef):,} weights and {n_features:,} features cannot be those of "
+            f"{rows.n_rows:,} rows of {rows.n_features:,} features"
+        )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)
     return out
