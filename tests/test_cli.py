@@ -446,6 +446,8 @@ def test_parameter_values(files):
     found = Model.load("top.npz").params
     expected = {"eta0": 0.01, "epochs": 3, "shuffle": "blocks", "average": False, "radius": None}
     assert expected.items() <= found.items()
+    twice = ["--param", "eta0=1", "--param", "eta0=2"]
+    refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS), *twice, *saving], "eta0 twice")
 
 
 def test_ids_and_row_numbers(files, table):

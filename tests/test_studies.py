@@ -374,6 +374,7 @@ parameters:
         ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
         ("{p: 2}", "{p: 2, los: logistic}", "11:26 parameters.measures[0].pnorm_risk.los"),
         ("    a:", "    a b:", "6:5 parameters.lists.a"),
+        ("{p: 2}", "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}", "smoke.lists.b 'a'"),
     ],
 )
 def test_mistakes_in_ranked_lists(complaints, old, new, places):

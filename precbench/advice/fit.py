@@ -1,7 +1,7 @@
 """Fit a model to a labelled table, and measure its quality on held-out rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scipy.sparse import issparse
 
@@ -13,9 +13,6 @@ from precbench.data.preprocess import Scaling
 from precbench.errors import InputError
 from precbench.model.model import Model, make_solver
 from precbench.topk import TopK, resolve_k, several_k
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["fit"]
 

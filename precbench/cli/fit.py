@@ -148,6 +148,8 @@ def _params(options: FitOptions) -> dict[str, Any]:
         name, equals, text = given.partition("=")
         if not equals:
             raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
+        if name in params:
+            raise InputError(f"--param {name} is given twice")
         if name in (own := {"k": "--k", "random_state": "--seed"}):
             raise InputError(f"--param {name}: give {own[name]} instead")
         params[name] = plain_value(text)

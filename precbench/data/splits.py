@@ -17,6 +17,7 @@ from precbench.data.dataset import Dataset
 from precbench.data.group_folds import stratified_group_folds
 from precbench.errors import InputError
 from precbench.seeds import generator, legacy_generator
+from precbench.text import count
 
 MOST_FOLDS = 20  # denominators of test_size that a stratified split of groups can hit exactly
 _FEW_POSITIVES = 50
@@ -218,6 +219,11 @@ def _drawn(
     from sklearn import model_selection as ms
 
     y, groups, is_drawn_anew = dataset.y, dataset.groups, kind == "random"
+    if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
+        raise InputError(
+            f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
+            "stratified split needs at least 2 rows of each class"
+        )
     draw = (index, "random") if is_drawn_anew else ("kfold",)
     random_state = legacy_generator(seed, dataset.split_key or dataset.name, *draw)
     try:

@@ -402,6 +402,13 @@ class Study(Section):
         if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})
+            refuse(
+                problem
+                for name, few in smoke.items()
+                if isinstance(few, dict)
+                for key in few
+                for problem in at((name, key), unknown("entry", key, parameters.get(name, few)))
+            )
         return smoke
 
     @model_validator(mode="after")

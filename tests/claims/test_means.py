@@ -9,8 +9,9 @@ import pytest
 from precbench.claims import load_claims
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from precbench.errors import InputError
 from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, judged, mean, normal, write_results
-from tests.sentences import tells
+from tests.sentences import raises, tells
 
 FEW = MIN_REPETITIONS - 1
 UNDECIDED = {"verdict": Verdict.INCONCLUSIVE}
@@ -89,6 +90,11 @@ def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdi
     [row] = judged([mean(printed, averaged=True, power_of_ten=power)], folder)
     assert (row.verdict, row.measured) == (verdict, f"{values.mean():.6g}")
     assert (row.runs, row.deviation) == (n, "")
+
+
+def test_what_is_printed_as_0_has_no_logarithm():
+    with raises(InputError, "'0.00'"):
+        mean("0.5", logarithm=True).scaled("0.00")
 
 
 def test_a_mean_of_logarithms(tmp_path):

@@ -807,6 +807,7 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
         ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
         ({"X": np.array([["2024"]] * 2, "M8[D]"), "y": [0, 1]}, ""),
         ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
+        ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
         (
             {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
             "data",

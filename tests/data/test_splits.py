@@ -198,7 +198,7 @@ def test_provided_and_none():
             "0 140",
         ),
         (make(n_pos=1), {}, "0"),
-        (make(n_pos=1), {"stratified": True}, "2"),
+        (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
         (make(n_pos=3), {"kind": "kfold"}, "0 40"),
         (make(groups=np.zeros(N, int)), {}, ""),
         (make(groups=np.zeros(N, int)), {"stratified": True}, ""),

@@ -273,6 +273,8 @@ def test_the_content_determines_the_hash(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "complaint"),
     [
+        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
         ("a.svm", "-1 1:1\n-1 1:2\n", {}, ""),
         ("A.SVM", "-1 1:1\n-1 1:2\n", {}, ""),
         ("a.svm", "-1 1:1\n0 1:2\n", {}, ""),

@@ -23,6 +23,7 @@ from precbench.claims.verdicts import (
     prediction_error,
     sign_test,
 )
+from precbench.errors import InputError
 
 _HIDDEN_BY_A_POWER = math.sqrt(10) - 1
 """The largest error that is left if the power of ten is chosen by the measured value."""
@@ -73,6 +74,8 @@ class MeanClaim(MeasuredClaim):
     def scaled(self, printed: str) -> float:
         """Return a printed number on the scale on which distances are taken."""
         value = parse_printed(printed, self.power_of_ten).value
+        if self.logarithm and value <= 0:
+            raise InputError(f"{self.id}: printed {printed!r} has no logarithm")
         return float(np.log(value)) if self.logarithm else value
 
     def draws(self, evidence: Evidence) -> "_Draws":

@@ -403,6 +403,9 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
     parts = ("data", "indices", "indptr", "shape")
     try:
         arrays = unpack(path, kinds="fiubUS", packed=True)
+        for name in arrays.keys() & {"X", *parts}:
+            if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
+                raise ValueError(f"{name} holds text")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(stored(arrays["X"], dtype, str(path)))
         elif set(parts) <= set(arrays):

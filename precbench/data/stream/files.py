@@ -107,6 +107,9 @@ def open_stream(
     (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
     path = Path(path)
+    for name, n_bytes in (("block_bytes", block_bytes), ("buffer_bytes", buffer_bytes)):
+        if n_bytes < 1:
+            raise InputError(f"{name} must be at least 1, found {n_bytes}")
     target = canonical(1 if positive is None else positive)
     kind = find_format(path, format)
     if kind == "npz":
