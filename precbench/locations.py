@@ -1,6 +1,7 @@
 """The folders of the shipped files and of the user's cache."""
 
 import os
+import warnings
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
@@ -20,10 +21,19 @@ def config_names() -> list[str]:
 
 
 def cache_folder() -> Path:
-    """Return the cache: ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
+    """Return the cache: ``$PRECBENCH_CACHE``, else the user's cache folder of the system.
+
+    Of a user without a home, as in a container, it is a folder in the current one, with a warning.
+    """
     configured = os.environ.get("PRECBENCH_CACHE")
     if configured:
         return Path(configured).expanduser()
     from platformdirs import user_cache_path
 
-    return user_cache_path("precbench")
+    try:
+        return user_cache_path("precbench")
+    except RuntimeError:
+        folder = Path("precbench-cache").absolute()
+        text = f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)"
+        warnings.warn(text, stacklevel=2)
+        return folder

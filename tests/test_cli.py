@@ -1039,6 +1039,22 @@ def test_a_shell_completes_names(words, found):
     assert {text.replace("\\", "") for text in said} == found
 
 
+def test_a_user_without_a_home_has_a_cache_here(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import os; os.getuid = lambda: 54321")
+    without = {"HOME", "XDG_CACHE_HOME", "PRECBENCH_CACHE"}
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    environment |= {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "precbench", "data", "info", "letter"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "letter-recognition.data" in done.stdout
+    warned = set(done.stderr.splitlines())
+    here = tmp_path / "precbench-cache"
+    assert warned == {
+        f"precbench: warning: this user has no home: the cache is {here} (PRECBENCH_CACHE names "
+        "another)"
+    }
+
+
 @pytest.mark.parametrize(
     ("streams", "encoding", "said"),
     [

@@ -34,7 +34,7 @@ COMMANDS = [
     "score m.npz mine.csv --out list.csv",
     "evaluate m.npz mine.csv --label y",
     "show m.npz",
-    "run letter --smoke --solver no-skill --splits 0 --out out",
+    "run letter --smoke --solver sgd-avg --splits 0 --out out",
     "status letter --out out",
     "report out",
     "check out",
@@ -65,6 +65,7 @@ ENVIRONMENTS = {
     "small files": {"limit": _limited(resource.RLIMIT_FSIZE, 4096)},
     "planted modules": {"plant": ["precbench/__init__.py", "joblib.py", "numpy.py", "typer.py"]},
 }
+EXECUTED = "open('/proc/self/cwd/executed', 'w').close()\n"
 PAIRS = list(itertools.product(ENVIRONMENTS, COMMANDS))
 
 
@@ -85,37 +86,26 @@ def files(tmp_path_factory):
 
 def _end(files, folder, where, command):
     """Run a command, and return its exit code and what it says."""
-    of = ENVIRONMENTS[where]
+    environment = ENVIRONMENTS[where]
+    planted = dict.fromkeys(environment.get("plant", ()), EXECUTED)
+    left_out = {*environment.get("without", ()), "PYTHONSAFEPATH"}
+    env = {n: v for n, v in os.environ.items() if n not in left_out} | environment.get("env", {})
+    if "uid" in environment:
+        planted["as/sitecustomize.py"] = f"import os\nos.getuid = lambda: {environment['uid']}\n"
+        env["PYTHONPATH"] = str(folder / "as")
+    for name, text in planted.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    for name in of.get("plant", ()):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("open('/proc/self/cwd/executed', 'w').close()\n")
-    user = of.get("user")
-    if user is not None and os.getuid() != 0:
-        pytest.skip("takes root to be another user")
-    if user is not None:
-        folder.chmod(0o777)
-
-    def prepare():
-        if "limit" in of:
-            of["limit"]()
-        if user is not None:
-            os.setgid(user)
-            os.setuid(user)
-
-    env = {
-        n: v for n, v in os.environ.items() if n not in (*of.get("without", ()), "PYTHONSAFEPATH")
-    }
-    env |= of.get("env", {})
-    line = f"exec {PRECBENCH} {command} {of.get('shell', '')}"
+    line = f"exec {PRECBENCH} {command} {environment.get('shell', '')}"
     if "|" in line:
         line = f"set -o pipefail; {line.removeprefix('exec ')}"
     done = subprocess.run(
         ["bash", "-c", line],
         cwd=folder,
         env=env,
-        preexec_fn=of.get("limit"),
+        preexec_fn=environment.get("limit"),
         capture_output=True,
         timeout=60,
         check=False,

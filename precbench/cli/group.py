@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -46,8 +47,19 @@ def harmless_streams() -> Iterator[None]:
             if hasattr(stream, "reconfigure"):  # a notebook's has not
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_Harmless, streams)
-        with redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(out), redirect_stderr(err), _plain_warnings():
             yield
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show a warning without the line of code that gives it."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"precbench: warning: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 class InGroups(TyperCommand):

@@ -106,10 +106,10 @@ class Calibration:
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
         """Return the hits among the first `k` of a list, by its mean probability on each curve."""
         together, *single = precisions
-        spread = np.clip(single - np.mean(single) + together, 0, 1)
+        around = np.clip(single - np.mean(single) + together, 0, 1)
         # A curve knows of the first rows from others, too: of as many as there are positives.
         tested = max(self.held * k / n_rows, self.positives)
-        return expected_hits(spread, tested, self.test_share, k)._replace(mean=float(k * together))
+        return expected_hits(around, tested, self.test_share, k)._replace(mean=float(k * together))
 
     def curves(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score by each curve: one a row."""

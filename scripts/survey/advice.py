@@ -100,14 +100,14 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         name: np.concatenate([each.decision_function(X) for X in blocks])
         for name, each in models.items()
     }
-    first = {name: np.argsort(-of, kind="stable")[:k] for name, of in scores.items()}
+    first = {name: np.argsort(-s, kind="stable")[:k] for name, s in scores.items()}
     for X in blocks:
         drift.add(X, model.decision_function(X))
     taken = scores[PICK]
     expected = model.calibration.expected(taken[first[PICK]], n_rows)
-    results = pd.DataFrame({name: [int(positive[of].sum())] for name, of in first.items()}).melt(
-        var_name="method", value_name="hits"
-    )
+    results = pd.DataFrame(
+        {name: [int(positive[rows].sum())] for name, rows in first.items()}
+    ).melt(var_name="method", value_name="hits")
     return results.assign(
         task=task.task,
         seed=seed,
