@@ -262,11 +262,16 @@ def test_metrics_are_right(files, table, beside_trees):
     plain = table.drop(columns=["id", "patient", "churned"])
 
     def filled(known):
-        """Fill in gaps from rows that are known."""
-        numbers = plain[["a", "b", "c"]]
-        numbers = numbers.fillna(numbers.iloc[known].median())
-        city = plain["city"].fillna(plain["city"].iloc[known].mode()[0])
-        return np.column_stack([numbers, *(city == name for name in ("Bern", "Oslo", "Rome"))])
+        """Fill in gaps from rows that are known, and say where they were."""
+        features = []
+        for name, values in plain.items():
+            if name == "city":
+                city = values.fillna(values.iloc[known].mode()[0])
+                features += [city == known_city for known_city in ("Bern", "Oslo", "Rome")]
+            else:
+                features.append(values.fillna(values.iloc[known].median()))
+            features.append(values.isna())
+        return np.column_stack(features).astype(float)
 
     assert np.array_equal(filled(np.arange(300)), dataset.X)
     y = np.where(table["churned"] == "yes", 1, -1)
@@ -308,7 +313,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
     first, second, third, title, *_, fourth = result.stdout.splitlines()
     assert title == "Length of a list from 300 new rows"
-    assert re.fullmatch(r"300 rows, 6 features, \d+ positive, 100 groups", first)
+    assert re.fullmatch(r"300 rows, 10 features, \d+ positive, 100 groups", first)
     number = r"[01]\.\d{3} \([01]\.\d{3} to [01]\.\d{3}\)"
     assert re.fullmatch(
         rf"5 splits, about \d+ held-out rows each, \d+ positive: prec@0.25 {number}, "
@@ -379,12 +384,12 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
     options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
     weighted = [*options, "--weight", "w", "--save", "top.npz", "--json"]
     about = json.loads(invoke("fit", "mine.csv", *weighted).stdout)
-    assert (about["rows"], about["features"], about["weight"]) == (300, 6, "w")
+    assert (about["rows"], about["features"], about["weight"]) == (300, 10, "w")
     assert "weighted by w" in " ".join(invoke("show", "top.npz").stdout.split())
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
     X, y, weights = dataset.X[:, :-1], dataset.y, np.arange(300) % 3
     one = Model.load("top.npz")
-    assert one.n_features == 6
+    assert one.n_features == 10
     mean, std = X.mean(axis=0), X.std(axis=0)
     solver = SOLVERS["logistic-regression"]().fit(
         ((X - mean) / std).repeat(weights, axis=0), y.repeat(weights)
@@ -473,8 +478,8 @@ def test_score_names_columns_without_information(files, table):
     assert result.stdout.startswith("rank,row,score\n1,")
     filled, unknown, some, hits, summary = result.stderr.splitlines()
     assert " hits expected among the listed, " in hits
-    assert filled.startswith("precbench: warning: new.csv: no row has a value in a:")
-    assert unknown.endswith("none of the values in city: all are treated as unknown")
+    assert filled.startswith("precbench: warning: new.csv: no row has a value of a; the")
+    assert unknown.endswith("no value of city was seen in training; all are treated as unknown")
     n_missing = table[["b", "c"]].isna().sum()
     assert some.endswith(": {b} values filled in b, {c} values filled in c".format(**n_missing))
     assert summary == "300 rows ranked, 1 listed"

@@ -50,15 +50,15 @@ def shown(*arguments):
     [
         (
             ("--solver", "sgd-avg"),
-            "sgd-avg, weights of 4 features",
-            r"most weight: a [\d.]+, b -[\d.]+, city",
+            "sgd-avg, weights of 5 features",
+            r"most weight: a [\d.]+, b -[\d.]+, ",
         ),
         (
             TREES,
-            "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 4 features",
+            "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 5 features",
             "most splits: a ",
         ),
-        (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 4 features", None),
+        (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 5 features", None),
     ],
 )
 def test_a_model_says_what_it_is(rows, options, kind, most):
@@ -73,7 +73,7 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     assert re.search(most, text) if most else "most " not in text
     about = json.loads(shown(path, "--json"))
     assert about["quality"]["boosted_trees" if not options else "splits"]
-    assert (about["rows"], about["n_features"]) == (200, 4)
+    assert (about["rows"], about["n_features"]) == (200, 5)
     assert [column["name"] for column in about["columns"]] == ["a", "b", "city"]
 
 

@@ -579,6 +579,8 @@ def _rows(
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
         advice = "; give a frame, and missing" if "X contains NaN" in f"{error}" else ""
+        if "y contains NaN" in f"{error}":
+            advice = "; leave rows without a label out, and rank them with the model"
         raise InputError(f"{error}".partition("\n")[0].rstrip(".") + advice) from error
     labels = np.unique(y)
     if len(labels) != 2:

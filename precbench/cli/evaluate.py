@@ -77,7 +77,11 @@ def evaluate(
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
         with plain_warnings():
             blocks = read_new_blocks(file, encoding, **options.layout)
-            scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
+            parts, n_known = list[NDArray[np.float64]](), 0
+            for X, _ in blocks:
+                parts.append(each.decision_function(X, n_jobs=-1))
+                n_known += each.training_rows.count(X) if each.training_rows else 0
+        scores = np.concatenate(parts)
         lists.append(_listed(scores, length))
         hits.append(round(float(lists[-1] @ is_hit), 6))
     precision, fitted = hits[-1] / length, ""
@@ -102,8 +106,12 @@ def evaluate(
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists"
-        question = "; are these the rows that the model was fitted to?"
-        lines.append(f"{text}: {verdict}{question if verdict == 'more' else ''}")
+        question = ". Are these the training rows?" if verdict == "more" else ""
+        lines.append(f"{text}: {verdict}{question}")
+    known = loaded.training_rows
+    if known is not None and (sentence := known.sentence(n_known, n_rows)):
+        lines[-1] = lines[-1].removesuffix(". Are these the training rows?")
+        lines.append(sentence)
     if against is not None:
         own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
         n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))

@@ -15,6 +15,7 @@ from precbench.errors import InputError
 from precbench.files import replacing
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Profile
+from precbench.model.training_rows import TrainingRows
 from precbench.npz import pack, unpack
 from precbench.solvers.members import Member, is_vector
 from precbench.strict_json import Fields, Number, checked
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 _SCHEMA = 1
+_PARTS = ("scaler", "mean", "calibration", "rows")
 _to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 
 
@@ -67,6 +69,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
+    parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
     arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
     arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
     arrays["description"] = np.array(json.dumps(described, default=_to_list))
@@ -106,7 +109,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")
-        is_own = part not in ("scaler", "mean", "calibration") and not part.startswith("member")
+        is_own = part not in _PARTS and not part.startswith("member")
         parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
     members = tuple(
         Member.from_arrays(parts.pop(f"member{i}"), **member)
@@ -118,7 +121,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     [n_features] = {member.n_features for member in members or (own,)}
     of_scaler, mean = parts.pop("scaler"), parts.pop("mean").get("")
     scaler = Scaler.from_arrays(described.scaling, of_scaler)
-    curves = parts.pop("calibration", None)
+    curves, rows = parts.pop("calibration", None), parts.pop("rows", None)
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
     vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
     is_whole = (
@@ -149,5 +152,6 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         "members": members,
         "calibration": None if curves is None else Calibration.from_arrays(curves),
         "profile": described.profile,
+        "training_rows": None if rows is None else TrainingRows.from_arrays(rows),
         "mean": mean,
     }

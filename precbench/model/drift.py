@@ -71,7 +71,7 @@ class _Bins(Fields):
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
         """Count the rows of a column, or of scores, some of which are filled in."""
-        edges, n_gaps, n_bins = None, np.size(missing), values.shape[1]
+        edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
@@ -88,7 +88,7 @@ class _Bins(Fields):
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count rows by the features of the column."""
         if self.edges is None:
-            return values.sum(axis=0)
+            return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
         cuts[0] = np.nextafter(cuts[0], -np.inf)
         return np.bincount(np.searchsorted(cuts, values[:, 0]), minlength=len(cuts) + 1).astype(

@@ -122,10 +122,13 @@ def test_invalid_times(tmp_path, times, what):
 def test_imputation(tmp_path, missing, fill):
     path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
     dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
-    assert dataset.X[5].tolist() == [fill, 0, 1]
-    assert dataset.X[2].tolist() == [40, 0, 1]
+    assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
+    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0]
+    assert dataset.X[2].tolist() == [40, 0, 0, 1, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
-    assert read_new_rows(new, encoding).tolist() == [[fill, 0, 1], [1, 1, 0]]
+    assert read_new_rows(new, encoding).tolist() == [[fill, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
+    values = [column.value_of(dataset.X[5, span]) for column, span in encoding.spans()]
+    assert values == ["(missing)", "b"]
 
 
 @pytest.mark.parametrize("missing", ["mean", "median", "most-frequent"])
@@ -152,10 +155,11 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         for rows in (train, test):
             X = dataset.gathered(rows, train)
             numbers = fit.transform(changed[["x", "z"]].iloc[rows])
-            np.testing.assert_allclose(X[:, :2], numbers, rtol=1e-15)
+            np.testing.assert_allclose(X[:, [0, 2]], numbers, rtol=1e-15)
             cities = changed["city"].iloc[rows].fillna(city).str[0]
-            assert (X[:, 2:5] == np.column_stack([cities == c for c in "BOR"])).all()
-        assert (dataset.gathered(train, train)[:, 5] == 0).all()  # nothing is known
+            assert (X[:, 4:7] == np.column_stack([cities == c for c in "BOR"])).all()
+            assert (X[:, [1, 3, 7, 9]] == changed.iloc[rows, :4].isna()).all(axis=None)
+        assert (dataset.gathered(train, train)[:, 8] == 0).all()  # nothing is known
         some = np.flatnonzero(rng.random(200) < 0.5)
         part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.of(some))
         known = np.flatnonzero(np.isin(some, train))
@@ -169,15 +173,15 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
 def test_booleans_and_decimals_with_gaps_are_numbers(tmp_path):
     path = csv(tmp_path, "ok,y\nTrue,1\n,0\nFalse,1\n")
     dataset, encoding = read_own_file(path, label="y", missing="mean")
-    assert dataset.X.tolist() == [[1], [0.5], [0]]
+    assert dataset.X.tolist() == [[1, 0], [0.5, 1], [0, 0]]
     assert read_new_rows(csv(tmp_path, 'ok\nFalse\n""\n', "new.csv"), encoding).tolist() == [
-        [0],
-        [0.5],
+        [0, 0],
+        [0.5, 1],
     ]
     table = pd.DataFrame({"x": [Decimal("1.5"), Decimal("2.5"), None], "y": [0, 1, 0]})
     table.to_parquet(tmp_path / "own.parquet")
     dataset, _ = read_own_file(tmp_path / "own.parquet", label="y", missing="mean")
-    assert dataset.X.tolist() == [[1.5], [2.5], [2.0]]
+    assert dataset.X.tolist() == [[1.5, 0], [2.5, 0], [2.0, 1]]
 
 
 @pytest.mark.parametrize("rows_at_once", [256, 2])
@@ -367,7 +371,7 @@ def test_columns_named_as_categories(tmp_path, suffix):
     assert read_new_rows(path, encoding).tolist() == dataset.X.tolist()
     if suffix == ".parquet":
         assert encoding.encode(table.iloc[[0]].astype({"zip": int})).tolist() == [
-            [0, 1, 1, 0, 0, 0, 1]
+            [0, 1, 0, 1, 0, 0, 0, 1]
         ]
         dates = {"zip": pd.to_datetime(["2024-01-01"] * 4)}
         table.assign(**dates, y=[0, 1, 0, 1]).to_parquet(path)
@@ -545,11 +549,11 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
 
     assert warned("1,2,r,s\n") == []
     assert warned(",1,,S\n,2,,s\n") == [
-        "no row has a value in x, a: all are filled in alike",
+        "no row has a value of x, a; the fill value of training is used",
         "1 unseen category in b (S)",
     ]
     assert warned(",1,R,S\n3,2,T,U\n4,,R,V\n") == [
-        "the training rows had none of the values in a, b: all are treated as unknown",
+        "no value of a, b was seen in training; all are treated as unknown",
         "1 value filled in x, 1 value filled in z",
     ]
     assert warned("1,,r,S\n2,1,r,S\n3,,,T\n4,1,r,s\n") == [
@@ -660,14 +664,15 @@ def test_dates_count_in_days(tmp_path):
     for suffix, write in WRITERS.items():
         write(table.assign(y=y), path := tmp_path / f"own{suffix}")
         dataset, encoding = read_own_file(path, label="y", missing="median")
-        assert dataset.X.tolist() == expected.tolist()
+        assert dataset.X[:, ::2].tolist() == expected.tolist()
+        assert dataset.X[:, 1::2].tolist() == [[i == 1] * len(columns) for i in range(4)]
         assert {column.origin for column in encoding.columns} == {"2023-12-31"}
-        assert dataset.feature_names == tuple(columns)
+        assert dataset.feature_names[::2] == tuple(columns)
         encoding = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
-        assert read_new_rows(path, encoding)[::-1].tolist() == expected[::-1].tolist()
+        assert read_new_rows(path, encoding)[::-1, ::2].tolist() == expected[::-1].tolist()
     months = table_of(pd.DataFrame({"month": stamps.dt.to_period("M")}))
     learnt = Encoding.learn(months, None, "error", "mean").columns
-    assert learnt == (Column("month", fill=51.0, origin="2023-12-01"),)
+    assert learnt == (Column("month", fill=51.0, origin="2023-12-01", indicator=True),)
     later = table.assign(text="2025-01-01")
     assert encoding.encode(later)[:, 0].tolist() == [367.0] * 4
     for wrong in ("yesterday", 7, pd.Timedelta("1 day")):

@@ -64,6 +64,8 @@ class Column:
         their format.
     words : bool
         Whether NA, None and the like are values of the column, not missing ones.
+    indicator : bool
+        Whether the last feature of the column is 1 where its value is missing, else 0.
     """
 
     name: str
@@ -72,11 +74,12 @@ class Column:
     origin: str | None = None
     notation: str | None = None
     words: bool = False
+    indicator: bool = False
 
     @property
     def width(self) -> int:
         """Number of features of the column."""
-        return 1 if self.categories is None else len(self.categories)
+        return (1 if self.categories is None else len(self.categories)) + self.indicator
 
     def value_of(self, features: NDArray[np.float64]) -> str:
         """Return in words what `Encoding.encode` made features of.
@@ -88,9 +91,11 @@ class Column:
         Returns
         -------
         str
-            Of a number four digits or more, a date in ISO 8601, a category, or ``(unknown)`` for
-            those that the training rows did not have.
+            Of a number four digits or more, a date in ISO 8601, a category, ``(unknown)`` for those
+            that the training rows did not have, or ``(missing)``.
         """
+        if self.indicator and features[-1]:
+            return "(missing)"
         if self.categories is not None:
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
         number = float(features[0])
@@ -160,11 +165,10 @@ class Gaps:
             if name not in empty
         ]
         sentences = (
-            (empty, f"no row has a value in {listed(empty)}: all are filled in alike"),
+            (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
             (
                 unknown,
-                f"the training rows had none of the values in {listed(unknown)}: all are treated "
-                "as unknown",
+                f"no value of {listed(unknown)} was seen in training; all are treated as unknown",
             ),
             (counts, listed(counts)),
         )
@@ -209,8 +213,9 @@ class Encoding:
             Treatment of text, or the columns whose values are categories though they may be
             numbers; ``"one-hot"`` among them stands for all columns of text.
         missing : {"error", "mean", "median", "most-frequent"}
-            Treatment of missing values; in text the most frequent value replaces them. With
-            "error" they are refused here, and new rows get the median.
+            Treatment of missing values; in text the most frequent value replaces them, and a
+            further feature says which rows lack a value. With "error" they are refused here, and
+            new rows get the median.
         numeric : sequence of str
             Columns of nothing but numbers.
 
@@ -272,6 +277,8 @@ class Encoding:
                     _refuse_gap(values, name)
                 gaps.filled[column.name] += n_missing
                 gaps.missing[column.name] = is_missing
+            if column.indicator:
+                X[:, span.stop - 1] = is_missing
             if column.categories is None:
                 X[:, span.start] = _numbers(values, column, name)
                 if n_missing:
@@ -296,7 +303,7 @@ class Encoding:
         for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
-                columns.append((features.start, features.stop, missing))
+                columns.append((features.start, features.stop - column.indicator, missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
@@ -308,16 +315,22 @@ class Encoding:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of X: ``column`` or ``column=category``; None without a table."""
+        """Names of the columns of X; None without a table.
+
+        They are ``column`` or ``column=category``, and ``column is missing`` of an indicator.
+        """
         if not self.columns:
             return None
         return tuple(
             name
             for column in self.columns
             for name in (
-                [column.name]
-                if column.categories is None
-                else [f"{column.name}={category}" for category in column.categories]
+                *(
+                    [column.name]
+                    if column.categories is None
+                    else [f"{column.name}={category}" for category in column.categories]
+                ),
+                *([f"{column.name} is missing"] if column.indicator else []),
             )
         )
 
@@ -371,9 +384,12 @@ def _learn_columns(
         values = frame[name]
         with problems.collected():
             columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in given)
-        if missing == "error" and values.isna().any() and not values.isna().all():
+        if values.isna().any() and not values.isna().all():
             with problems.collected():
-                _refuse_gap(values, where, table.gap(name))
+                if missing == "error":
+                    _refuse_gap(values, where, table.gap(name))
+                if name in columns:
+                    columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
     how = "median" if missing == "error" else missing.replace("-", "_")
     numbers = [name for name in names if columns[name].categories is None]

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from precbench.data.dataset import Matrix
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
-VERSION = 3  # raise it when the same file gives other arrays: it is part of their identity
+VERSION = 4  # raise it when the same file gives other arrays: it is part of their identity
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
 
@@ -102,7 +102,8 @@ def read_own_file(
     numeric : sequence of str
         Columns in which nothing but numbers is allowed.
     missing : {"error", "mean", "median", "most-frequent"}
-        Treatment of missing values in a table; in text the most frequent value replaces them.
+        Treatment of missing values in a table; in text the most frequent value replaces them. A
+        further feature, ``column is missing``, is 1 for the rows that lack a value.
     allow : sequence of str, optional
         If given, columns of a table that look like a leak, an identifier or a code are refused,
         but for these. Those are columns which alone have an AUC above 0.99, which have another

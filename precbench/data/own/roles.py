@@ -222,7 +222,9 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         if what != "label":
             raise InputError(f"{where}: {text}")
         remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
-        raise TableError(where, f"{text}; leave such rows out, or rank them (open)", remedy=remedy)
+        raise TableError(
+            where, f"{text}; leave such rows out, or rank them (--open)", remedy=remedy
+        )
     spelled: dict[object, object] = {}
     for value in distinct:
         spelled.setdefault(canonical(value), value)
