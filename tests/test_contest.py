@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import precbench
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.compare import _name_of, prepare
+from precbench.data.own import table
 from precbench.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
@@ -500,7 +501,11 @@ def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own(tmp
     assert "Hits among the first 20" in page and 'href="#h-length"' in page
 
 
-def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
+def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path, monkeypatch):
+    """And the table is read once for all of this."""
+    tables = []
+    whole = table._whole
+    monkeypatch.setattr(table, "_whole", lambda *a: tables.append(a[0]) or whole(*a))
     X, y = rows_of(lambda X: X[:, 0] * X[:, 1])
     pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
     saved = tmp_path / "best.npz"
@@ -509,6 +514,7 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
         *("--solver", "sgd-avg, random features", "--solver", "pgd"),
         *("--out", tmp_path / "out", "--save", saved, "--json"),
     )
+    assert tables == [tmp_path / "mine.csv"]
     best = json.loads(found.stdout)["values"][0]
     model = Model.load(saved)
     assert best["solver"] == "sgd-avg, random features"

@@ -222,6 +222,32 @@ def test_a_column_that_is_declared_text_is_no_number(rows, named):
         assert read_own_file(source, label="y", numeric=["branch"])[0].X[:, 0].max() == 4
 
 
+def test_what_a_table_may_hold_beside_numbers_and_words(rows):
+    """Percentages that a workbook declares as text, lists, records, minus signs as typeset."""
+    shares = [f"{i - 50}.5%" for i in range(N)]
+    table = rows.drop(columns="city").assign(share=shares)
+    table.to_excel("mine.xlsx", index=False)
+    fit = ["fit", "mine.xlsx", "--label", "y", "--missing", "median", "--save", "m.npz"]
+    refused(fit, "'share' '-50.5%' numeric")
+    succeed(*fit, "--numeric", "share")
+    dataset, _ = read_own_file("mine.xlsx", label="y", missing="median", numeric=["share"])
+    at = dataset.feature_names.index("share")
+    np.testing.assert_allclose(dataset.X[:, at], [float(text[:-1]) / 100 for text in shares])
+    typeset = [text.replace("-", "\u2212") for text in shares]
+    assert content_of(pd.Series(typeset), "t").numbers.tolist() == dataset.X[:, at].tolist()
+    table.assign(share=[[i] for i in range(N)]).to_parquet("mine.parquet")
+    fit[1] = "mine.parquet"
+    refused(fit, "'share' id")
+    succeed(*fit, "--drop", "share")
+    few = [{"a": i % 2} for i in range(N)]
+    dataset, _ = read_own_file(
+        table.assign(share=few), label="y", missing="median", categorical=["share"]
+    )
+    assert dataset.feature_names[-2:] == ("share={'a': 0}", "share={'a': 1}")
+    Path("mine.csv").write_text("a,y\n1,0\n2,1,3\n")
+    refused(["fit", "mine.csv", *fit[2:]], "mine.csv 3 2")
+
+
 def test_row_numbers_are_those_of_the_file(rows):
     """Blank rows count, in messages and in lists."""
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])

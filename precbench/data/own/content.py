@@ -15,7 +15,10 @@ from precbench.errors import InputError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
-OTHER_DATE = r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2})(?!\d)"
+OTHER_DATE = (
+    r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
+    r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2})(?!\d)"
+)
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _CURRENCY = r"[$€£¥₹]"
@@ -128,7 +131,9 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 def _amount(text: str, decimal: str) -> float:
     """Return the number that a text writes with separators or a unit, NaN for no number."""
     groups = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
-    bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip())
+    bare = re.sub(
+        rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip().replace("\u2212", "-")
+    )
     bare, n_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
     if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({groups}[0-9]{{3}})+|[0-9]+)", whole):

@@ -417,9 +417,18 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
             text = f"column {name!r} holds dates, which are no categories: leave it out of those"
             raise TableError(where, text)
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
+    if content.holds == "text" and (kind == "numeric" or not takes_text):
+        as_numeric = table.as_numeric(name)
+        if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
+            text = (
+                f"column {name!r} is text, though its values are numbers, such as "
+                f"{values.dropna().iloc[0]!r}: name it in numeric, or in categorical"
+            )
+            raise TableError(where, text, column=name, remedy=("numeric", name))
+        content = as_numeric if kind == "numeric" else content
     if content.others:
         raise ambiguous(values, content.notation, content.others, where)
-    numbers = as_numbers(values) if kind == "numeric" else content.numbers
+    numbers = content.numbers
     is_text = np.isnan(numbers) & present
     if not is_text.any():
         refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)

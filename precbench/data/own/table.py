@@ -131,14 +131,21 @@ class OwnTable:
     def content(self, name: str) -> Content:
         """Return what a column holds, which is found out once."""
         if name not in self._contents:
-            self._contents[name] = content_of(
-                self.column(name),
-                self.where,
-                declares_text=self.format not in _SEPARATORS,
-                decimal=self.layout.decimal if self.is_file else None,
-                date_format=self.layout.date_format,
-            )
+            self._contents[name] = self._read(name, declares_text=self.format not in _SEPARATORS)
         return self._contents[name]
+
+    def as_numeric(self, name: str) -> Content:
+        """Return what a column holds if its type, as text, says nothing."""
+        return self._read(name, declares_text=False)
+
+    def _read(self, name: str, *, declares_text: bool) -> Content:
+        return content_of(
+            self.column(name),
+            self.where,
+            declares_text=declares_text,
+            decimal=self.layout.decimal if self.is_file else None,
+            date_format=self.layout.date_format,
+        )
 
 
 def is_frame(X: Any) -> bool:
@@ -186,7 +193,7 @@ def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnT
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, which knows the kinds of its columns, as a table."""
-    numbered = frame.set_axis(pd.RangeIndex(len(frame)))
+    numbered = _flat(frame.set_axis(pd.RangeIndex(len(frame))))
     return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
 
 
@@ -277,7 +284,15 @@ def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> O
     if empty:
         said = f"{count(len(empty), 'column')} without a name and without values left out"
         warnings.warn(f"{path}: {said}", stacklevel=4)
-    return OwnTable(path, kind, frame.drop(columns=empty), layout=layout, words=words)
+    frame = _flat(frame.drop(columns=empty))
+    return OwnTable(path, kind, frame, layout=layout, words=words)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with lists and records as text."""
+    objects = [name for name, values in frame.items() if values.dtype == object]
+    nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
+    return frame.assign(**{str(name): frame[name].map(str) for name in nested})
 
 
 def _decimal_of(table: OwnTable) -> str | None:
@@ -555,7 +570,8 @@ def _readable(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not {error.encoding} text: name its encoding") from error
+        known = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
+        raise InputError(f"{path}: not {known} text: name its encoding") from error
     except ImportError as error:
         needs = "Parquet files need pyarrow; install precbench[parquet]"
         if path.suffix.lower() != ".parquet":
@@ -563,6 +579,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {needs}") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
+        if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
+            reason = "line {1} has {2} values, and {0} columns have names".format(*wide.groups())
         raise InputError(f"{path}: the file cannot be read: {reason}") from error
 
 
