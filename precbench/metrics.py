@@ -24,6 +24,7 @@ import functools
 import inspect
 import math
 import numbers
+import re
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -1122,10 +1123,11 @@ class Metric:
 
     @property
     def written(self) -> str:
-        """The notation in text and figures, for example ``prec@0.25``."""
+        """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
         own = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
         text = pattern.format(**{name: self.params.get(name, name) for name in own})
+        text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
         others = {name: value for name, value in self.params.items() if name not in own}
         return f"{text} ({_assignments(others)})" if others else text
 

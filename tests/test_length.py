@@ -107,17 +107,18 @@ def test_a_length_and_a_list_are_forecast_by_one_function(n):
 def test_the_gain_table_by_hand():
     """Ten groups of one row, of which tied ones are in one: sizes 1, 3, 3, 2 and 1; 4 hits."""
     groups = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).groups
+    curve = Calibration.fit([HeldOut(Y, SCORES)], 0.5).probabilities
     expected = {
         "group": [1, 2, 3, 4, 5],
         "share": [0.1, 0.4, 0.7, 0.9, 1.0],
-        "threshold": [9, 8, 5, 2, 1],
+        "least_probability": curve([9, 8, 5, 2, 1]),
         "response_rate": [1, 2 / 3, 1 / 3, 0, 0],
         "lift": [2.5, 5 / 3, 5 / 6, 0, 0],
         "cumulative_lift": [2.5, 3 / 1.6, 4 / 2.8, 4 / 3.6, 1],
         "capture_rate": [0.25, 0.5, 0.25, 0, 0],
         "cumulative_capture": [0.25, 0.75, 1, 1, 1],
         "gain": [150, 200 / 3, -50 / 3, -100, -100],
-        "mean_score": [9, 8, 5, 2, 1],
+        "mean_probability": curve([9, 8, 5, 2, 1]),
     }
     assert groups.keys() == expected.keys()
     for name, values in expected.items():
@@ -429,6 +430,7 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     given = ["payments.csv", *GIVEN, "--k", 10, "--k", 30, "--splits", 3, "--jobs", 1]
     worth = ["--gain", 200, "--cost", 15]
     text = succeed("compare", *given, *worth, "--save", "c.npz").stdout
+    assert "\nNext: precbench score c.npz NEW.csv --top 10\n" in text
     assert "30 (k)" in text and "The most profitable length is " in text
     found = json.loads(succeed("compare", *given, *worth, "--json").stdout)
     length = found["length"]
@@ -440,12 +442,15 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     )
     folder = payments / found["folder"]
     page = (folder / PAGE).read_text()
-    assert f"about {of_list['hits']:.0f} hits, {of_list['low']:.0f} to" in page
+    assert f"about {of_list['hits']:.0f} hits in 10 ({of_list['low']:.0f} to" in page
     assert "How long a list" in page and "The most profitable length is " in page
     assert "The columns of payments.csv" in page
-    assert "cumulative capture" in page and "Hits, precision, recall and profit against" in page
-    stored, [columns] = read_length(folder)
-    assert stored.model_dump(exclude={"of", "tables"}) == length
+    assert "cumulative capture" in page and "Hits and profit by the length of the list" in page
+    stored, [columns], command = read_length(folder)
+    assert stored.model_dump(exclude={"of", "tables", "command"}) == length
+    assert (
+        command == succeed("compare", *given, *worth).stdout.partition("Next: ")[2].split("\n")[0]
+    )
     assert columns.title == "The columns of payments.csv" and columns.header[0] == "column"
     csv = pd.read_csv(folder / "figures" / "length.csv")
     assert csv["hits"].tolist() == pytest.approx(curve["hits"].tolist())

@@ -1,7 +1,8 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -34,9 +35,10 @@ few, every choice among methods loses more hits than it does, see docs/advice.md
 MARGIN = 0.05
 """Share of the best's hits, but at least one hit, that makes no difference in practice."""
 
-_VERDICTS = ("best", "equivalent", "undecided", "worse", "incomplete")
+_VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
-_WANTED = 0.1  # difference that a list should show, as a share of the best's hits
+_WANTED = 0.1  # difference that a list should show, as a share of the hits
+_MOST_LOST = 0.25  # share of the hits that the recommended method may lose in a file that decides
 _RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
 
 
@@ -53,6 +55,8 @@ class Expected:
     hits, low, high : float
         Positives among these, and the ends of the 95 % interval of those in one list, as
         ``precbench score`` expects them.
+    lift : float
+        How many times as many as by chance.
     """
 
     rows: int
@@ -60,6 +64,7 @@ class Expected:
     hits: float
     low: float
     high: float
+    lift: float
 
 
 @dataclass(frozen=True)
@@ -69,18 +74,18 @@ class Choice:
     Attributes
     ----------
     decided : bool
-        Whether the list can decide: the best is significantly better than chance, some other method
-        is equivalent or significantly worse, and logistic regression is not undecided.
+        Whether the recommended method is significantly better than chance, and no other one may
+        find more by a quarter of its hits.
     recommended : str
-        The simplest, or the best if nothing is decided, unless simple methods are preferred.
+        The simplest of the best and its equivalents, unless simple methods are preferred.
     best : str
         An ensemble of several kinds, else the method with the best mean of `CHOSEN_BY`, or of
         prec@k where a run lacks that measure; but another one if it has significantly more hits.
     equivalent : list of str
-        Those whose difference from the best lies within `margin`, with its whole 95 % interval, and
-        which are significantly better than chance.
+        Those whose difference from the recommended one lies within `margin`, with its whole 95 %
+        interval, and which are significantly better than chance.
     worse : list of str
-        Those significantly worse than the best, and not equivalent.
+        Those significantly worse than the recommended one, and not equivalent.
     undecided : list of str
         All others that have results on all splits.
     simplest : str
@@ -90,27 +95,27 @@ class Choice:
     fastest : str
         Of the best and its equivalents: the least time to tune and train.
     values : pandas.DataFrame
-        A row for each method, the best first: ``solver``, ``form`` (linear, random features,
-        nonlinear or ensemble), ``n`` splits, ``mean`` of prec@k with ``low`` and ``high``, the ends
-        of its 95 % confidence interval, ``behind``, the best minus this one, with ``behind_low``
-        and ``behind_high``, the ``p`` and the standard ``error`` of that difference, ``verdict``
-        (best, equivalent, undecided, worse or, without results on all splits, incomplete),
-        ``tied`` (best, equivalent or undecided), ``seconds`` to tune and train, ``chosen``
-        parameters, and ``outcomes`` in words.
+        A row for each method, the recommended one first, then by the mean: ``solver``, ``form``
+        (linear, random features, nonlinear or ensemble), ``n`` splits, ``mean`` of prec@k with
+        ``low`` and ``high``, the ends of its 95 % confidence interval, ``behind``, the recommended
+        one minus this one, with ``behind_low`` and ``behind_high``, the ``p`` and the standard
+        ``error`` of that difference, ``verdict`` (recommended, equivalent, undecided, worse or,
+        without results on all splits, incomplete), ``tied`` (recommended, equivalent or
+        undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
     k : int
         Number of rows at the top; about, for a share.
     rows, positives : int
         Of the held-out list, about.
     splits : int
-        With a result of the best method.
+        With a result of the recommended method.
     splits_asked : int
     margin : float
         In hits.
+    n_pos : int
+        Positives in the file.
     needed : int or None
-        About how many positives the file should have for a difference of 10 % of the hits to show;
-        None if that is decided, or cannot be told.
-    text : str
-        A paragraph that recommends a method, and says how certain that is.
+        About how many the file should have for a difference of 10 % of the hits to show; None if it
+        decides, or that cannot be told.
     length : Length or None
         Of `precbench.compare`: what a new list holds by its length.
     expected : Expected or None
@@ -132,17 +137,26 @@ class Choice:
     splits: int
     splits_asked: int
     margin: float
+    n_pos: int
     needed: int | None
-    text: str
     length: Length | None = None
     expected: Expected | None = None
 
     def with_length(self, length: Length) -> "Choice":
-        """Return the choice with what a new list holds, by its length and in the paragraph."""
-        row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high"]]
+        """Return the choice with what a new list holds, by its length and in the card."""
+        row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high", "lift"]]
         expected = Expected(length.rows, length.k[0], *map(float, row))
-        choice = replace(self, length=length, expected=expected)
-        return replace(choice, text=_paragraph(choice))
+        return replace(self, length=length, expected=expected)
+
+    @property
+    def card(self) -> list[str]:
+        """What to take, how many hits to expect, and how sure that is: a sentence each."""
+        return [f"{sentence}." for sentence in _sentences(self) if sentence]
+
+    @property
+    def text(self) -> str:
+        """The sentences of `card` as a paragraph."""
+        return " ".join(self.card)
 
     @property
     def methods(self) -> dict[str, dict[str, Any]]:
@@ -152,12 +166,12 @@ class Choice:
 
     @property
     def ties(self) -> list[str]:
-        """The methods that may be as good as the best, equivalent or undecided, in their order."""
+        """The methods that may be as good as the recommended one, in their order."""
         return [name for name in self.methods if name in {*self.equivalent, *self.undecided}]
 
     @property
     def incomplete(self) -> dict[str, int]:
-        """Methods with results on some splits only, and on how many; none of them is the best."""
+        """Methods with results on some splits only, and on how many."""
         numbers = {name: int(row["n"]) for name, row in self.methods.items()}
         return {name: n for name, n in numbers.items() if 0 < n < self.splits}
 
@@ -172,7 +186,8 @@ class Choice:
         known = {f.name: getattr(self, f.name) for f in fields(Choice)}
         del known["expected"], known["length"]
         of_list = None if self.expected is None else asdict(self.expected)
-        derived = {"ties": self.ties, "by_chance": self.by_chance, "values": rows, "list": of_list}
+        derived = {"text": self.text, "ties": self.ties, "by_chance": self.by_chance}
+        derived |= {"values": rows, "list": of_list}
         return {**known, **derived, "length": self.length and self.length.model_dump()}
 
 
@@ -208,43 +223,47 @@ def choose_method(
     k = resolve_k(measure.parameters["k"], n_pos, n_rows)
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
-    values = _values(run, trials, metric)
+    best, against = _best(run, trials, metric)
+    chance = n_pos / n_rows
+    values = against(best)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
     margin = max(1.0, MARGIN * k * values["mean"].iloc[0])
-    values = _judged(values, k, margin, n_pos / n_rows)
-    rows = {verdict: values[values["verdict"] == verdict] for verdict in _VERDICTS}
-    names = {verdict: rows[verdict]["solver"].tolist() for verdict in _VERDICTS}
-    alike = pd.concat([rows["best"], rows["equivalent"]])
-    simplest = _simplest(alike)
-    best = rows["best"].iloc[0]
-    decided = bool(
-        best["low"] > n_pos / n_rows
-        and (names["equivalent"] or names["worse"])
-        and REFERENCE not in names["undecided"]
-    )
-    recommended = simplest if decided else best["solver"]
+    values = _judged(values, k, margin, chance)
+    alike = values[values["verdict"].isin(["recommended", "equivalent"])]
+    simplest = recommended = _simplest(alike)
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
-        recommended = _simplest(values[is_near | values["verdict"].eq("best")])
-    fields_of_choice: dict[str, Any] = {
-        "decided": decided,
-        "recommended": recommended,
-        "best": best["solver"],
-        "simplest": simplest,
-        **{verdict: names[verdict] for verdict in ("equivalent", "undecided", "worse")},
-        "fastest": alike["solver"].iloc[int(alike["seconds"].argmin())],
-        "values": values,
-        "k": k,
-        "rows": n_rows,
-        "positives": n_pos,
-        "splits": int(values["n"].max()),
-        "splits_asked": len(results[["split", "seed"]].drop_duplicates()),
-        "margin": margin,
-        "needed": None if decided else _needed(rows["undecided"], best["mean"], data.positives),
-    }
-    return Choice(**fields_of_choice, text=_paragraph(Choice(**fields_of_choice, text="")))
+        recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
+    if recommended != best:
+        values = _judged(against(recommended), k, margin, chance)
+    taken, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
+    names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
+    decided = bool(
+        taken["low"] > chance
+        and (others["behind_low"] >= -_MOST_LOST * taken["mean"]).all()  # not where it is unknown
+    )
+    undecided = others[others["verdict"] == "undecided"]
+    return Choice(
+        decided=decided,
+        recommended=recommended,
+        best=best,
+        simplest=simplest,
+        equivalent=names["equivalent"].tolist(),
+        undecided=names["undecided"].tolist(),
+        worse=names["worse"].tolist(),
+        fastest=alike["solver"].iloc[int(alike["seconds"].argmin())],
+        values=values,
+        k=k,
+        rows=n_rows,
+        positives=n_pos,
+        splits=int(values["n"].max()),
+        splits_asked=len(results[["split", "seed"]].drop_duplicates()),
+        margin=margin,
+        n_pos=data.positives,
+        needed=None if decided else _needed(undecided, taken["mean"], data.positives),
+    )
 
 
 def _simplest(methods: pd.DataFrame) -> str:
@@ -271,10 +290,10 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
     is_close &= values["low"] > by_chance
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
     others = {"incomplete": ~is_whole, "equivalent": is_close, "worse": is_worse}
-    verdict = np.select([*others.values()], [*others], "undecided")
-    verdict[0] = "best"
+    verdict = np.select([*others.values()], [*others], "undecided").tolist()
+    verdict[0] = "recommended"
     return values.assign(
-        verdict=verdict, tied=np.isin(verdict, ["best", "equivalent", "undecided"])
+        verdict=verdict, tied=np.isin(verdict, ["recommended", "equivalent", "undecided"])
     )
 
 
@@ -288,7 +307,8 @@ def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
     return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # to two digits
 
 
-def _values(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
+def _best(run: Run, trials: pd.DataFrame, metric: str) -> tuple[str, Callable[[str], pd.DataFrame]]:
+    """Return the best method, and what compares all with one of them."""
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares)
@@ -300,30 +320,25 @@ def _values(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     means = means.sort_values(ascending=False, kind="stable")
     by_solver = deciding.set_index("solver")["mean"].reindex(means.index)
     order = pd.Series(levels(by_solver.where(complete)), means.index)
-    best = str(order.sort_values(ascending=False, kind="stable").index[0])
     stacks = [name for name in means.index if run.forms.get(name) == "ensemble" and complete[name]]
-    best = str(stacks[0]) if stacks else best
+    best = str([*stacks, *order.sort_values(ascending=False, kind="stable").index][0])
     trials = trials[trials["metric"] == metric]
-    table = _against(best, means.index, summary, run, trials)
+    against = partial(_against, solvers=[*means.index], summary=summary, run=run, trials=trials)
+    table = against(best)
     better = table["solver"][(table["p"] <= LEVEL) & (table["behind"] < 0)]
-    if len(better):  # beyond noise, on the list of this length
-        best = str(better.iloc[0])
-        table = _against(best, means.index, summary, run, trials)
-    return table.sort_values("solver", key=lambda names: names != best, kind="stable").reset_index(
-        drop=True
-    )
+    return (str(better.iloc[0]) if len(better) else best), against  # beyond noise, at this length
 
 
 def _against(
-    best: str, solvers: Iterable[str], summary: pd.DataFrame, run: Run, trials: pd.DataFrame
+    one: str, solvers: Sequence[str], summary: pd.DataFrame, run: Run, trials: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each method, with its difference from one of them."""
+    """Return a row for each method, with its difference from one of them, which is the first."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
-    for solver in solvers:
+    for solver in sorted(solvers, key=lambda solver: solver != one):
         row = summary.loc[solver]
-        pair = of_trials[[best, solver]].dropna().to_numpy() if solver != best else np.empty((0, 2))
+        pair = of_trials[[one, solver]].dropna().to_numpy() if solver != one else np.empty((0, 2))
         gap, error = [np.nan] * 4, np.nan
         if len(pair) and share is not None:
             gap = list(resampled_test(pair[:, 0], pair[:, 1], share))
@@ -342,70 +357,58 @@ def _against(
     return pd.DataFrame(table)
 
 
-def _paragraph(choice: Choice) -> str:
-    methods, new = choice.methods, choice.expected
-    taken, best = methods[choice.recommended], methods[choice.best]
-    reference = methods.get(REFERENCE)
-    hits = (
-        f"{choice.recommended} with about {_hits(choice, taken['mean'])} hits"
-        f"{_interval(choice, taken['low'], taken['high'])} among the first {choice.k:,} of "
-        f"{choice.rows:,} rows, against {_hits(choice, choice.by_chance)} by chance"
+def _sentences(choice: Choice) -> list[str]:
+    taken, new = choice.methods[choice.recommended], choice.expected
+    hits, lift = (
+        f"{_hits(choice, taken['mean'])} hits in {choice.k:,}",
+        taken["mean"] / choice.by_chance,
     )
-    if reference and reference is not taken and reference["n"] == choice.splits:
-        hits += f" and {_hits(choice, reference['mean'])} by {REFERENCE}"
-        if reference["verdict"] == "worse":
-            ends = _interval(choice, reference["behind_low"], reference["behind_high"], False)
-            hits += f", {_hits(choice, reference['behind'], False)} fewer{ends}"
-    is_equivalent = choice.recommended in choice.equivalent
-    near = "as good as the best" if is_equivalent else "within one standard error of the best"
-    is_ensemble = taken["form"] == "ensemble"
-    why = (
-        "on other lists it has lost fewest hits"
-        if is_ensemble
-        else "it has ranked best, maybe by luck"
-    )
-    margin = f"{choice.margin:.1f} hits" if choice.margin > 1 else "one hit"
-    others = [name for name in (choice.best, *choice.equivalent) if name != choice.recommended]
-    losses = (
-        f"{name} (may be up to {_hits(choice, methods[name]['behind_high'], False)} hits worse)"
-        for name in choice.undecided
-    )
-    incomplete = (f"{name} ({n} of {choice.splits})" for name, n in choice.incomplete.items())
-    sentences = [
-        choice.decided and f"Recommended: {hits}",
-        not choice.decided
-        and f"This file cannot decide: {count(choice.positives, 'positive')} in each held-out "
-        f"list, {_undecided_because(choice)}. If you have to take one: {hits}; {why}",
-        choice.needed
-        and f"A difference of {100 * _WANTED:.0f} % would show with about {choice.needed:,} "
-        "positives in the file",
-        new
-        and f"Among the first {new.k:,} of {count(new.rows, 'new row')} expect about "
-        f"{new.hits:,.0f} hits, {new.low:,.0f} to {new.high:,.0f} in 95 % of such lists",
-        choice.splits < choice.splits_asked
-        and f"{choice.best} has results on {_splits(choice)} only",
-        choice.recommended != choice.best
-        and f"It is the simplest that is {near}; {choice.best} has found "
-        f"{_hits(choice, best['mean'])}",
-        choice.equivalent
-        and f"Equivalent, within {margin}: {', '.join(others)}. The fastest of these is "
-        f"{choice.fastest}",
-        choice.undecided and choice.splits > 1 and f"Undecided: {', '.join(losses)}",
-        choice.worse and f"Worse: {', '.join(choice.worse)}",
-        choice.incomplete
-        and f"Not compared, with results on some splits only: {', '.join(incomplete)}",
+    hits += _interval(choice, taken["low"], taken["high"])
+    if new is not None:
+        hits = f"{new.hits:,.0f} hits in {new.k:,} ({new.low:,.0f} to {new.high:,.0f})"
+        lift = new.lift
+    use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
+    few = f"with {count(choice.positives, 'positive')} in each held-out list"
+    some = f"{choice.recommended} has results on {_splits(choice)} only"
+    tried = taken["form"] == "ensemble" and not choice.decided
+    return [
+        "" if choice.decided else f"This file cannot decide: {few}, {_undecided_because(choice)}",
+        f"Use {use}" if choice.decided else f"If you have to take one, use {use}",
+        "On our test lists it came closest to the best" if tried else "",
+        _compared(choice) if choice.splits > 1 else "",
+        _wanting(choice) if choice.needed else "",
+        some if choice.splits < choice.splits_asked else "",
     ]
-    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def _compared(choice: Choice) -> str:
+    """Say how the recommended method compares with the best, or the one that most would take."""
+    reference = choice.methods.get(REFERENCE)
+    if choice.recommended != choice.best:
+        if choice.best not in choice.equivalent:
+            return f"It is within one standard error of {choice.best}, and simpler"
+        return f"It is as good as {choice.best}, within {choice.margin:.1f} hits, and simpler"
+    if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
+        return ""
+    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], False)
+    if reference["verdict"] == "worse":
+        return f"{REFERENCE} finds {_hits(choice, reference['behind'], False)} fewer ({fewer})"
+    return f"{REFERENCE} is not measurably worse ({fewer} hits fewer)"
+
+
+def _wanting(choice: Choice) -> str:
+    return (
+        f"To tell apart methods {100 * _WANTED:.0f} % apart you need about {choice.needed:,} "
+        f"positives; you have {choice.n_pos:,}"
+    )
 
 
 def _undecided_because(choice: Choice) -> str:
     if choice.splits < 2:
-        return "and differences between methods cannot be tested on one split"
-    if choice.methods[choice.best]["low"] <= choice.by_chance:
-        return "and no method is significantly better than chance"
-    if REFERENCE in choice.undecided:
-        return f"and no method is significantly better than {REFERENCE}"
-    return "and no difference between methods is significant"
+        return "differences between methods cannot be tested on one split"
+    if choice.methods[choice.recommended]["low"] <= choice.by_chance:
+        return "no method is measurably better than chance"
+    return "another method may find a quarter more"
 
 
 def _splits(choice: Choice) -> str:
@@ -415,7 +418,7 @@ def _splits(choice: Choice) -> str:
 
 def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
     ends = _ends(choice, low, high, bounded)
-    return f" (95 % interval {ends})" if ends else ""
+    return f" ({ends})" if ends else ""
 
 
 def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
@@ -431,40 +434,31 @@ def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
     return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
 
 
-_MARKS = {"equivalent": " ≈", "undecided": " ?", "incomplete": " †"}
-
-
 def choice_table(choice: Choice, title: str) -> Table:
-    """Lay out the comparison, the best method first."""
-    header = ["method", f"hits in {choice.k:,}", "95 % interval", "behind", "95 % interval"]
-    header += [f"prec@{choice.k:,}", "seconds"]
+    """Lay out the comparison, the recommended method first."""
+    header = ["method", f"hits in {choice.k:,}", "fewer than the first", "seconds"]
     rows = []
     for solver, row in choice.methods.items():
         if not np.isfinite(row["mean"]):
-            rows.append([Cell(solver), Cell("–"), *[Cell("")] * 5])
+            rows.append([Cell(solver), *[Cell("–")] * 3])
             continue
-        is_best = solver == choice.best
-        hits = _hits(choice, row["mean"]) + _MARKS.get(row["verdict"], "")
-        texts = [
-            _ends(choice, row["low"], row["high"], True),
-            "" if is_best else _hits(choice, row["behind"], False),
-            "" if is_best else _ends(choice, row["behind_low"], row["behind_high"], False),
-            f"{row['mean']:.4f}",
-            three_digits(row["seconds"]),
-        ]
-        rows.append([Cell(solver), Cell(hits, bold=is_best), *map(Cell, texts)])
+        is_first = solver == choice.recommended
+        mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
+        hits = _hits(choice, row["mean"]) + _interval(choice, row["low"], row["high"])
+        fewer = _hits(choice, row["behind"], False)
+        fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
+        cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
+        rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     notes = [
-        f"Means over {_splits(choice)} of held-out lists of about {choice.rows:,} rows with "
-        f"{choice.positives:,} positives.",
-        f"≈: equivalent, the interval of the difference lies within {choice.margin:.1f} hits; "
-        "?: undecided; without a mark: significantly worse (paired t test at 5 %). "
-        "Intervals and tests are corrected for the rows that splits share.",
-        "Seconds to tune and train once, beside other trials.",
+        f"Means over {_splits(choice)} of held-out lists of {choice.rows:,} rows with "
+        f"{choice.positives:,} positives, with 95 % intervals; seconds to tune and train once.",
     ]
+    if choice.equivalent:
+        notes.append(f"≈: as good, the difference is within {choice.margin:.1f} hits.")
     if choice.incomplete:
-        notes.append("†: mean over the splits with a result, not to be compared with the others.")
+        notes.append("†: over the splits with a result, not to be compared with the others.")
     without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
         notes.append(f"Without a result: {'; '.join(reasons)}.")
-    return Table(title, header, rows, notes)
+    return Table(title, header, rows, notes, best="recommended")

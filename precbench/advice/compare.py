@@ -560,7 +560,7 @@ class Comparison(Choice):
         assert self.length is not None
         return render(
             "comparison.html.j2",
-            text=self.text,
+            card=self.card,
             tables=[choice_table(self, "Which method"), length_table(self.length)],
         )
 
@@ -611,12 +611,15 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
 
 
 def report_length(
-    length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = ()
+    length: Length,
+    folder: str | os.PathLike[str],
+    tables: Sequence[Table] = (),
+    command: str = "",
 ) -> None:
-    """Write it beside the results, and into their report, with tables about the data."""
+    """Write it beside the results, and into their report, with tables and the next command."""
     store = Store(folder)
     with store.lock():
-        write_length(length, store.folder, tables)
+        write_length(length, store.folder, tables, command)
         write_report(store.folder)
 
 

@@ -5,7 +5,6 @@ intervals.
 """
 
 import hashlib
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.model.calibration import Calibration
 from precbench.report.sheet import Sheet
-from precbench.report.style import log_scale
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
 from precbench.statistics import expected_total, share_interval
@@ -56,7 +54,7 @@ _AROUND = 20.0  # times k, up and down, that a table reaches
 _GROUPS = 10
 _WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
 _MOST_WORTH = 1e15
-_PANEL = 1.9  # inches
+_PANEL = 2.6  # inches
 _WIDTH = 6.4
 
 
@@ -159,8 +157,8 @@ _Columns = dict[str, list[Number]]
 _CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
 _OF_PROFIT = ("profit", "profit_low", "profit_high")
 _OF_GROUPS = (
-    *("group", "share", "threshold", "response_rate", "lift", "cumulative_lift"),
-    *("capture_rate", "cumulative_capture", "gain", "mean_score"),
+    *("group", "share", "least_probability", "response_rate", "lift", "cumulative_lift"),
+    *("capture_rate", "cumulative_capture", "gain", "mean_probability"),
 )
 
 
@@ -182,10 +180,10 @@ class Length(Fields):
         and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
     groups : dict of str to list
         The gain table: for each ``group`` of about a tenth of the held-out rows the cumulative
-        ``share`` of rows, the lower ``threshold`` of the scores, ``response_rate`` (precision),
+        ``share`` of rows, the ``least_probability`` of a hit, ``response_rate`` (precision),
         ``lift``, ``cumulative_lift``, ``capture_rate`` (share of all positives),
-        ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_score``. Equal scores are
-        in one group.
+        ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_probability``. Equal scores
+        are in one group.
     profit : Profit or None
     by_day : list of ByDay
         Of rows with times, for each `k` below the number of rows of a day.
@@ -219,6 +217,7 @@ class Length(Fields):
 class _Stored(Length):
     of: str  # digest of the results
     tables: list[Table] = Field(default_factory=list)
+    command: str = ""
 
 
 def measure_length(
@@ -286,7 +285,7 @@ def measure_length(
         splits=len(lists),
         k=asked,
         curve={name: values.tolist() for name, values in curve.items()},
-        groups=_groups(lists),
+        groups=_groups(lists, curves[0]),
         profit=profit,
         by_day=[*_by_days(lists, test_share, [n for n in k if isinstance(n, int)])],
     )
@@ -437,7 +436,7 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
     return low <= amounts.worth.cost <= high
 
 
-def _groups(lists: Sequence[HeldOut]) -> _Columns:
+def _groups(lists: Sequence[HeldOut], probabilities: NDArray[np.float64]) -> _Columns:
     """Return the gain table of the held-out rows of all splits."""
     scores = np.concatenate([held.scores for held in lists])
     positive = np.concatenate([held.y > 0 for held in lists])
@@ -447,12 +446,13 @@ def _groups(lists: Sequence[HeldOut]) -> _Columns:
     thresholds = np.array(sorted(cuts, reverse=True))
     ends = np.searchsorted(-scores, -thresholds, side="right")
     hits = np.cumsum(positive[order])[ends - 1]
-    totals = np.cumsum(scores)[ends - 1]
+    probabilities = probabilities[order]
+    totals = np.cumsum(probabilities)[ends - 1]
     sizes, n_hits = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
     base = hits[-1] / n
     lift = n_hits / sizes / base
     columns = [
-        *(np.arange(1, len(ends) + 1), ends / n, thresholds, n_hits / sizes, lift),
+        *(np.arange(1, len(ends) + 1), ends / n, probabilities[ends - 1], n_hits / sizes, lift),
         *(hits / ends / base, n_hits / hits[-1], hits / hits[-1], 100 * (lift - 1)),
         np.diff(totals, prepend=0) / sizes,
     ]
@@ -471,21 +471,23 @@ def length_table(length: Length) -> Table:
         if n not in kept and not (least <= n <= most and first in _SHOWN):
             continue
         texts = [
-            *(f"{row['hits']:,.1f}", f"{row['low']:,.0f} to {row['high']:,.0f}"),
-            *(f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['lift']:.2f}"),
+            f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})",
+            *(f"{row['precision']:.3f}", f"{row['recall']:.3f}"),
         ]
+        last = f"{row['lift']:.2f}"
         if length.profit:
             ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
-            texts += [_money(row["profit"]), ends]
+            last = f"{_money(row['profit'])} ({ends})"
         mark = " (k)" if n in length.k else ""
-        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
-    header = ["length", "hits", "in 95 % of lists", "precision", "recall", "lift"]
-    header += ["profit", "in 95 % of lists"] if length.profit else []
+        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, [*texts, last])])
+    header = ["length", "hits", "precision", "recall"]
+    header.append("profit" if length.profit else "times chance")
     note = (
-        f"Of {length.method}, on held-out rows of {count(length.splits, 'split')}; the precision "
-        "keeps to the interval of the hits, divided by the length."
+        f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}; in brackets "
+        "the range of 95 % of such lists. For that of the precision, divide hits by the length."
     )
-    return Table(f"Length of a list from {length.rows:,} new rows", header, rows, [note])
+    title = f"Length of a list from {length.rows:,} new rows"
+    return Table(title, header, rows, [note], best="most profitable")
 
 
 def _money(value: float) -> str:
@@ -502,7 +504,7 @@ def profit_text(length: Length) -> str:
     if profit.best == 0:
         text = f"No length pays {terms}"
         if profit.high:
-            text += f"; up to {count(profit.high, 'row')} the loss is not significant"
+            text += f"; up to {count(profit.high, 'row')} may lose nothing"
     else:
         ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"
         text = (
@@ -510,7 +512,7 @@ def profit_text(length: Length) -> str:
             f"{_money(profit.profit)}, {ends} in 95 % of such lists"
         )
         if profit.low < profit.high:
-            text += f"; from {profit.low:,} to {profit.high:,} no difference is significant"
+            text += f"; any length from {profit.low:,} to {profit.high:,} may be equally profitable"
     if not profit.best and not any(w.best for w in profit.wrong):
         return f"{text}."
     wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in profit.wrong)
@@ -533,13 +535,14 @@ def gain_table(length: Length) -> Table:
     """Lay out the gain table."""
     texts = pd.DataFrame(length.groups).astype(object)
     texts["group"] = texts["group"].map("{:.0f}".format)
-    for name in ("share", "response_rate", "capture_rate", "cumulative_capture"):
+    shares = ("share", "least_probability", "response_rate", "capture_rate")
+    for name in (*shares, "cumulative_capture", "mean_probability"):
         texts[name] = texts[name].map(lambda share: f"{100 * share:.1f} %")
     texts["gain"] = texts["gain"].map("{:.0f} %".format)
-    for name in ("threshold", "lift", "cumulative_lift", "mean_score"):
+    for name in ("lift", "cumulative_lift"):
         texts[name] = texts[name].map("{:.3g}".format)
     header = [name.replace("_", " ") for name in length.groups]
-    header[1:3] = ["cumulative share of rows", "lower threshold"]
+    header[1] = "cumulative share of rows"
     notes = [
         "Groups of about a tenth of the held-out rows, equal scores together. Response rate: share "
         "of positives; capture rate: share of all positives; gain: lift above 1."
@@ -547,19 +550,16 @@ def gain_table(length: Length) -> Table:
     return text_table("Gain table", header, texts.to_numpy().tolist(), *notes)
 
 
-def write_length(length: Length, folder: Path, tables: Iterable[Table] = ()) -> None:
-    """Write ``length.json`` into a results folder, for its report, with tables about the data."""
-    write_whole(
-        {
-            folder / _FILE: _Stored(
-                of=_digest(folder), tables=[*tables], **dict(length)
-            ).model_dump_json()
-        }
-    )
+def write_length(
+    length: Length, folder: Path, tables: Iterable[Table] = (), command: str = ""
+) -> None:
+    """Write ``length.json`` into a results folder, with tables and the next command."""
+    stored = _Stored(of=_digest(folder), tables=[*tables], command=command, **dict(length))
+    write_whole({folder / _FILE: stored.model_dump_json()})
 
 
-def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
-    """Read ``length.json`` and its tables; None if there is none, or it is of other results.
+def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
+    """Read what `write_length` has written; None if there is none, or it is of other results.
 
     Raises
     ------
@@ -573,7 +573,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table]] | None:
         found = parse(path.read_bytes(), _Stored)
     except ValueError as error:
         raise InputError(f"{path}: {error}; compare again") from None
-    return (found, found.tables) if found.of == _digest(folder) else None
+    return (found, found.tables, found.command) if found.of == _digest(folder) else None
 
 
 def _digest(folder: Path) -> str:
@@ -581,44 +581,35 @@ def _digest(folder: Path) -> str:
 
 
 def length_sheet(length: Length) -> Sheet:
-    """Return the figure of hits, precision and recall, and profit if a gain is known."""
+    """Return the figure of hits, and profit if a gain is known, up to four times the length."""
     caption = (
-        f"On held-out rows of {count(length.splits, 'split')}; 95 % of such lists are in the "
-        "bands. Grey lines: the lengths asked for."
+        f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}. Bands: 95 % "
+        "of such lists; grey: by chance; vertical: the lengths asked for."
     )
     return Sheet(
-        f"Length of a list from {length.rows:,} new rows, by {length.method}",
+        f"A list from {length.rows:,} new rows",
         partial(_draw, length=length),
         _WIDTH,
-        (2 + (length.profit is not None)) * _PANEL + 0.3,
+        (1 + (length.profit is not None)) * _PANEL + 0.3,
         caption=[caption],
     )
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:
-    curve = length.table
-    at = curve["length"]
-    panels = figure.subplots(2 + (length.profit is not None), 1, sharex=True)
-    panels[0].fill_between(at, curve["low"], curve["high"], alpha=0.2, linewidth=0)
-    panels[0].plot(at, curve["hits"])
-    panels[0].plot(at, at * curve["precision"].iloc[-1], color="0.5", linewidth=0.8)
-    panels[0].set_ylabel("hits (grey: by chance)")
-    panels[1].fill_between(at, curve["low"] / at, curve["high"] / at, alpha=0.2, linewidth=0)
-    panels[1].plot(at, curve["precision"])
-    panels[1].plot(at, curve["recall"], linestyle="--")
-    panels[1].set_ylabel("precision, recall (dashed)")
-    panels[1].set_ylim(0, 1.03)
+    most = min(4 * max(length.k), length.rows)
+    curve = length.table[length.table["length"] <= most]
+    at, names = curve["length"], ["hits", *(["profit"] if length.profit else [])]
+    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, name in zip(panels, names, strict=True):
+        low, high = ("low", "high") if name == "hits" else ("profit_low", "profit_high")
+        axes.fill_between(at, curve[low], curve[high], alpha=0.2, linewidth=0)
+        axes.plot(at, curve[name])
+        axes.set_ylabel(name)
+        for k in length.k:
+            axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
+    panels[0].plot(at, at * length.table["precision"].iloc[-1], color="0.5", linewidth=0.8)
+    panels[0].set_ylim(bottom=0)
     if length.profit:
-        panels[2].fill_between(
-            at, curve["profit_low"], curve["profit_high"], alpha=0.2, linewidth=0
-        )
-        panels[2].plot(at, curve["profit"])
-        panels[2].axvspan(length.profit.low, length.profit.high, color="0.9", zorder=0)
-        if length.profit.best:
-            panels[2].axvline(length.profit.best, color="0.4", linewidth=0.8)
-        panels[2].set_ylabel("profit (grey: alike)")
-    for axes, k in itertools.product(panels[:2], length.k):
-        axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
-    panels[-1].set_xlim(at.min(), at.max())
-    log_scale(panels[-1], "x")
-    panels[-1].set_xlabel("length of the list (rows, log scale)")
+        panels[1].axvspan(length.profit.low, min(length.profit.high, most), color="0.9", zorder=0)
+    panels[-1].set_xlim(0, most)
+    panels[-1].set_xlabel("rows in the list")

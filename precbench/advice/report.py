@@ -24,8 +24,8 @@ __all__ = ["write_report"]
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     """Recommend a method for each data set whose splits allow a test, and a length."""
-    length, data = read_length(run.folder) or (None, [])
-    choices: list[tuple[str, str, Table]] = []
+    length, data, command = read_length(run.folder) or (None, [], "")
+    choices: list[tuple[str, list[str], Table]] = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
@@ -35,11 +35,12 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
             continue
         choice = choice if length is None else choice.with_length(length)
         table = choice_table(choice, f"Hits among the first {choice.k:,}")
-        choices.append((run.dataset_title(dataset), choice.text, table))
+        choices.append((run.dataset_title(dataset), choice.card, table))
     if length is None:
         return Advised(choices)
     return Advised(
         choices,
+        command,
         [profit_text(length), *by_day_lines(length)],
         [length_table(length), gain_table(length)],
         data,

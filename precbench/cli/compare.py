@@ -1,6 +1,7 @@
 """``precbench compare``."""
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -136,20 +137,24 @@ def compare(options: CompareOptions) -> int:
     summary = prepared(experiment, run, name, datasets)()
     found = read_run(summary["folder"])
     choice = choose_method(found, prefer=options.prefer)
-    print_table(choice_table(choice, experiment.title), console)
     rows = options.list_rows
     choice, recipe = as_compared(
         contest, found, choice, ks, list_rows=rows, worth=worth, amounts=amounts
     )
-    assert choice.length is not None
-    console.print(choice.text)
+    assert choice.length is not None and choice.expected is not None
+    command = options.line("compare", [("save", "model.npz"), ("as_json", False)])
+    if options.save:
+        new = f"NEW{file.suffix}"
+        top = ["--top", str(choice.expected.k), *(["--id", options.id[0]] if options.id else [])]
+        command = shlex.join(["precbench", "score", str(options.save), new, *top])
+    console.print(choice.card[0], style="bold")
+    console.print(*choice.card[1:], f"Next: {command}", "", sep="\n")
+    print_table(choice_table(choice, experiment.title), console)
     if options.save and recipe.importance:
         title = f"What {choice.recommended} ranks by"
         tables.insert(0, importance_table(recipe.importance, title))
-    report_length(choice.length, summary["folder"], tables)
+    report_length(choice.length, summary["folder"], tables, command)
     show_length(choice.length, quiet=options.as_json)
-    console.print(f"tables and records: {summary['folder']}")
-    console.print(f"report: {Path(summary['folder']) / PAGE}")
     if options.save or unlabelled is not None:
         model = recipe.fit()
     if options.save:
@@ -158,6 +163,7 @@ def compare(options: CompareOptions) -> int:
     if unlabelled is not None:
         with plain_warnings():
             console.print(write_open(model, unlabelled, options))
+    console.print(f"report: {Path(summary['folder']) / PAGE}, with tables and records beside it")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:

@@ -254,8 +254,12 @@ class OwnRows(FileLayout):
             if not error.remedies or not error.is_enough:
                 raise
             several = "\n  " if "\n" in str(error) else "; "
-            words = shlex.join(["precbench", command, *self._words(error.remedies)])
-            raise InputError(f"{error}{several}this would do: {words}") from None
+            proposed = self.line(command, error.remedies)
+            raise InputError(f"{error}{several}this would do: {proposed}") from None
+
+    def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
+        """Return this command as it is typed, with changes of some options."""
+        return shlex.join(["precbench", command, *self._words(changes)])
 
     def _words(self, remedies: Iterable[tuple[str, object]]) -> list[str]:
         """Return the arguments of this command, with those that a table needs."""

@@ -55,7 +55,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
         console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
     notes = [*map(one_line, table.notes)]
     if marks and any(cell.bold for row in table.rows for cell in row):
-        notes.append("*: best value (bold in the report).")
+        notes.append(f"*: {table.best}.")
     console.print(*notes, "", sep="\n", soft_wrap=False)
 
 

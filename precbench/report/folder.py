@@ -93,8 +93,8 @@ def write_report(
         evidence = Evidence(outcomes={run.name: Outcomes(run)})
         rows = _verdicts(run.name, ledger, evidence, run.smoke)
         advised = Advised() if advise is None else advise(run, sources)
-        drawn += advised.figures
         page = experiment_page(run, tables, drawn, rows, advised)
+        drawn += advised.figures
     write_whole({folder / PAGE: page.html})
     return Report(tables, files + drawn, page)
 

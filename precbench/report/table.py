@@ -8,7 +8,7 @@ STAND_IN = "stand-in: synthetic data"
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table, in bold if it is the best of its column."""
+    """A cell of a table, in bold if it stands out, mostly as the best of its column."""
 
     text: str
     bold: bool = False
@@ -29,6 +29,8 @@ class Table:
         Whether the data are synthetic.
     dataset : str
         Empty where it is not of the trials on one data set.
+    best : str
+        What a cell in bold is.
     columns : list of tuple of str
         Then, for each column but the first, the label of a metric or the name of a time in
         `summarise`, and the point of the sweep.
@@ -40,6 +42,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
     stand_in: bool = False
     dataset: str = ""
+    best: str = "best value"
     columns: list[tuple[str, str]] = field(default_factory=list)
 
 

@@ -25,7 +25,7 @@ _KINDS = {
     "accuracy-rows": "Quality of the iterates",
     "accuracy-share": "Quality against the fraction of the rows",
     "accuracy-sweep": "Quality against the swept parameter",
-    "length": "Hits, precision, recall and profit against the length of the list",
+    "length": "Hits and profit by the length of the list",
     "precision-k": "prec@k against k",
     "roc": "ROC curves",
     "roc-counts": "ROC curves in counts of rows",
@@ -64,8 +64,10 @@ class Advised(NamedTuple):
 
     Attributes
     ----------
-    choices : sequence of (str, str, Table)
-        Which method to take: the title of a data set, a paragraph and a table.
+    choices : sequence of (str, sequence of str, Table)
+        Which method to take: the title of a data set, sentences and a table.
+    command : str
+        What to type next.
     texts : sequence of str
         How long a list should be, in words.
     lengths : sequence of Table
@@ -75,7 +77,8 @@ class Advised(NamedTuple):
     figures : sequence of pathlib.Path
     """
 
-    choices: Sequence[tuple[str, str, Table]] = ()
+    choices: Sequence[tuple[str, Sequence[str], Table]] = ()
+    command: str = ""
     texts: Sequence[str] = ()
     lengths: Sequence[Table] = ()
     data: Sequence[Table] = ()
@@ -136,8 +139,10 @@ def experiment_page(
         marks=marks,
         missing=missing,
         choices=advised.choices,
+        command=advised.command,
         lengths=advised.lengths,
         of_length=advised.texts,
+        length_figures=_figures(advised.figures),
         tables=[_shown(run, table) for table in tables],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures),

@@ -59,7 +59,9 @@ def _templates() -> "Environment":
     return templates
 
 
-_NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?[ ≈‡†]*|[–]?")
+_NUMBER = re.compile(
+    r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?( \([-\d.,]+ to [-\d.,]+\))?[ ≈‡†]*|[–]?"
+)
 
 
 def _columns_of_words(table: Table) -> set[int]:
