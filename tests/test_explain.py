@@ -468,7 +468,7 @@ def test_importance_finds_the_columns_that_matter(files):
     low, high = losses["noise"]["interval"]
     assert low < 0 < high or abs(losses["noise"]["loss"]) < 0.05
     text = " ".join(succeed("show", "top.npz").stdout.split())
-    assert "importance: what average precision, " in text
+    assert "importance: drop in average precision (of " in text
     assert "no clear loss: " in text and "noise" in text.partition("no clear loss: ")[2]
 
 

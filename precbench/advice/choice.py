@@ -242,7 +242,10 @@ def choose_method(
     names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
     decided = bool(
         taken["low"] > chance
-        and (others["behind_low"] >= -_MOST_LOST * taken["mean"]).all()  # not where it is unknown
+        # No interval, as of one split, decides nothing; methods that never differed are alike.
+        and (
+            (others["behind_low"] >= -_MOST_LOST * taken["mean"]) | (others["error"] <= NO_WIDTH)
+        ).all()
     )
     undecided = others[others["verdict"] == "undecided"]
     return Choice(
@@ -436,7 +439,7 @@ def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
 
 def choice_table(choice: Choice, title: str) -> Table:
     """Lay out the comparison, the recommended method first."""
-    header = ["method", f"hits in {choice.k:,}", "fewer than the first", "seconds"]
+    header = ["method", f"hits in {choice.k:,} of {choice.rows:,}", "fewer", "seconds"]
     rows = []
     for solver, row in choice.methods.items():
         if not np.isfinite(row["mean"]):
@@ -450,8 +453,8 @@ def choice_table(choice: Choice, title: str) -> Table:
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     notes = [
-        f"Means over {_splits(choice)} of held-out lists of {choice.rows:,} rows with "
-        f"{choice.positives:,} positives, with 95 % intervals; seconds to tune and train once.",
+        f"Means over {_splits(choice)} of held-out lists with {choice.positives:,} positives, with "
+        "95 % intervals; fewer: than the first; seconds: to tune and train once.",
     ]
     if choice.equivalent:
         notes.append(f"≈: as good, the difference is within {choice.margin:.1f} hits.")

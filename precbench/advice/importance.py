@@ -174,8 +174,9 @@ def describe_importance(importance: Importance) -> list[str]:
         if c.interval is None or c.interval[0] > 0 or (i == 0 and c.loss > 0)
     ]
     lines = [
-        f"what average precision, {importance.average_precision:.3f} on {importance.rows:,} "
-        f"held-out rows, {importance.positives:,} positive, loses where a column is shuffled",
+        f"drop in average precision (of {importance.average_precision:.3f}, on "
+        f"{importance.rows:,} held-out rows, {importance.positives:,} positive) when the column is "
+        "shuffled",
         *(
             f"{c.column}: {c.loss:.3f}{_ends(c, ' ({:.3f} to {:.3f})')}"
             for c in clear[:_MOST_SHOWN]

@@ -533,21 +533,18 @@ def by_day_lines(length: Length) -> list[str]:
 
 def gain_table(length: Length) -> Table:
     """Lay out the gain table."""
-    texts = pd.DataFrame(length.groups).astype(object)
-    texts["group"] = texts["group"].map("{:.0f}".format)
-    shares = ("share", "least_probability", "response_rate", "capture_rate")
-    for name in (*shares, "cumulative_capture", "mean_probability"):
-        texts[name] = texts[name].map(lambda share: f"{100 * share:.1f} %")
-    texts["gain"] = texts["gain"].map("{:.0f} %".format)
-    for name in ("lift", "cumulative_lift"):
-        texts[name] = texts[name].map("{:.3g}".format)
-    header = [name.replace("_", " ") for name in length.groups]
-    header[1] = "cumulative share of rows"
+    groups = pd.DataFrame(length.groups)
+    names = ("mean_probability", "response_rate", "capture_rate", "cumulative_capture")
+    columns = [groups["group"].map("{:.0f}".format)]
+    columns += [groups[n].map(lambda share: f"{100 * share:.1f} %") for n in ("share", *names)]
+    columns.append(groups["lift"].map("{:.3g}".format))
+    header = ["group", "share of rows so far", *(name.replace("_", " ") for name in names)]
+    header.append("times chance")
     notes = [
         "Groups of about a tenth of the held-out rows, equal scores together. Response rate: share "
-        "of positives; capture rate: share of all positives; gain: lift above 1."
+        "of positives; capture rate: share of all positives."
     ]
-    return text_table("Gain table", header, texts.to_numpy().tolist(), *notes)
+    return text_table("Gain table", header, pd.concat(columns, axis=1).to_numpy().tolist(), *notes)
 
 
 def write_length(

@@ -33,6 +33,7 @@ class _Precbench(MainGroup):
             "listing:list_",
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
+        "example": ("example:example", "Write a real list to try the next commands on."),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
         "rank": ("rank:rank", "Say where a method stands among those of the survey."),
         "profile": ("profile:profile", "Describe a table of yours, before anything is trained."),
@@ -107,6 +108,7 @@ def about(
       precbench plot results/        redraw tables and figures
       precbench check results/       compare with the published numbers
       precbench reproduce letter     decide all claims about a data set
+      precbench example digits.csv   write a real list to try the rest on
       precbench compare mine.csv --label churned --k 100
       precbench fit mine.csv --label churned --save top.npz
       precbench show top.npz

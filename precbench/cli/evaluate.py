@@ -105,7 +105,7 @@ def evaluate(
         )
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
-        text = f"promised: about {mean:,.1f} hits, {low:,.0f} to {high:,.0f} in 95 % of such lists"
+        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}), found {hits[-1]:g}"
         question = ". Are these the training rows?" if verdict == "more" else ""
         lines.append(f"{text}: {verdict}{question}")
     known = loaded.training_rows

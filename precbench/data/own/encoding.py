@@ -495,8 +495,8 @@ def _learn_categories(
 def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
     if n_distinct == n_rows > _FEW_CATEGORIES:
         text = (
-            f"column {name!r} has another text in each of {n_rows:,} rows and looks like an "
-            "identifier; name it in id, or in drop"
+            f"column {name!r} is different in every row, like an identifier: add --id {name}, or "
+            f"--drop {name}"
         )
         return TableError(where, text, kind="identifier", column=name, remedy=("id", name))
     text = (

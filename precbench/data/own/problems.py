@@ -17,10 +17,10 @@ _TOGETHER = {
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
     "codes": "hold whole numbers that may be codes: name them in categorical, or in numeric",
-    "identifier": "have another value in each row and look like identifiers: name them in id, or "
-    "in allow",
-    "leak": "alone rank the rows by their labels and look like leaks: drop them, or name them in "
-    "allow",
+    "identifier": "are different in every row, like identifiers: add them to --id, or to "
+    "--allow to use them",
+    "leak": "alone rank the rows by their labels, like leaks: add them to --drop, or to "
+    "--allow to use them",
 }
 """What is said of several columns with the same problem."""
 

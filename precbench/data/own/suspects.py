@@ -59,8 +59,8 @@ def look_for_suspects(
             pass
         elif enough and n_distinct == n_rows:
             text = (
-                f"column {name!r} has another value in each of {n_rows:,} rows and looks like "
-                "an identifier; name it in id, or in allow to take it for a feature"
+                f"column {name!r} is different in every row, like an identifier: add --id {name}, "
+                f"or --allow {name} to use it"
             )
             problems.add(
                 TableError(where, text, kind="identifier", column=name, remedy=("id", name))
@@ -88,8 +88,8 @@ def look_for_suspects(
                     *gaps
                 )
             text = (
-                f"column {name!r} {said} and looks like a leak, which is "
-                "known with the label only; drop it, or name it in allow to take it for a feature"
+                f"column {name!r} {said}, like a leak, which is known "
+                f"with the label only: add --drop {name}, or --allow {name} to use it"
             )
             problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
 
