@@ -30,7 +30,7 @@ from precbench.report.curves import (
 from precbench.report.figures import write_figures
 from precbench.report.folder import PAGE, write_report
 from precbench.report.sheet import save_figure
-from precbench.report.style import MOST_STRONG, QUIET, solver_styles
+from precbench.report.style import MOST_CURVES, solver_styles
 from precbench.report.table import text_table
 from precbench.report.tables import (
     _mean,
@@ -653,20 +653,11 @@ def test_a_figure_of_times(small, laid_out):
         assert set(zip(rows["seconds"], rows["median"], strict=True)) <= set(map(tuple, drawn))
     slow = alone[alone["solver"] == "cutting-plane"]
     assert slow["reached"].tolist()[-3:] == [3, 2, 1]
-    colour = styles["cutting-plane"].color
-    dotted, solid = (
-        line
-        for line in axes.lines[:10]
-        if line.get_color() == colour and line.get_drawstyle() == "steps-post"
-    )
-    assert np.isfinite(dotted.get_ydata()).tolist()[-3:] == [True] * 3
-    assert np.isfinite(solid.get_ydata()).tolist()[-3:] == [True, False, False]
-    [hollow] = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
-    assert hollow.get_xydata().tolist() == [[1 + 7, pytest.approx(0.599)]]
+    assert (alone["tuning_seconds"].dropna() == 7).any()
 
 
-def test_many_curves_grey_out_all_but_the_best(tmp_path, laid_out):
-    """Of forty solvers eight are in colour and named, and all is marked as of smoke size."""
+def test_of_many_curves_the_best_are_drawn(tmp_path, laid_out):
+    """Of forty solvers eight are drawn and named, and all is marked as of smoke size."""
     labels = [f"solver {i} with a name that is long" for i in range(40)]
     rows = []
     for i, solver in enumerate(labels):
@@ -676,13 +667,12 @@ def test_many_curves_grey_out_all_but_the_best(tmp_path, laid_out):
     [figure] = laid_out.values()
     axes = figure.subfigs[1].axes[0]
     colours = [line.get_color() for line in axes.lines if line.get_drawstyle() == "steps-post"]
-    assert len(colours) == 40 and colours.count(QUIET["color"]) == 32
-    assert len(set(colours)) == MOST_STRONG + 1
+    assert len(colours) == len(set(colours)) == MOST_CURVES
     texts = {text.get_gid(): [] for text in figure.findobj(Text)}
     for text in figure.findobj(Text):
         texts[text.get_gid()].append(text.get_text())
     assert sorted(texts["name"]) == labels[32:] and texts["smoke"] == ["smoke size"]
-    assert any("grey: the other 32." in text for text in texts[None])
+    assert any("The 8 best of 40 methods by mean" in text for text in texts[None])
 
 
 def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):

@@ -2,7 +2,7 @@
 
 Each is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the splits,
 bands reach from the lower to the upper quartile. A built-in solver looks the same in all figures,
-any other label in those of an experiment; of more than eight the best have a colour.
+any other label in those of an experiment; of more than eight the best are drawn.
 """
 
 import itertools
@@ -26,9 +26,8 @@ from precbench.report.curves import (
 )
 from precbench.report.sheet import Sheet, wrapped
 from precbench.report.style import (
-    MOST_STRONG,
+    MOST_CURVES,
     NAME_LINE,
-    QUIET,
     End,
     Style,
     log_scale,
@@ -57,9 +56,7 @@ _AXIS_LABELS = {
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
 _AROUND = 0.6  # inches of a panel that its axes do not take: title, numbers and labels
-_MOST_NAMES = 30  # at the ends of curves
 _DENSE = 12  # points of a curve; with more, only some have a marker
-_DOTS = (0, (1, 1.5))
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
 
@@ -128,18 +125,15 @@ class _Page:
 
 @dataclass(frozen=True)
 class _Lines:
-    """Draws the curves of solvers, eight in their styles and the others quietly, and names them."""
+    """Draws the curves of solvers in their styles, and names them."""
 
     styles: Mapping[str, Style]
-    names: Mapping[str, str]  # of all solvers of a figure
-    strong: Sequence[str]
+    names: Mapping[str, str]  # of the solvers that are drawn
     room: float  # inches of a panel's height
 
     def look(self, solver: str) -> dict[str, Any]:
         style = self.styles[solver]
-        if solver in self.strong:
-            return {"color": style.color, "marker": style.marker, "zorder": 3}
-        return {**QUIET, "marker": style.marker, "zorder": 2}
+        return {"color": style.color, "marker": style.marker, "zorder": 3}
 
     def draw(
         self,
@@ -149,44 +143,28 @@ class _Lines:
         y: str = "median",
         step: bool = False,
         marker: str | None = None,
-        few: str = "",
-        n_splits: int = 0,
     ) -> None:
         """Draw curves, and bands where there are quartiles.
 
-        With `step` they are right-continuous step functions; where the column `few` is below
-        `n_splits`, they are dotted. By default some points have the marker of the solver.
+        With `step` they are right-continuous step functions. By default some points have the marker
+        of the solver.
         """
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
             rows, look = parts[solver], self.look(solver)
-            strong = solver in self.strong
             look["drawstyle"] = "steps-post" if step else "default"
             if marker is not None:
                 look |= {"marker": marker, "markersize": 3}
-            elif len(rows) > 1 and not strong:
-                look["marker"] = ""
             elif len(rows) > _DENSE:
                 # Staggered, so that markers of equal curves do not hide each other.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
-            line = rows[y].to_numpy(dtype=float)
-            dotted = (rows[few] < n_splits).to_numpy() if few else np.zeros(len(rows), dtype=bool)
-            if dotted.all():
-                look["linestyle"] = _DOTS
-            elif dotted.any():
-                # With the neighbours, so that dots and line meet.
-                beside = dotted | np.append(dotted[1:], False) | np.append(False, dotted[:-1])
-                dots = {**look, "marker": "", "linestyle": _DOTS}
-                axes.plot(rows[x], np.where(beside, line, np.nan), **dots)
-                line = np.where(dotted, np.nan, line)
-            axes.plot(rows[x], line, **look)
+            axes.plot(rows[x], rows[y].to_numpy(dtype=float), **look)
             if "q25" not in rows:
                 continue
             if len(rows) == 1:
-                thin = {"linewidth": QUIET["linewidth"]} if not strong else {}
-                axes.vlines(rows[x], rows["q25"], rows["q75"], color=look["color"], **thin)
-            elif strong:
+                axes.vlines(rows[x], rows["q25"], rows["q75"], color=look["color"])
+            else:
                 axes.fill_between(
                     rows[x],
                     rows["q25"],
@@ -198,7 +176,7 @@ class _Lines:
                 )
 
     def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:
-        for point in points[points["solver"].isin(self.strong)].to_dict("records"):
+        for point in points[points["solver"].isin([*self.names])].to_dict("records"):
             look = {**self.look(point["solver"]), "markersize": 7}
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(point[x], point["median"], **look)
@@ -212,36 +190,26 @@ class _Lines:
         points = data[data[y].notna()]
         lasts = dict(zip(points["solver"], points[[x, y]].to_numpy(dtype=float), strict=True))
         ends = []
-        for solver in self.names if len(self.names) <= _MOST_NAMES else self.strong:
+        for solver in self.names:
             look, height = self.look(solver), np.nan
             if solver in lasts:
                 at, height = lasts[solver]
                 if lead:
                     fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
                     axes.plot([at, right], [height, height], **fine)
-            ends.append(End(self.names[solver], height, look, solver in self.strong))
+            ends.append(End(self.names[solver], height, look))
         name_ends(axes, ends, self.room)
 
 
 def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     metric, rows = _main_metric(run, dataset, sweep)
-    n, alone = run.n_splits(dataset), bool((rows["timing"] == "sequential").all())
+    alone = bool((rows["timing"] == "sequential").all())
     clock = "wall_seconds" if alone else "cpu_seconds"
     data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
-    sentences = {
-        f"Dotted: fewer than all {n} splits train so long; the others count with their last "
-        "value.": (data["reached"] < n)[data["solver"].duplicated()].any(),
-        "Hollow marker: the end with the time to choose the parameters added (median wall "
-        "seconds).": (data["tuning_seconds"] > 0).any(),
-    }
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         axes = figure.add_subplot()
-        lines.draw(axes, data, "seconds", step=True, few="reached", n_splits=n)
-        ends = data.groupby("solver", sort=False).last().query("tuning_seconds > 0")
-        for solver, end in ends.iterrows():
-            hollow = {**lines.look(str(solver)), "markerfacecolor": "white"}
-            axes.plot(end["seconds"] + end["tuning_seconds"], end["median"], **hollow)
+        lines.draw(axes, data, "seconds", step=True)
         log_scale(axes, "x")
         lines.name(axes, data, "seconds")
         what = "wall seconds of trials that ran alone" if alone else "CPU seconds"
@@ -253,7 +221,6 @@ def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
         f"{metric} against training time",
         data,
         draw,
-        sentences=[sentence for sentence, holds in sentences.items() if holds],
         timed=True,
     )
 
@@ -451,7 +418,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
             numbers &= len({type(value) for value in values}) == 1
         places = dict(zip(values, values if numbers else range(len(values)), strict=True))
         placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
-        lines.draw(axes, placed, name, few="n_splits", n_splits=n)
+        lines.draw(axes, placed, name)
         if numbers and min(values) > 0 and max(values) > 10 * min(values):
             axes.set_xscale("log")
             axes.minorticks_off()
@@ -467,7 +434,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
         f"{metric} against {label.partition(' (')[0]}",
         data,
         draw,
-        sentences=[f"Dotted: to or from a point with fewer than {n} splits."] if few else [],
+        sentences=[f"Some points are of fewer than {n} splits."] if few else [],
     )
 
 
@@ -525,20 +492,19 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
-    strong = _strongest(run, here, solvers)
+    best = _best(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
-    if len({styles[solver].color for solver in strong}) < len(strong):  # too many solvers
-        styles |= solver_styles(strong)
-    named = solvers if len(solvers) <= _MOST_NAMES else strong
+    if len({styles[solver].color for solver in best}) < len(best):  # too many solvers
+        styles |= solver_styles(best)
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
     sentences = [*page.sentences]
-    if quiet := len(solvers) - len(strong):
-        best = f"the {len(strong)} methods with the best mean {run.metric_name(run.metrics[0])}"
-        sentences.append(f"In colour: {best}; grey: the other {quiet}.")
-    room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(named) + 1))
-    names = {solver: _name(solver, here, page.timed) for solver in solvers}
-    lines = _Lines(styles, names, strong, room)
+    if len(best) < len(solvers):
+        metric = run.metric_name(run.metrics[0])
+        sentences.append(f"The {len(best)} best of {len(solvers)} methods by mean {metric}.")
+    here = here[here["solver"].isin(best)]
+    room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(best) + 1))
+    lines = _Lines(styles, {solver: _name(solver, here, page.timed) for solver in best}, room)
     return Sheet(
         f"{subject}{smoke}: {page.what}{at}",
         lambda figure: page.draw(figure, lines),
@@ -550,9 +516,9 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     )
 
 
-def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
+def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
     """Return the solvers with the best mean ranks by the main metric, in their order."""
-    if len(solvers) <= MOST_STRONG:
+    if len(solvers) <= MOST_CURVES:
         return list(solvers)
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
@@ -560,7 +526,7 @@ def _strongest(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[
     at_each = rows.groupby(["dataset", "sweep", "metric"])["mean"]
     ranks = at_each.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     means = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
-    best = means.sort_values(kind="stable").index[:MOST_STRONG]
+    best = means.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]
 
 

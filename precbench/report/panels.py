@@ -42,7 +42,7 @@ def name_curves(axes: "Axes", height: float) -> None:
     for line in axes.lines:
         if not str(line.get_label()).startswith("_"):
             look = {name: getattr(line, f"get_{name}")() for name in Style._fields}
-            ends.append(End(str(line.get_label()), np.ravel(line.get_ydata())[-1], look, True))
+            ends.append(End(str(line.get_label()), np.ravel(line.get_ydata())[-1], look))
     name_ends(axes, ends, height)
 
 

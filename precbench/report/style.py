@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 # Okabe and Ito's palette without its yellow, which is too faint on paper, and its grey, the colour
-# of quiet curves. Each further one is as far as possible from all before it (in OKLab), from that
+# of chance. Each further one is as far as possible from all before it (in OKLab), from that
 # grey and from white, among those that are neither nearly black nor paler than 2.2 : 1 on white.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8700D2"),
@@ -21,15 +21,11 @@ _COLOURS = (
     *("#C396FF", "#C33C69", "#2D9600", "#FF2D0F"),
 )
 _PLACES = {colour: place for place, colour in enumerate(_COLOURS)}
-# Dots have a meaning of their own: fewer splits than elsewhere.
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
-MOST_STRONG = 8
-"""Curves of one figure that have a colour; the others are quiet."""
-
-QUIET: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "markersize": 3.5}
-"""The look of the others."""
+MOST_CURVES = 8
+"""Of one figure."""
 
 NAME_LINE = 0.155
 """Inches from one name at the ends of curves to the next."""
@@ -96,13 +92,11 @@ class End(NamedTuple):
         NaN for a curve of another panel.
     look : dict
         Keywords of a line.
-    strong : bool
     """
 
     name: str
     y: float
     look: dict[str, Any]
-    strong: bool
 
 
 def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
@@ -141,8 +135,7 @@ def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
             (3, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8 if end.strong else 7,
-            color="black" if end.strong else "0.4",
+            fontsize=8,
             parse_math=False,
             annotation_clip=False,
             gid="name",
