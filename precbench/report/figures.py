@@ -34,7 +34,7 @@ from precbench.report.style import (
     name_ends,
     solver_styles,
 )
-from precbench.report.tables import notes
+from precbench.report.tables import is_mixed, notes
 from precbench.results import Run, read_csv
 from precbench.statistics import levels
 from precbench.topk import resolve_k
@@ -536,5 +536,5 @@ def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"
     marks = "‡" if (rows["stopped"] > 0).any() else ""
-    marks += "†" if timed and (rows["timing"] == "parallel").any() else ""
+    marks += "†" if timed and is_mixed(summary) and (rows["timing"] == "parallel").any() else ""
     return f"{name} {marks}".rstrip()

@@ -303,7 +303,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
     cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
-    cells += [_times(main, column) for column in _TIMES]
+    cells += [_times(main, column, mixed=is_mixed(summary)) for column in _TIMES]
     sentences = [
         *_means_over(run, dataset, summary),
         f"{_SECONDS} To 99 %: to the first checkpoint within 1 % of the best "
@@ -314,7 +314,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *notes(summary),
     ]
     places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
-    return [_assemble(run, dataset, "", header, cells, sentences, places)]
+    return [_assemble(run, dataset, summary, "", header, cells, sentences, places)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
@@ -325,16 +325,22 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
-        times = times or [_times(rows, "seconds") for rows in columns.values()]
+        mixed = is_mixed(summary)
+        times = times or [_times(rows, "seconds", mixed=mixed) for rows in columns.values()]
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         sentences += notes(summary, times=False)
         tables.append(
-            _assemble(run, dataset, run.metric_name(metric), header, cells, sentences, points)
+            _assemble(
+                run, dataset, at_points, run.metric_name(metric), header, cells, sentences, points
+            )
         )
     places = [("seconds", sweep) for sweep in run.sweep_points]
     sentences = [_SECONDS, *notes(summary)]
-    return [*tables, _assemble(run, dataset, "time to final (s)", header, times, sentences, places)]
+    return [
+        *tables,
+        _assemble(run, dataset, summary, "time to final (s)", header, times, sentences, places),
+    ]
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
@@ -346,6 +352,7 @@ def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> p
 def _assemble(
     run: Run,
     dataset: str,
+    summary: pd.DataFrame,
     of: str,
     header: list[str],
     columns: list[list[Cell]],
@@ -353,11 +360,13 @@ def _assemble(
     places: list[tuple[str, str]],
 ) -> Table:
     title = run.dataset_title(dataset)
+    stopped = {*summary["solver"][summary["stopped"] > 0]}
+    names = [f"{solver} ‡" if solver in stopped else solver for solver in run.solvers]
     return Table(
         title=f"{title}: {of}" if of else title,
         stand_in=run.is_stand_in(dataset),
         header=header,
-        rows=[[Cell(solver), *cells] for solver, *cells in zip(run.solvers, *columns, strict=True)],
+        rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
         notes=[run.protocol_sentence, *about],
         dataset=dataset,
         columns=places,
@@ -382,6 +391,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     times : bool, default True
         Whether times are shown.
     """
+    parallel = times and (summary["timing"] == "parallel").any()
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
@@ -390,12 +400,20 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     sentences = {
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
-        "† Timed while other trials ran in parallel: not comparable with sequential times.": (
-            times and (summary["timing"] == "parallel").any()
+        "† Timed beside other trials: not comparable with the other times.": (
+            parallel and is_mixed(summary)
+        ),
+        "Trials were timed beside each other: not comparable with those that run alone.": (
+            parallel and not is_mixed(summary)
         ),
         f"Timed on different machines, {how}: {'; '.join(kinds)}.": times and len(kinds) > 1,
     }
     return [sentence for sentence, holds in sentences.items() if holds]
+
+
+def is_mixed(summary: pd.DataFrame) -> bool:
+    """Whether some trials were timed beside others, and some alone."""
+    return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
 def tuned(summary: pd.DataFrame) -> list[str]:
@@ -484,7 +502,7 @@ def _mean(row: pd.Series) -> str:
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
     spread = "" if np.isnan(row["std"]) else f" ± {row['std']:{form}}"
     some = f" ({row['n']:.0f} of {row['trials']:.0f})" if row["n"] < row["trials"] else ""
-    return f"{row['mean']:{form}}{spread}{some}{' ‡' if row['stopped'] > 0 else ''}"
+    return f"{row['mean']:{form}}{spread}{some}"
 
 
 def _gap(row: pd.Series) -> str:
@@ -495,16 +513,14 @@ def _gap(row: pd.Series) -> str:
     return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
 
 
-def _times(rows: pd.DataFrame, column: str) -> list[Cell]:
-    return [Cell(_time(row, column)) for _, row in rows.iterrows()]
-
-
-def _time(row: pd.Series, column: str) -> str:
-    if np.isnan(row[column]):
-        return _EMPTY
-    marks = "‡" if row["stopped"] > 0 else ""
-    marks += "†" if row["timing"] == "parallel" else ""
-    return f"{three_digits(row[column])} {marks}".rstrip()
+def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
+    """Format a column of times; with `mixed`, those beside other trials have a mark."""
+    marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
+    times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
+    return [
+        Cell(time if time == _EMPTY else time + mark)
+        for time, mark in zip(times, marks, strict=True)
+    ]
 
 
 def three_digits(value: float) -> str:
