@@ -427,6 +427,14 @@ def with_two_parents(feature, right):
         lambda a: {"coef": np.zeros(3)},
         lambda a: {"trees": None},
         lambda a: {"trees": {"base": 0.0, "is_forest": 1}},
+        lambda a: {"trees": {"base": 0.0, "is_forest": True}},  # leaves below 0
+        lambda a: {
+            "trees": {"base": 1.0, "is_forest": True},  # which only the scores would use
+            "tree_value": np.abs(a["tree_value"]).clip(0, 1),
+        },
+        lambda a: {"intercept": 1.0},  # which only the reasons would use
+        lambda a: {"tree_root": a["tree_root"][:0]},
+        *(lambda a, n=n: {n: np.zeros(3)} for n in ("scaler_new", "mean_new", "calibration_new")),
         lambda a: {"trees": {"base": 1, "is_forest": False}},
         lambda a: {"trees": {"base": float("nan"), "is_forest": False}},
         lambda a: {"trees": {"base": 0.0, "is_forest": False, "n_features": 10**9}},
@@ -611,12 +619,3 @@ def test_a_model_keeps_its_provenance(tmp_path):
     trees = Model.fit(X, Y, "random-forest", n_estimators=1)
     assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
     assert "random_state" not in loaded.params
-
-
-def test_an_intercept_that_nothing_uses_is_refused(tmp_path):
-    """It would change what explains the scores of trees, and not the scores."""
-    X = np.random.default_rng(0).standard_normal((100, 2))
-    model = Model.fit(X, X[:, 0] > 1, "hist-gradient-boosting", random_state=0)
-    replace(model, intercept=1.0).save(tmp_path / "m.npz")
-    with raises(InputError, "m.npz"):
-        Model.load(tmp_path / "m.npz")

@@ -4,6 +4,7 @@ import json
 import os
 from operator import methodcaller
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,6 @@ class _Description(Fields):
 
 def write(model: "Model", path: str | os.PathLike[str]) -> None:
     """Write a model, whole or not at all; see `Model.save`."""
-    own = Member("", model.coef, model.trees, model.random_features)
     described = {
         "schema": _SCHEMA,
         "solver": model.solver,
@@ -66,15 +66,19 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
             for member in model.members
         ],
     }
+    text = np.array(json.dumps(described, default=_to_list))
+    with replacing(Path(path)) as unfinished:
+        unfinished.write_bytes(pack({**_arrays(model), "description": text}))
+
+
+def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+    own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
     parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
     arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
-    arrays |= {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
-    arrays["description"] = np.array(json.dumps(described, default=_to_list))
-    with replacing(Path(path)) as unfinished:
-        unfinished.write_bytes(pack(arrays))
+    return arrays | {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -85,6 +89,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         schema, attributes = described["schema"], None
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
+            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():
+                raise ValueError("the model does not use an array")
     except FileNotFoundError:
         raise InputError(f"no model {path}: precbench fit FILE --save {path} creates one") from None
     except Exception as error:  # a damaged file has many ways to fail
@@ -112,23 +118,22 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         is_own = part not in _PARTS and not part.startswith("member")
         parts.setdefault("own" if is_own else part, {})[full if is_own else name] = array
     members = tuple(
-        Member.from_arrays(parts.pop(f"member{i}"), **member)
+        Member.from_arrays(parts[f"member{i}"], **member)
         for i, member in enumerate(described.members)
     )
-    own, of_own = Member(""), parts.pop("own")
-    if not members or of_own or described.trees:
-        own = Member.from_arrays(of_own, name="", trees=described.trees)
+    own = Member("")
+    if not members:
+        own = Member.from_arrays(parts["own"], name="", trees=described.trees)
     [n_features] = {member.n_features for member in members or (own,)}
-    of_scaler, mean = parts.pop("scaler"), parts.pop("mean").get("")
+    of_scaler, mean = parts["scaler"], parts["mean"].get("")
     scaler = Scaler.from_arrays(described.scaling, of_scaler)
-    curves, rows = parts.pop("calibration", None), parts.pop("rows", None)
+    curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
     vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
     is_whole = (
-        not parts
-        and n_features > 0
-        and not (members and own.coef is not None)
-        and (own.trees is None or not described.intercept)  # which nothing would use
+        n_features > 0
+        and not (members and described.trees)  # which nothing would use, as
+        and not (own.trees and described.intercept)
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)

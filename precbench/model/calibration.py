@@ -129,12 +129,10 @@ class Calibration:
         KeyError, TypeError, ValueError
             If an array is missing, of another type or shape, or out of range.
         """
-        curves = dict(arrays)
-        test_share, held, positives = curves.pop("size").tolist()
-        scores, shares = curves.pop("scores"), curves.pop("shares")
+        test_share, held, positives = arrays["size"].tolist()
+        scores, shares = arrays["scores"], arrays["shares"]
         is_whole = (
-            not curves
-            and all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
+            all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
             and scores.ndim == 1
             and shares.ndim == 2
             and len(shares) > 1

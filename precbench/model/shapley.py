@@ -7,6 +7,7 @@ and the base, add up to its score.
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from precbench.solvers.trees import Trees
 __all__ = ["Contributions"]
 
 _VALUES_AT_ONCE = 2**21
+_MOST_LOST = 1e-6  # of the sum of all weights: cosines of large numbers are rounded off
 _MOST_POINTS = 64  # of a polynomial of degree 127; beyond, exact but for rounding
 _UPDATES_PER_SLICE = 2**24  # of a product at a point of the quadrature: about 0.1 s
 
@@ -137,7 +139,7 @@ def _of_trees(
         )
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
-    for first, stop in zip(trees.root, [*trees.root[1:], len(trees.feature)], strict=True):
+    for first, stop in pairwise([*trees.root, len(trees.feature)]):
         feature, value = trees.feature[first:stop], trees.value[first:stop]
         right, n_nodes = trees.right[first:stop] - first, int(stop - first)
         cover = trees.cover[first:stop].astype(np.float64)
@@ -154,27 +156,30 @@ def _of_trees(
         base += float(value[feature < 0] @ reach[feature < 0])
         if most == 0:
             continue
-        t, weights = _quadrature(min((most + 1) // 2, _MOST_POINTS))
-        known = t + (1 - t) * zero[:, np.newaxis]
-        before = known[above]
-        gain = (1 - zero[:, np.newaxis]) / known
-        factors = np.stack(
-            [
-                known / before,
-                (1 - t) * zero[:, np.newaxis] / before,
-                weights * (gain - gain[above]),
-                weights * (-1 / (1 - t) - gain[above]),
-            ],
-            axis=1,
-        )
-        product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
-        length = max(1, _UPDATES_PER_SLICE // product.size)
-        for start in range(0, len(rows), length):
-            kernel.add_contributions(
-                rows[start : start + length], feature, value, trees.split[first:stop],
-                trees.categories, share, column, parent, above, factors, product, state,
-                values[start : start + length],
-            )  # fmt: skip
+        quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))
+        n_points = max(1, _VALUES_AT_ONCE // n_nodes)
+        for q in range(0, quadrature.shape[1], n_points):
+            t, weights = quadrature[:, q : q + n_points]
+            known = t + (1 - t) * zero[:, np.newaxis]
+            before = known[above]
+            gain = (1 - zero[:, np.newaxis]) / known
+            factors = np.stack(
+                [
+                    known / before,
+                    (1 - t) * zero[:, np.newaxis] / before,
+                    weights * (gain - gain[above]),
+                    weights * (-1 / (1 - t) - gain[above]),
+                ],
+                axis=1,
+            )
+            product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
+            length = max(1, _UPDATES_PER_SLICE // product.size)
+            for start in range(0, len(rows), length):
+                kernel.add_contributions(
+                    rows[start : start + length], feature, value, trees.split[first:stop],
+                    trees.categories, share, column, parent, above, factors, product, state,
+                    values[start : start + length],
+                )  # fmt: skip
     if trees.is_forest and len(trees.root):
         return base / len(trees.root) - 0.5, values / len(trees.root)
     return trees.base + base, values
@@ -211,4 +216,11 @@ def _of_waves(
             factors = 1 + point * gain
             total += weight * factors.prod(axis=2, keepdims=True) / factors
         values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
-    return float(amplitude.real.sum()), values
+    base = float(amplitude.real.sum())
+    lost = base + values.sum(axis=1) - features.transform(X) @ coef
+    if (np.abs(lost) > _MOST_LOST * np.abs(amplitude).sum()).any():
+        raise InputError(
+            "the reasons do not add up to the score: values are too large for the random features "
+            "of the model; scale them, or fit weights of the features themselves"
+        )
+    return base, values

@@ -215,8 +215,7 @@ class Trees:
             raise TypeError("the trees are not described as they should be")
         n_nodes = len(feature)
         is_whole = (
-            len(arrays) == 5 + (cover is not None) + 2 * (len(split) > 0)
-            and all(array.ndim == 1 for array in arrays.values())
+            all(array.ndim == 1 for array in arrays.values())
             and all(array.dtype == np.int32 for array in (feature, right, root))
             and value.dtype == np.float64
             and len(value) == len(right) == n_nodes
@@ -225,6 +224,8 @@ class Trees:
         )
         if not is_whole:
             raise ValueError("the arrays are not those of trees")
+        if is_forest and (base or not ((value >= 0) & (value <= 1))[feature < 0].all()):
+            raise ValueError("the leaves of a forest are no probabilities, or not all it adds")
         if cover is not None and not (
             cover.dtype == np.float32
             and len(cover) == n_nodes
@@ -239,14 +240,13 @@ class Trees:
         ):
             raise ValueError("the splits are not those of the nodes")
         ends = np.append(root, n_nodes)
-        if len(root) and (root[0] != 0 or (np.diff(ends) < 1).any()):
-            raise ValueError("the trees overlap")
-        end, node = np.repeat(ends[1:], np.diff(ends)), np.arange(len(root) and n_nodes)
-        inner = feature[: len(node)] >= 0
-        if not ((right[: len(node)] > node + 1) & (right[: len(node)] < end))[inner].all():
+        if ends[0] != 0 or (np.diff(ends) < 1).any():
+            raise ValueError("the trees overlap, or nodes are of none")
+        end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
+        if not ((right > node + 1) & (right < end))[inner].all():
             raise ValueError("a node does not lead to a later node of its tree")
-        children = np.concatenate([node[inner] + 1, right[: len(node)][inner], root])
-        if (np.bincount(children, minlength=len(node)) != 1).any():
+        children = np.concatenate([node[inner] + 1, right[inner], root])
+        if (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError("a node has no parent, or several")
         beside = base, is_forest, cover, split, categories
         return cls(n_features, feature, value, right, root, *beside)
