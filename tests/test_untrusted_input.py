@@ -7,15 +7,18 @@ import sys
 import tracemalloc
 from functools import partial
 from xml.dom import minidom
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from openpyxl import Workbook
 
 from precbench.cli.group import harmless_streams
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
+from precbench.data.own.read import read_own_file
 from precbench.errors import InputError
 from precbench.model.model import Model
 from precbench.report import sheet
@@ -26,7 +29,7 @@ from precbench.store import Store, key_of
 from precbench.text import one_line, visible
 from tests.helpers import invoke, succeed
 from tests.mutations import mistyped
-from tests.sentences import refused
+from tests.sentences import raises, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -46,7 +49,40 @@ def drawn_only(draw, *_):
     draw()
 
 
-# Memory
+# Memory and order
+
+
+@pytest.mark.promise("R14")
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 bounds"),
+        (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 bounds"),
+        (lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"), "row 9 32,767"),
+        (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
+        (lambda t: t.replace('"9"', '"4"'), "row 4 twice order"),
+        (lambda t: t.replace('"B9"', '"A9"'), "row 9 twice"),
+        (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
+    ],
+)
+def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
+    """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
+    monkeypatch.setattr("precbench.data.own.table._MOST", (1_048_576, 16_384, 32_767, 10_000))
+    book, path = Workbook(), tmp_path / "mine.xlsx"
+    lines = [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]
+    for line in lines:
+        book.active.append(line)
+    book.save(tmp_path / "whole.xlsx")
+    with ZipFile(tmp_path / "whole.xlsx") as whole, ZipFile(path, "w") as edited:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            edited.writestr(name, edit(text) if name.endswith("sheet1.xml") else text)
+    if words:
+        with raises(InputError, f"mine.xlsx {words}"):
+            read_own_file(path, label="y", drop=["name"])
+    else:
+        dataset, _ = read_own_file(path, label="y", drop=["name"])
+        assert dataset.X.ravel().tolist() == [i * i for i in range(10)]
 
 
 def peak(function):

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
-from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ _GAPS = (  # the texts that pandas takes for missing values
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-_MOST_ROWS = 1_048_576  # of a sheet of Excel
+_MOST = 1_048_576, 16_384, 32_767, 2**28  # of Excel, and of a text that stands in many cells
 _SAMPLE = 50  # lines that tell the separator
 _MANY_LINES = 5  # in one value, which a stray quotation mark makes
 
@@ -511,8 +510,7 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
     """Read a sheet, whole: it has a million rows at most."""
     from openpyxl import load_workbook
 
-    with ExitStack() as stack:
-        book = stack.enter_context(closing(load_workbook(path, read_only=True, data_only=True)))
+    with closing(load_workbook(path, read_only=True, data_only=True)) as book:
         if layout.sheet is not None and layout.sheet not in book.sheetnames:
             raise InputError(f"{path}: no sheet {layout.sheet!r}; it has {listed(book.sheetnames)}")
         if layout.sheet is None and len(book.sheetnames) > 1:
@@ -521,40 +519,62 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
                 f"{listed(book.sheetnames)}"
             )
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
-        _refuse_merged(path, sheet, layout.skip_rows)
-        sheet.reset_dimensions()  # which a file may claim
-        cells = stack.enter_context(closing(sheet.iter_rows(values_only=True)))
-        lines = islice(cells, layout.skip_rows, _MOST_ROWS)
-        first = next((line for line in lines if set(line) - {None}), ())
-        header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(first)]
+        lines = _lines(path, sheet, layout.skip_rows)
+        top, first = next((line for line in lines if set(line[1].values()) - {None}), (0, {}))
+        names = (first.get(i + 1) for i in range(max(first, default=0)))
+        header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
-        width, rows = len(header), {}
-        for place, line in enumerate(lines):
-            if set(line[width:]) - {None}:
+        rows = {}
+        for number, line in lines:
+            filled = {column for column, value in line.items() if value is not None}
+            if max(filled, default=0) > len(header):
                 raise InputError(
                     f"{path}: a row has more values than there are column names; if there are "
                     "lines before these, leave them out (skip_rows)"
                 )
-            if set(line) - {None}:
-                rows[place] = [*line[:width], *[None] * (width - len(line))]
+            if filled:
+                rows[number - top - 1] = [line.get(i + 1) for i in range(len(header))]
     frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
     places = {name: header.index(name) for name in _kept(keep, header, path)}
     yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
 
 
-def _refuse_merged(path: Path, sheet: Any, skipped: int) -> None:
-    """Refuse cells that are merged over rows: only the first of them has the value."""
-    with ZipFile(path) as archive, archive.open(sheet._worksheet_path) as stream:
-        text = b""
-        while chunk := stream.read(2**16):
-            text = text[-64:] + chunk
-            for cells in re.findall(rb'<mergeCell ref="([A-Z]+\d+:[A-Z]+\d+)"', text):
-                first, last = map(int, re.findall(rb"\d+", cells))
-                if max(first, skipped + 1) < last:
-                    raise InputError(
-                        f"{path}: the cells {cells.decode()} are merged, so that only the first "
-                        "row has their value: unmerge them, and fill the rows"
-                    )
+def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Yield the number of each row and its values by column, within the bounds of Excel.
+
+    `iter_rows` of openpyxl makes all rows before a number, and drops cells that are out of order.
+    """
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    book, before, n_characters = sheet.parent, 0, 0
+    with sheet._get_source() as source:
+        formats = book._date_formats, book._timedelta_formats
+        parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
+        for number, cells in parser.parse():
+            line = {cell["column"]: cell["value"] for cell in cells}
+            lengths = [len(value) for value in line.values() if isinstance(value, str)]
+            n_characters += sum(lengths)
+            found = number, max(line, default=0), max(lengths, default=0), n_characters
+            if any(n > most for n, most in zip(found, _MOST, strict=True)):
+                raise InputError(
+                    f"{path}: row {number:,} leaves the bounds of a sheet, which are {_MOST[0]:,} "
+                    f"rows of {_MOST[1]:,} cells of {_MOST[2]:,} characters, {_MOST[3]:,} in all: "
+                    "save the rows as CSV"
+                )
+            if number <= before or len(line) < len(cells):
+                raise InputError(
+                    f"{path}: a row or a cell stands twice, or out of order, at row {number}: open "
+                    "the file with Excel, and save it again"
+                )
+            before = number
+            if number > skipped:
+                yield number, line
+    for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
+        if max(cells.min_row, skipped + 1) < cells.max_row:
+            raise InputError(
+                f"{path}: the cells {cells.coord} are merged, so that only the first row has "
+                "their value: unmerge them, and fill the rows"
+            )
 
 
 @contextmanager
