@@ -69,7 +69,9 @@ class Printed(NamedTuple):
     unit: float
 
 
-_NUMBER = re.compile(r"(-?\d[\d,]*)(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?")
+_NUMBER = re.compile(
+    r"(-?(?:\d{1,3}(?:,\d{3})+|\d+))(?:\.(\d+))?(?:\s*\*\s*10\^(\d+)|(K))?\s*%?", re.ASCII
+)
 
 
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:

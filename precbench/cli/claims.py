@@ -2,6 +2,7 @@
 
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated, Any
@@ -17,8 +18,8 @@ from precbench.errors import InputError
 from precbench.experiment import Experiment, load_config
 from precbench.files import write_whole
 from precbench.text import count
-from precbench.yaml.document import parse
-from precbench.yaml.models import unknown
+from precbench.yaml.document import load, parse
+from precbench.yaml.models import repeats, unknown
 
 _ENTRY = "the new entry"
 
@@ -108,14 +109,20 @@ def _field(text: str) -> tuple[str, Any]:
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     """Read a table whose first row and column hold names."""
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        lines = [[cell.strip() for cell in line] for line in csv.reader(stream) if any(line)]
+    try:
+        text = StringIO(path.read_text(encoding="utf-8-sig"))
+        lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: {error}; save it as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(f"{path}: no table with names in its first row and column, and cells")
-    _, *header = lines[0]
+    header, *body = lines
+    for names in header[1:], [name for name, *_ in body]:
+        for i in repeats(names):
+            raise InputError(f"{path}: a second column or row is named {names[i]!r}; rename it")
     return {
-        "columns": {name: {columns: name} for name in header},
-        "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in lines[1:]},
+        "columns": {name: {columns: name} for name in header[1:]},
+        "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in body},
     }
 
 
@@ -139,8 +146,8 @@ def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
 
 def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
     """Return a file of claims with one more entry, and all that it has, comments included."""
+    found = load(path).data or {}
     text = path.read_text(encoding="utf-8")
-    found = parse(text, str(path)).data or {}
     for name, value in head.items():
         if found.get(name) != value:
             raise InputError(f"{path}: holds claims with {name}: {found.get(name)}, not {value}")

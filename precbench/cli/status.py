@@ -86,7 +86,7 @@ def _running(store: Store) -> list[dict[str, Any]]:
     for mark in sorted(store.running.glob("[0-9a-f]*")):
         with suppress(OSError):  # it has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
-            running.append({"trial": mark.read_text(), "seconds": seconds})
+            running.append({"trial": mark.read_text("utf-8", "replace"), "seconds": seconds})
     return running
 
 

@@ -111,7 +111,7 @@ def run_job(job: Job) -> str:
     """
     with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
-        job.mark.write_text(job.trial.title)
+        job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
     # Only now: without a record, the mark tells the parent which trial the process died of.

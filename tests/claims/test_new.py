@@ -68,6 +68,12 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
         (["table-1/x", "--printed", "1", *ONE, "metric=ac"], "'ac'"),
         (["table-1/x", "--printed", "1", *ONE, "beta=1"], "claims[0].beta"),
         (["table-1/x", *ONE], "printed"),
+        (["table-1/x", "--printed", "0,55", *ONE], "'0,55'"),
+        (["table-1", "--csv", "rows.csv", "dataset=letter"], "rows.csv 'auc'"),
+        (["table-1", "--csv", "columns.csv", "dataset=letter"], "columns.csv 'sgd-avg'"),
+        (["table-1", "--csv", "latin.csv", "dataset=letter"], "latin.csv UTF-8"),
+        (["table-1/x", "--printed", "1", *ONE, "--to", "latin.published.yaml"],
+         "latin.published.yaml UTF-8"),
         (["table-1/x", "--printed", "1", "letter"], "'letter'"),
         (["table-1", "--csv", "short.csv", "dataset=letter"], "short.csv"),
         (["table-1", "--csv", "ragged.csv", "dataset=letter"], "auc 1 2"),
@@ -79,6 +85,10 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
 def test_mistakes(desk, arguments, what):
     (desk / "short.csv").write_text("auc\n")
     (desk / "ragged.csv").write_text(",sgd-avg,sgd-max\nauc,1\n")
+    (desk / "rows.csv").write_text(",sgd-avg\nauc,1\nauc,2\n")
+    (desk / "columns.csv").write_text(",sgd-avg,sgd-avg\nauc,1,2\n")
+    for name in ("latin.csv", "latin.published.yaml"):
+        (desk / name).write_bytes(b"# \xe9")
     (desk / "other.published.yaml").write_text("paper: rudin2009\nexperiment: letter\n")
     refused(["claims", "new", "kar2015", *arguments, "--config", "letter"], what)
     assert (desk / "other.published.yaml").read_text().count("\n") == 2

@@ -44,7 +44,23 @@ def test_printed_numbers(text, power, value, unit):
     assert parse_printed(text, power) == pytest.approx((value, unit), rel=1e-15)
 
 
-@pytest.mark.parametrize("text", ["", "f_1", "0.83.70", "close to 1", "10^", "1.5e3", ".5", "1 2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "f_1",
+        "0.83.70",
+        "close to 1",
+        "10^",
+        "1.5e3",
+        ".5",
+        "1 2",
+        "0,55",
+        "1234,5",
+        "1,2345",
+        "٣.٥",
+    ],
+)
 def test_invalid_printed_numbers(text):
     with raises(InputError, f"'{text}'"):
         parse_printed(text)
