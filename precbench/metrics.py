@@ -330,7 +330,7 @@ def interval_at_k(
     (0.23, 0.97)
     """
     positive, scores = check_ranking(y_true, y_score)
-    if not 0 < level < 1:
+    if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:  # halved, not rounded to 0
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
     count, n, n_pos = _rows_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
     hits = _hits(positive, scores, count)

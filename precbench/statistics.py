@@ -191,13 +191,17 @@ def binomial_interval(share: float, n: int) -> tuple[float, float]:
 
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
     """Return the mean and its corrected standard error, NaN for one value."""
-    if not 0 <= test_share < 1:
-        raise InputError(f"test_share must lie in [0, 1), found {test_share}")
-    n = len(values)
+    n, share = len(values), _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
-    inflation = 1 / n + test_share / (1 - test_share)
+    inflation = 1 / n + share / (1 - share)
     return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
+
+
+def _checked_share(test_share: float) -> float:
+    if not 0 <= test_share < 1:
+        raise InputError(f"test_share must lie in [0, 1), found {test_share}")
+    return test_share
 
 
 def _quantile(n: int) -> float:
@@ -227,9 +231,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
         Predicts the hits of one list; its ends are rounded outwards.
     """
     values = _splits(precisions)
-    if not (tested > 0 and k > 0):
-        raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
-    once = tested * _seen(values, test_share)
+    once = _seen(values, tested, test_share, k)
     mean = float(values.mean())
     shrunk = (once * mean + 0.5) / (once + 1)  # else nothing varies where all lists are alike
     spread = shrunk * (1 - shrunk)
@@ -260,16 +262,18 @@ def expected_total(
         See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
     """
     values = _splits(means)
-    once = tested * _seen(values, test_share)
+    once = _seen(values, tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, once, test_share, k)) * ndtri(1 - LEVEL / 2)
     mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 
-def _seen(values: NDArray[np.float64], test_share: float) -> float:
-    """Return how many held-out lists without a common row hold as many rows as all splits."""
-    n = len(values)
-    return n if test_share == 0 else float(-np.expm1(n * np.log1p(-test_share)) / test_share)
+def _seen(values: NDArray[np.float64], tested: float, test_share: float, k: int | None) -> float:
+    """Return how many distinct rows are among the first `tested` of all splits."""
+    if not (tested > 0 and (k is None or k > 0)):
+        raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
+    n, share = len(values), _checked_share(test_share)
+    return tested * (n if share == 0 else float(-np.expm1(n * np.log1p(-share)) / share))
 
 
 def _variance_of_list(
@@ -281,8 +285,15 @@ def _variance_of_list(
     return of_mean + (0.0 if k is None else spread / k)
 
 
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"values that are no numbers: {error}") from error
+
+
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
-    checked = np.asarray(values, dtype=np.float64)
+    checked = _numbers(values)
     if checked.ndim != 1 or not len(checked):
         raise InputError(f"values of shape {checked.shape}; give one for each split")
     if not np.isfinite(checked).all():
@@ -291,7 +302,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _vector(values: ArrayLike) -> NDArray[np.float64]:
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = _numbers(values)
     if numbers.ndim != 1:
         raise InputError(f"values of shape {numbers.shape}; give a sequence of numbers")
     return numbers
@@ -342,7 +353,7 @@ def _ranked(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
-    table = np.asarray(values, dtype=np.float64)
+    table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
         raise InputError(f"values of shape {table.shape}; give data sets by two or more methods")
     if not np.isfinite(table).all():
@@ -397,7 +408,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     """
     if np.shape(first) != np.shape(second):
         raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
-    table = _table(np.column_stack([first, second]))
+    table = _table(np.column_stack([_numbers(first), _numbers(second)]))
     scale = np.abs(table).max() or 1.0
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
     ranks = _ranked(np.abs(differences))
@@ -457,8 +468,10 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     list of tuple of int
         The groups of two or more to which no other method can be added, in the order of the ranks.
     """
-    order = np.argsort(np.asarray(ranks, dtype=np.float64), kind="stable")
-    alike = np.asarray(p, dtype=np.float64)[np.ix_(order, order)] > LEVEL
+    order, pairs = np.argsort(_vector(ranks), kind="stable"), _numbers(p)
+    if pairs.shape != (len(order), len(order)):
+        raise InputError(f"p-values of shape {pairs.shape} for {len(order)} methods")
+    alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     ordered = sorted(map(sorted, _maximal(set(), set(range(len(order))), set(), neighbours)))
     return [tuple(int(order[i]) for i in group) for group in ordered if len(group) > 1]
@@ -499,7 +512,7 @@ def performance_profile(
         Of the data sets on which the method is within tau of the best: a step function, continuous
         from the right.
     """
-    table = np.asarray(values, dtype=np.float64)
+    table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError("no method has a result on any data set")
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]

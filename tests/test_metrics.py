@@ -276,7 +276,7 @@ def test_invalid_arguments_of_an_interval_are_rejected():
     y, scores = [1, 0, 0], [3.0, 2.0, 1.0]
     with raises(InputError, "measure 'auc' 'precision'"):
         interval_at_k(y, scores, 1, "auc")
-    for level in (0, 1, math.nan):
+    for level in (0, 1, math.nan, 5e-324, "0.05", None):
         with raises(InputError, "level"):
             interval_at_k(y, scores, 1, level=level)
     with raises(InputError, "k 4 3"):

@@ -16,6 +16,7 @@ from precbench.statistics import (
     binomial_interval,
     cliques,
     expected_hits,
+    expected_total,
     friedman_test,
     holm,
     levels,
@@ -285,6 +286,14 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
         (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
         (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
         (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
+        (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
+        (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
+        (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
+        *(
+            (lambda f=f, text=text: f(text), "no numbers")
+            for f in (holm, mean_ranks, lambda v: signed_rank_test(v, v))
+            for text in (["a"], [{}], [1j])
+        ),
     ],
 )
 def test_arguments_without_a_meaning_get_a_sentence(call, parts):
