@@ -1,6 +1,7 @@
 """precbench from Python: what it exports, and what its solvers say and do as scikit-learn's."""
 
 import inspect
+import math
 import pickle
 import pydoc
 import subprocess
@@ -26,6 +27,7 @@ from precbench import (
     SOLVERS,
     HistGradientBoosting,
     LightGBM,
+    LinearSVMRanker,
     LogisticRegressionRanker,
     OnePMB,
     PNormPush,
@@ -315,6 +317,16 @@ def test_invalid_weights_are_refused(change, what):
     with raises(ValueError, what):
         solver.fit(X, y, sample_weight=change(weights.astype(float), y))
     assert not vars(solver).keys() & {"_given", "_weights", "coef_"}
+
+
+@pytest.mark.parametrize("weight", [1e200, 1e-200, -1.0, math.nan, "2"])
+def test_weights_of_classes_have_bounds_and_so_has_c(weight):
+    """Beyond them liblinear does not end."""
+    X, y, _ = weighted_problem()
+    with raises(InputError, f"class_weight {weight!r} 1e-12 1e+12"):
+        LinearSVMRanker(class_weight={"hit": weight}).fit(X, y)
+    with raises(ValueError, f"'C' [1e-30, 1e+30] {weight!r}"):
+        LinearSVMRanker(C=weight).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore:The scoring .* does not support sample_weight")

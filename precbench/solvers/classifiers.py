@@ -45,6 +45,7 @@ from precbench.solvers.parameters import (
     K,
     at_least,
     one_of,
+    real,
     signed_weights,
 )
 from precbench.solvers.rows import STORED, as_rows, linear_scores, with_short_indices
@@ -105,7 +106,7 @@ _Task = tuple[Any, dict[str, Any], dict[str, Any]]
 _SEED = (None, ["random_state"])
 _WEIGHTS = (None, CLASS_WEIGHT)
 _LINEAR = {
-    "C": (1.0, POSITIVE),
+    "C": (1.0, real(1e-30, 1e30, "both")),  # liblinear does not end at 1e200
     "class_weight": _WEIGHTS,
     "tol": (1e-4, POSITIVE),
     "max_iter": (1000, COUNT),

@@ -20,6 +20,7 @@ __all__ = [
     "BOOLEAN",
     "CLASS_WEIGHT",
     "COUNT",
+    "MOST_WEIGHT",
     "MULTIPLE_OR_COUNT",
     "NOT_NEGATIVE",
     "POSITIVE",
@@ -39,6 +40,7 @@ __all__ = [
     "signed_weights",
 ]
 
+MOST_WEIGHT = 1e12  # beyond, solvers overflow, or do not end
 ClassWeight = Literal["balanced"] | dict[Any, float] | None
 
 
@@ -119,4 +121,12 @@ def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWe
     """Return the weights of the classes for labels -1 and +1 in place of the user's, ascending."""
     if not isinstance(class_weight, dict):
         return class_weight
-    return {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
+    signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
+    least = 1 / MOST_WEIGHT
+    for weight in signed.values():
+        if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
+            raise InputError(
+                f"class_weight has {weight!r}: a weight is 0, or a number from {least:g} to "
+                f"{MOST_WEIGHT:g}"
+            )
+    return signed

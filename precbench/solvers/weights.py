@@ -9,12 +9,10 @@ from sklearn.utils.validation import _check_sample_weight
 
 from precbench.errors import InputError
 from precbench.solvers.base import Ranker, Trace
-from precbench.solvers.parameters import signed_weights
+from precbench.solvers.parameters import MOST_WEIGHT, signed_weights
 from precbench.topk import cut_below
 
 __all__ = ["WeightedRanker"]
-
-_MOST = 1e12  # beyond, solvers overflow, or do not end
 
 
 class WeightedRanker(Ranker):
@@ -84,12 +82,12 @@ class WeightedRanker(Ranker):
                 "weights are at least 0"
             )
         kept = weights > 0
-        extreme = kept & ((weights < 1 / _MOST) | (weights > _MOST))
+        extreme = kept & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
         if extreme.any():
             row = int(np.argmax(extreme))
             raise InputError(
                 f"sample_weight has {weights[row]:g} for row {row + 1}: weights above 0 are from "
-                f"{1 / _MOST:g} to {_MOST:g}; divide them by their mean"
+                f"{1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide them by their mean"
             )
         if not kept.all():
             X, labels, weights = X[kept], labels[kept], weights[kept]
