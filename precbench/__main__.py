@@ -13,6 +13,8 @@ def main() -> None:
     _handle(_interrupt)
     signal.signal(signal.SIGALRM, _interrupt)
     sys.unraisablehook = _interrupt_again
+    from precbench import workers
+
     try:
         from precbench.cli import app
 
@@ -21,8 +23,6 @@ def main() -> None:
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        from precbench import workers
-
         _handle(signal.SIG_IGN)
         workers.end()
         exec("")  # else CPython ends by SIGINT, not with 130, where an exec was interrupted

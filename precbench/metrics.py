@@ -100,27 +100,44 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     >>> check_ranking([0, 1], [0.5, 0.25])
     (array([False,  True]), array([0.5 , 0.25]))
     """
-    labels, scores = np.asarray(y_true), np.asarray(y_score)
-    for name, array in (("labels", labels), ("scores", scores)):
-        if array.ndim != 1:
-            raise InputError(f"the {name} have shape {array.shape}; give a one-dimensional array")
-    if labels.size != scores.size:
-        raise InputError(
-            f"there are {labels.size} labels and {scores.size} scores; give one score per label"
-        )
+    labels = np.asarray(y_true)
+    if labels.ndim != 1:
+        raise InputError(f"the labels have shape {labels.shape}; give a one-dimensional array")
+    scores = as_scores(y_score, labels.size)
     if labels.size == 0:
         raise InputError("the labels and scores are empty; give at least one row of each class")
-    if scores.dtype.kind not in "biuf":
-        raise InputError(f"the scores have the type {scores.dtype}; give real numbers")
-    given, scores = scores, scores.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):
-        is_exact = given is scores or np.array_equal(scores.astype(given.dtype), given, True)
-    if not is_exact:
-        raise InputError("some scores lose digits as float64, and become ties: give their ranks")
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
         index = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"the score at index {index} is {scores[index]}; give finite scores")
     return _is_positive(labels), scores
+
+
+def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return scores as float64, finite or not.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+    n_rows : int
+
+    Raises
+    ------
+    InputError
+        If they are not one real number for each row, or become others as float64.
+    """
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"the scores have shape {given.shape}; give a one-dimensional array")
+    if given.size != n_rows:
+        raise InputError(f"there are {given.size} scores of {n_rows} rows; give one for each")
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"the scores have the type {given.dtype}; give real numbers")
+    scores = given.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        is_exact = given is scores or np.array_equal(scores.astype(given.dtype), given, True)
+    if not is_exact:
+        raise InputError("some scores lose digits as float64, and become ties: give their ranks")
+    return scores
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:

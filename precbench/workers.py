@@ -9,7 +9,8 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
@@ -22,6 +23,7 @@ _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 _PR_SET_PDEATHSIG = 1
+_LOOK_SECONDS = 1.0
 _executor: Any = None
 
 
@@ -53,7 +55,7 @@ def no_interrupt() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def begin(n_workers: int, function: str = "", *arguments: Any) -> Any:
+def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
     """Start workers, each with one BLAS thread, unless as many run; this does not wait.
 
     Parameters
@@ -83,7 +85,7 @@ def begin(n_workers: int, function: str = "", *arguments: Any) -> Any:
             max_nbytes=None,
             temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )
-        for _ in range(n_workers if function else 0):
+        for _ in range(n_workers):  # the first starts them all
             _executor.submit(_call, function, *arguments)
     return _executor
 
@@ -93,7 +95,8 @@ def _call(function: str, *arguments: Any) -> None:
 
 
 def _prepare(parent: int, *_: str) -> None:
-    """End this process when its parent dies."""
+    """End this process when its parent dies, not by Ctrl-C, which the parent treats."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
 
@@ -102,11 +105,18 @@ def _prepare(parent: int, *_: str) -> None:
         os._exit(1)
 
 
+def _is_whole(executor: Any) -> bool:
+    """Return whether all workers live: joblib looks at their pipes, which children may hold."""
+    dead = any(process.exitcode for process in [*executor._processes.values()])
+    return not dead and executor._executor_manager_thread.is_alive()
+
+
 def end() -> None:
     """Kill the workers; without it they end when they have been idle for minutes."""
     global _executor
     if _executor is not None:
-        _executor.shutdown(kill_workers=True)
+        with suppress(RuntimeError):  # the thread that watches them could not be started
+            _executor.shutdown(kill_workers=True)
         _executor = None
 
 
@@ -136,9 +146,11 @@ def run(
                 running.add(executor.submit(function, *arguments))
             if not running:
                 return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
+            done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 yield future.result()
+            if not (done or _is_whole(executor)):
+                raise BrokenProcessPool("a worker, or the thread that watches them, has died")
     finally:
         if running:  # after an error, or an interruption
             end()

@@ -44,7 +44,7 @@ from precbench.sources import code_of
 from precbench.store import Store
 from tests.helpers import numbers, records, run, succeed
 from tests.laws import problem
-from tests.sentences import raises, refused, tells
+from tests.sentences import names, raises, refused, tells
 from tests.test_faults import run_in_this_process
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -409,3 +409,32 @@ def test_random_features_may_be_tuned(small, tmp_path):
     text = path.read_text()
     path.write_text(re.sub(r'("fourier.n_components": )[0-9]+', r"\g<1>1000000000", text))
     refused(["run", config, "--out", tmp_path / "tuned"], "fourier.n_components 3 60")
+
+
+def raising(error):
+    def scores(_):
+        raise error
+
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda n: None, "shape ()"),
+        (lambda n: np.full(n, 1j), "complex128"),
+        (lambda n: 2**60 + np.arange(n), "float64 ranks"),
+        (lambda n: np.zeros(1), "1 scores"),
+        (raising(KeyboardInterrupt()), "KeyboardInterrupt"),
+        (raising(SystemExit(0)), "SystemExit"),
+    ],
+)
+def test_what_a_package_answers_fails_its_trial(small, tmp_path, monkeypatch, answer, words):
+    """It is no overflow, no Ctrl-C, and no rank that is lost."""
+    name = "hist-gradient-boosting"
+    job = job_of(small(solvers=f"{{{name}: {{max_iter: 1}}}}", common="{}"), tmp_path, name)
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier, "decision_function", lambda _, X: answer(len(X))
+    )
+    assert run_job(job) == "failed"
+    names(Store(tmp_path).read(job.key).reason, words)

@@ -89,6 +89,31 @@ def test_a_dead_worker_ends_the_calls_and_the_next_ones_have_others():
     assert list(workers.run(killed, [(7,)], 1)) == [7]
 
 
+def killed_before_its_child(number):
+    if number == 1 and os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif number == 1:
+        time.sleep(30)
+        os._exit(0)
+    return number
+
+
+def test_a_dead_worker_is_noticed_while_its_child_holds_the_pipe():
+    started = time.monotonic()
+    with pytest.raises(BrokenProcessPool):
+        list(workers.run(killed_before_its_child, [(n,) for n in range(4)], 2))
+    assert time.monotonic() - started < 20
+
+
+def of_interrupts(_):
+    return signal.getsignal(signal.SIGINT)
+
+
+def test_workers_leave_ctrl_c_to_their_parent():
+    """Else what a package raises could not be told from it."""
+    assert list(workers.run(of_interrupts, [(0,)], 1)) == [signal.SIG_IGN]
+
+
 def test_an_error_of_a_function_is_raised_and_ends_the_others():
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):

@@ -1,5 +1,6 @@
 """Groups of commands, which are imported when they are given."""
 
+import errno
 import os
 import sys
 import warnings
@@ -123,9 +124,12 @@ class MainGroup(LazyGroup):
         """Run a command, and end with the exit code that it returns."""
         try:
             code = super().invoke(ctx)
-        except (PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError) as error:
+        except _REPORTED as error:
             return _end(error)
         raise typer.Exit(code or 0)
+
+
+_REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
 def _end(error: BaseException) -> NoReturn:
@@ -142,8 +146,10 @@ def _reported(error: BaseException) -> tuple[str, int]:
             return str(error), error.exit_code
         case KeyboardInterrupt():
             return "interrupted", 130
-        case MemoryError():
+        case MemoryError() | OSError(errno=errno.ENOMEM):
             return "this process may take no more memory", 1
+        case OSError(errno=errno.EAGAIN) | RuntimeError(args=("can't start new thread",)):
+            return "this process may start no more processes or threads, see ulimit -u", 1
         case ImportError() if "map segment" in str(error):
             return f"this process may take no more memory ({error})", 1
         case OSError() if is_full(error):

@@ -24,6 +24,7 @@ from precbench.experiment import Trial
 from precbench.experiment.samples import InMemory, Rows, Sample
 from precbench.experiment.sections import Fourier
 from precbench.experiment.tuning import choose
+from precbench.metrics import as_scores
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
 from precbench.solvers.passes import Fit
@@ -107,7 +108,7 @@ def base_record(job: Job) -> dict[str, Any]:
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status.
 
-    After an interruption (Ctrl-C) or the death of the process there is a mark and no record.
+    After the death of the process there is a mark and no record.
     """
     with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
         record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
         record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
-    except (Exception, MemoryError) as error:
+    except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
     if any(rows.training.n_rows * rows.training.n_features > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()
@@ -194,7 +195,7 @@ def _with_scores(
     for part, rows in measured.items():
         scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
         for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
-            row[:] = solver.scores_after(rows.X, int(n_iter))
+            row[:] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
     return arrays
 
 

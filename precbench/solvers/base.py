@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from precbench.errors import InputError
+from precbench.metrics import as_scores
 from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
 from precbench.solvers.rows import (
@@ -556,7 +557,7 @@ class NonlinearRanker(Ranker):
         """
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        return self.scores_after(X, self.n_iter_)
+        return as_scores(self.scores_after(X, self.n_iter_), X.shape[0])
 
 
 def _check_size(values: NDArray[np.floating]) -> None:

@@ -27,6 +27,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
 from precbench.errors import InputError, MissingPackageError
+from precbench.metrics import as_scores
 from precbench.solvers.base import (
     LinearRanker,
     NonlinearRanker,
@@ -453,8 +454,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         if hasattr(self.classifier_, "decision_function"):
-            return np.asarray(self.classifier_.decision_function(X), dtype=np.float64)
-        return np.asarray(self.classifier_.predict_proba(X)[:, 1], dtype=np.float64) - 0.5
+            return as_scores(self.classifier_.decision_function(X), X.shape[0])
+        return as_scores(self.classifier_.predict_proba(X)[:, 1], X.shape[0]) - 0.5
 
     @available_if(lambda self: self.foreign.trees)
     def to_trees(self) -> Trees:
