@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 _MOST_SECONDS = 10  # for cleaning up
@@ -25,7 +26,8 @@ def main() -> None:
     finally:
         _handle(signal.SIG_IGN)
         workers.end()
-        exec("")  # else CPython ends by SIGINT, not with 130, where an exec was interrupted
+        with suppress(MemoryError):  # else CPython ends by SIGINT, not with 130, after an exec
+            exec("")
 
 
 def _handle(handler: Any) -> None:

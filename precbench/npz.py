@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DamagedError", "pack", "unpack"]
-
 
 class DamagedError(ValueError):
     """The content of a file is not what its reader wants."""

@@ -36,8 +36,6 @@ from precbench.strict_json import Fields, parse
 from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
-__all__ = ["final_scores", "final_values", "not_ok", "write_results"]
-
 _ROC_VERTICES = 400
 _MEASURES_NOTHING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
 _DEPTHS = 150

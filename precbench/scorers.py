@@ -5,8 +5,6 @@ from collections.abc import Callable
 from precbench.metrics import Ties, precision_at_k
 from precbench.topk import TopK, check_k
 
-__all__ = ["precision_at_k_scorer"]
-
 
 def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., float]:
     """Return precision at `k` as a scorer, for the `scoring` of `GridSearchCV` and others.

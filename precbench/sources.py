@@ -8,8 +8,6 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["code_of"]
-
 
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:

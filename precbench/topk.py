@@ -17,23 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 
-__all__ = [
-    "HeldOut",
-    "TopK",
-    "ceil_share",
-    "check_beta",
-    "check_k",
-    "cut_below",
-    "first_rows",
-    "k_by_size",
-    "resolve_k",
-    "several_k",
-    "split_at",
-    "sums_at",
-    "top_rows",
-    "training_k",
-]
-
 TopK = float | int | str
 """100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 

@@ -24,8 +24,6 @@ from precbench.statistics import (
 from precbench.text import count
 from precbench.topk import resolve_k
 
-__all__ = ["Choice", "Expected", "choice_table", "choose_method"]
-
 REFERENCE = "logistic-regression"
 """What most people would take."""
 CHOSEN_BY = "dcg"

@@ -72,17 +72,6 @@ from precbench.yaml.models import unknown, validated
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Comparison",
-    "Contest",
-    "Recipe",
-    "as_compared",
-    "compare",
-    "cores",
-    "prepare",
-    "report_length",
-]
-
 _NAME = "list"  # of every list, so that its splits follow from its labels alone
 _LARGE = 50_000  # rows, above which fewer splits must do
 _EXPLAINED = 5  # splits, whose models are fitted again to see which columns matter

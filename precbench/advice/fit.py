@@ -14,8 +14,6 @@ from precbench.errors import InputError
 from precbench.model.model import Model, make_solver
 from precbench.topk import TopK, resolve_k, several_k
 
-__all__ = ["fit"]
-
 
 def fit(
     table: Source,

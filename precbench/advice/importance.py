@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
 
-__all__ = ["Importance", "Shuffling", "describe_importance", "importance_table"]
-
 _MOST_ROWS, _MOST_COLUMNS, _EXPLAINED = 2_000, 20, 50
 _MOST_VALUES = 2**22
 _MOST_SHOWN = 10

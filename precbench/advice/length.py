@@ -32,21 +32,6 @@ from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-__all__ = [
-    "ByDay",
-    "Length",
-    "Worth",
-    "by_day_lines",
-    "gain_table",
-    "length_sheet",
-    "length_table",
-    "measure_length",
-    "profit_text",
-    "read_length",
-    "share_of_list",
-    "write_length",
-]
-
 _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of those in a table

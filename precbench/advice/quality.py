@@ -27,17 +27,6 @@ from precbench.statistics import (
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
 
-__all__ = [
-    "RECOMMENDED",
-    "Quality",
-    "describe_quality",
-    "held_out",
-    "held_out_lists",
-    "held_out_quality",
-    "held_out_splits",
-    "quality_of",
-]
-
 RECOMMENDED = "hist-gradient-boosting"
 """As good as the best trees of docs/which-method.md, without a further package."""
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds

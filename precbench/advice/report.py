@@ -19,8 +19,6 @@ from precbench.report.html import Advised
 from precbench.report.table import Table
 from precbench.results import Run
 
-__all__ = ["write_report"]
-
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     """Recommend a method for each data set whose splits allow a test, and a length."""

@@ -40,6 +40,8 @@ def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Scre
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
+    if not console.width:  # COLUMNS is 0
+        console.width = 80
     return console
 
 

@@ -24,8 +24,6 @@ from precbench.strict_json import Fields, Number, checked
 if TYPE_CHECKING:
     from precbench.model.model import Model
 
-__all__ = ["read", "write"]
-
 _SCHEMA = 1
 _PARTS = ("scaler", "mean", "calibration", "rows")
 _to_list = methodcaller("tolist")  # of scalars and arrays of NumPy

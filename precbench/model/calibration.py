@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from precbench.statistics import Interval, expected_hits
 from precbench.topk import HeldOut
 
-__all__ = ["Calibration"]
-
 _ANOTHER = 0.1  # relative difference of spreads that is more than chance
 
 

@@ -15,8 +15,6 @@ from precbench.strict_json import Count, Fields, Number
 from precbench.text import count
 from precbench.topk import ceil_share
 
-__all__ = ["Drift", "Profile", "describe_drift", "psi"]
-
 _BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
 _FEWEST = 10  # training rows of such a category: shares of rarer ones are known too badly
 _SOME, _DRIFT = 0.1, 0.25

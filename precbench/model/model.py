@@ -34,8 +34,6 @@ from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
-__all__ = ["Model", "make_solver"]
-
 _VALUES_AT_ONCE = 2**22
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
 

@@ -10,8 +10,6 @@ from scipy import sparse
 from precbench.data.own.encoding import Gaps
 from precbench.model.model import Model
 
-__all__ = ["Listing", "reasons"]
-
 _VALUES_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
 

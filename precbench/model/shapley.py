@@ -19,8 +19,6 @@ from precbench.solvers.members import Member, log_odds
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees
 
-__all__ = ["Contributions"]
-
 _VALUES_AT_ONCE = 2**21
 _MOST_LOST = 1e-6  # of the sum of all weights: cosines of large numbers are rounded off
 _MOST_POINTS = 64  # of a polynomial of degree 127; beyond, exact but for rounding

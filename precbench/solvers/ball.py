@@ -5,8 +5,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 
-__all__ = ["minimise_along_axes", "minimise_over_ball"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _RELATIVE_NOISE = 1e-10  # rounding errors of the caller, which count as 0
 

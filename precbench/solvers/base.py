@@ -31,19 +31,6 @@ from precbench.solvers.rows import (
 )
 from precbench.topk import TopK, cut_below, training_k
 
-__all__ = [
-    "MATRICES",
-    "LinearRanker",
-    "NonlinearRanker",
-    "Ranker",
-    "Trace",
-    "memory_limit",
-    "require_memory",
-    "top_of_training",
-    "untraced",
-    "warn",
-]
-
 MATRICES = 9
 """Matrices of n_features x n_features that `numpy.linalg.eigh` and its caller hold at once, at
 most: five are LAPACK's."""

@@ -25,8 +25,6 @@ from precbench.solvers.parameters import (
 from precbench.solvers.rows import STORED, Rows, as_rows
 from precbench.topk import ceil_share
 
-__all__ = ["BBR", "LCBR"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
 _BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s

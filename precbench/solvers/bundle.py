@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from precbench.kernels import cutting_plane
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 
-__all__ = ["Bundle", "Point"]
-
 _MASTER_STEPS = 1_000  # between two calls of the trace
 _RIDGE = 1e-12
 

@@ -54,12 +54,6 @@ from precbench.solvers.trees import Trees, forest_trees, histogram_trees, lightg
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
-__all__ = [
-    *("FOREIGN", "LinearSVMRanker", "LogisticRegressionRanker", "ScoringClassifier", "ranker_of"),
-    *("ExtraTrees", "HistGradientBoosting", "LambdaRank", "LightGBM", "RandomForest"),
-    *("MLP", "CatBoost", "NoSkill", "XGBoost"),
-]
-
 UNDERSAMPLED: Final = "undersampled"
 _MOST_BINS = 255  # of scikit-learn
 _LONGEST_LIST = 10_000  # LightGBM refuses longer ones

@@ -16,9 +16,6 @@ from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, SHARE, Allowe
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import TopK, top_rows
 
-__all__ = ["CuttingPlane"]
-
-
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
 _MOST_PROBES = 5
 _FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken

@@ -22,8 +22,6 @@ from precbench.solvers.classifiers import (
 from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.parameters import COUNT, Allowed, at_least
 
-__all__ = ["Ensemble"]
-
 _ENOUGH = 200  # positives in the scored folds, after which further folds change little
 _FEW, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
 _PENALTY = 0.01

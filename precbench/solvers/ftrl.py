@@ -31,8 +31,6 @@ from precbench.solvers.parameters import (
 from precbench.solvers.passes import Shuffle, visiting_order
 from precbench.solvers.rows import dot, with_short_indices
 
-__all__ = ["FTRL", "Leader"]
-
 _EPS = float(np.finfo(float).eps)
 _PATIENCE = 10  # evaluations that bring the gap no closer to 0
 _BETWEEN_TRACES = 10  # evaluations

@@ -12,8 +12,6 @@ from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
 from precbench.topk import k_by_size, top_rows
 
-__all__ = ["Bound", "IncrementalLoss", "IncrementalPartialAUC", "IncrementalStruct", "Planes"]
-
 _MOST_TURNS = 50
 _TRIES = 8  # of 1,000 steps by pairs, before active sets
 _RANK = 1e-12  # of the largest singular value

@@ -12,8 +12,6 @@ from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
-__all__ = ["Member", "is_vector", "log_odds", "weighted_scores"]
-
 _LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundred trees can
 
 
@@ -127,15 +125,13 @@ class Member:
         if parts["random"]:
             features = RandomFeatures(**parts["random"])
             weights, offset = features.weights, features.offset
-            if not (is_vector(weights.ravel()) and is_vector(offset) and offset.shape[0]):
-                raise ValueError("the random features are no numbers")
-            if weights.ndim != 2 or not len(offset) == weights.shape[0] == width:
+            are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
+            if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
                 raise ValueError("the random features are not those of the model")
         member = cls(coef=coef, trees=rebuilt, random_features=features, **about)
-        if type(member.name) is not str or type(member.weight) is not float:
-            raise TypeError("the member is not described as it should be")
-        if not np.isfinite(member.weight) or member.n_features < 1:
-            raise ValueError("a weight or the number of features is none")
+        is_described = (type(member.name), type(member.weight)) == (str, float)
+        if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
+            raise ValueError("the member is not described as it should be")
         return member
 
 

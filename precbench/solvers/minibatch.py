@@ -15,8 +15,6 @@ from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
 from precbench.solvers.rows import Rows, as_rows, linear_scores
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
-__all__ = ["OnePMB", "PerceptronAtK", "SGDAtK", "TwoPMB"]
-
 Keep = Literal["last", "mean", "best"] | None
 
 _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time

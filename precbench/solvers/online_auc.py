@@ -13,8 +13,6 @@ from precbench.solvers.parameters import COUNT, NOT_NEGATIVE, POSITIVE, Allowed,
 from precbench.solvers.passes import PassRanker, Shuffle
 from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum
 
-__all__ = ["OAM", "PGD", "SPAM", "AdaOAM"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OnlineAUCRanker(PassRanker):

@@ -16,30 +16,6 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from precbench.errors import InputError
 from precbench.topk import check_k
 
-__all__ = [
-    "BOOLEAN",
-    "CLASS_WEIGHT",
-    "COUNT",
-    "MOST_WEIGHT",
-    "MULTIPLE_OR_COUNT",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "RADIUS",
-    "SEED",
-    "SHARE",
-    "SHARE_OR_COUNT",
-    "SHUFFLE",
-    "Allowed",
-    "ClassWeight",
-    "K",
-    "at_least",
-    "checks_parameters",
-    "one_of",
-    "real",
-    "refuses_weights",
-    "signed_weights",
-]
-
 MOST_WEIGHT = 1e12  # beyond, solvers overflow, or do not end
 ClassWeight = Literal["balanced"] | dict[Any, float] | None
 

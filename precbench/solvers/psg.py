@@ -22,8 +22,6 @@ from precbench.solvers.parameters import (
 from precbench.solvers.rows import STORED, norm
 from precbench.topk import TopK
 
-__all__ = ["ProjectedSubgradient"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ProjectedSubgradient(LinearRanker):

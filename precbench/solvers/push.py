@@ -24,8 +24,6 @@ from precbench.solvers.push_risks import (
 )
 from precbench.solvers.rows import STORED, with_short_indices
 
-__all__ = ["IRPush", "PNormPush", "RankBoost"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-15, 1e12  # relative to the greatest curvature
 _FLAT = 1e-6  # along an axis with so small a fraction of the greatest curvature, w may diverge

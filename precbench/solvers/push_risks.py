@@ -15,16 +15,6 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from precbench.kernels import push
 from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 
-__all__ = [
-    "Classes",
-    "Evaluation",
-    "ExponentialRisk",
-    "InformationRetrievalRisk",
-    "PairLists",
-    "PairwiseRisk",
-    "PushRisk",
-]
-
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix

@@ -11,8 +11,6 @@ from precbench.errors import InputError
 from precbench.solvers.base import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
 
-__all__ = ["ROWS_AT_ONCE", "RandomFeatures", "fitted_sampler", "mapped"]
-
 _MOST = 1_000_000
 ROWS_AT_ONCE = 4096
 

@@ -11,20 +11,6 @@ from precbench.errors import InputError
 from precbench.kernels import linear
 from precbench.kernels.linear import dot
 
-__all__ = [
-    "STORED",
-    "VALUES_PER_SLICE",
-    "Rows",
-    "as_rows",
-    "canonical",
-    "check_form",
-    "dot",
-    "linear_scores",
-    "norm",
-    "weighted_sum",
-    "with_short_indices",
-]
-
 VALUES_PER_SLICE = 2**24
 """Number of values that a kernel reads in a small fraction of 0.1 s."""
 

@@ -14,8 +14,6 @@ from precbench.solvers.parameters import COUNT, POSITIVE, SHARE_OR_COUNT, Allowe
 from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted_sum
 from precbench.topk import ceil_share
 
-__all__ = ["TopPush"]
-
 
 class _Point(NamedTuple):
     """Dual variables c with what is linear in them: ``v = X' c`` and ``scores = X v``."""

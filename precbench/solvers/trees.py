@@ -19,8 +19,6 @@ from precbench.errors import InputError
 from precbench.kernels import trees as kernel
 from precbench.solvers.rows import as_rows
 
-__all__ = ["Tree", "Trees", "forest_trees", "histogram_trees", "lightgbm_trees"]
-
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 _LARGEST = float(np.finfo(np.float64).max)
@@ -211,43 +209,41 @@ class Trees:
         n_features, cover = len(splits), arrays.get("cover")
         split = arrays.get("split", _NO_SPLIT)
         categories = arrays.get("categories", _NO_CATEGORY)
-        if type(base) is not float or not np.isfinite(base) or type(is_forest) is not bool:
-            raise TypeError("the trees are not described as they should be")
         n_nodes = len(feature)
         is_whole = (
-            all(array.ndim == 1 for array in arrays.values())
+            (type(base), type(is_forest)) == (float, bool)
+            and np.isfinite(base)
+            and all(array.ndim == 1 for array in arrays.values())
             and all(array.dtype == np.int32 for array in (feature, right, root))
             and value.dtype == np.float64
             and len(value) == len(right) == n_nodes
-            and bool(np.isfinite(value).all())
-            and bool(((feature >= -1) & (feature < n_features)).all())
+            and np.isfinite(value).all()
+            and ((feature >= -1) & (feature < n_features)).all()
+            # The mean of a forest begins with 0, and its leaves are probabilities.
+            and not (is_forest and base)
+            and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
         )
-        if not is_whole:
-            raise ValueError("the arrays are not those of trees")
-        if is_forest and (base or not ((value >= 0) & (value <= 1))[feature < 0].all()):
-            raise ValueError("the leaves of a forest are no probabilities, or not all it adds")
-        if cover is not None and not (
+        has_covers = cover is None or (
             cover.dtype == np.float32
             and len(cover) == n_nodes
-            and bool(((cover > 0) & (cover < np.inf)).all())
-        ):
-            raise ValueError("the covers are not those of the nodes")
-        if len(split) and not (
+            and ((cover > 0) & (cover < np.inf)).all()
+        )
+        has_splits = not len(split) or (
             (split.dtype, categories.dtype) == (np.uint8, np.uint32)
             and len(split) == n_nodes
             and len(categories) < 2**26  # whose bits an int32 counts
             and _are_places(value[(feature >= 0) & (split & Split.CATEGORY > 0)], categories)
-        ):
-            raise ValueError("the splits are not those of the nodes")
+        )
+        if not (is_whole and has_covers and has_splits):
+            raise ValueError("the arrays are not those of trees")
         ends = np.append(root, n_nodes)
         if ends[0] != 0 or (np.diff(ends) < 1).any():
             raise ValueError("the trees overlap, or nodes are of none")
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
-        if not ((right > node + 1) & (right < end))[inner].all():
-            raise ValueError("a node does not lead to a later node of its tree")
+        leads_on = ((right > node + 1) & (right < end))[inner].all()
         children = np.concatenate([node[inner] + 1, right[inner], root])
-        if (np.bincount(children, minlength=n_nodes) != 1).any():
-            raise ValueError("a node has no parent, or several")
+        if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
+            raise ValueError("a node does not lead to a later one of its tree, or two lead to one")
         beside = base, is_forest, cover, split, categories
         return cls(n_features, feature, value, right, root, *beside)
 

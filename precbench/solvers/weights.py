@@ -12,8 +12,6 @@ from precbench.solvers.base import Ranker, Trace
 from precbench.solvers.parameters import MOST_WEIGHT, signed_weights
 from precbench.topk import cut_below
 
-__all__ = ["WeightedRanker"]
-
 
 class WeightedRanker(Ranker):
     """Base of the solvers whose loss is a sum over rows, so that rows may have weights.
