@@ -518,9 +518,10 @@ def package_versions() -> dict[str, str | None]:
 def _cpu_model() -> str:
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
-    with Path("/proc/cpuinfo").open() as lines:
+    with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
         models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
         return next(models, platform.machine())
+    return platform.machine()
 
 
 @cache

@@ -30,15 +30,12 @@ _executor: Any = None
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Keep the processes that are started meanwhile from importing files of the current folder."""
-    before = os.environ.get(_SAFE_PATH)
+    before = os.environ.get(_SAFE_PATH, "")  # empty is as none
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(_SAFE_PATH, None)
-        else:
-            os.environ[_SAFE_PATH] = before
+        os.environ[_SAFE_PATH] = before
 
 
 @contextmanager

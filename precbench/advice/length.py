@@ -313,7 +313,6 @@ def _a_day(held: HeldOut, k: int, of_entities: bool) -> float:
 
 
 def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
-    """Return `k` as a number of new rows."""
     if isinstance(k, int):
         share_of_list(k, rows)  # refuses one that is too large
         return k

@@ -235,7 +235,6 @@ def _test_share(splits: Sequence[RowSplit]) -> float:
 
 
 def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
-    """Return prec@k and AUC on the held-out rows of each split."""
     return [(precision_at_k(held.y, held.scores, k), auc(held.y, held.scores)) for held in lists]
 
 

@@ -54,7 +54,6 @@ def harmless_streams() -> Iterator[None]:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Show a warning without the line of code that gives it."""
     usual = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"precbench: warning: {message}\n"
     try:

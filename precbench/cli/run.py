@@ -214,7 +214,6 @@ class RunOptions:
 
 
 def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
-    """Return the cluster on which trials are to run, if any."""
     if options.cluster is None:
         return nullcontext()
     from precbench.runner.cluster import Cluster

@@ -84,7 +84,6 @@ def _text(cell: Cell, marks: bool) -> Text:
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
-    """Divide columns into as many as fit beside the names."""
     beside = width - 1 - sum(column.least + _GAP for column in names)
     blocks: list[list[_Column]] = [[]]
     room = beside

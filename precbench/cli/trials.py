@@ -108,7 +108,6 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 
 
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
-    """Return the final values in results.csv."""
     rows = run.results
     place: dict[str, Any] = {"dataset": trial.dataset, "solver": trial.label}
     place |= {"split": trial.split, "sweep": trial.sweep_point}

@@ -96,7 +96,6 @@ class Cluster:
             self._open = opened.pop_all()
 
     def _scheduler(self, opened: ExitStack) -> dict[str, Any]:
-        """Return how to reach the scheduler; start a local one."""
         kind, _, number = self._where.partition(":")
         if kind == "local" and number.isdigit() and int(number):
             pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), _LOOPBACK)

@@ -263,7 +263,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def _judged_at(self) -> TopK:
-        """The `k` of `score` and `threshold_`."""
         concerned = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if concerned else 1.0
 

@@ -300,7 +300,6 @@ class BBR(SquaredPairRanker):
         return True
 
     def _take(self, moments: "ClassMoments") -> None:
-        """Add the moments of more rows, and set the weights."""
         self._moments = moments if self._moments is None else self._moments.joined(moments)
         if self._moments.counts.all():
             with np.errstate(over="ignore", invalid="ignore"):

@@ -227,8 +227,6 @@ def _version(packages: tuple[str, ...]) -> int | str:
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
-    """Return an ``__init__`` that stores its arguments."""
-
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:
         try:
             bound = signature.bind(self, *args, **params)
@@ -277,7 +275,6 @@ class Wrapper(Ranker):
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters for the library."""
         given, row = self.get_params(deep=False), self.foreign
         if self._weights is not None:
             given["class_weight"] = None  # they hold those of the classes
@@ -433,7 +430,6 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         yield 1
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        """Return the classifier, fitted."""
         return classifier.fit(X, labels, **self._given_weights(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:

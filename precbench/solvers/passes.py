@@ -102,7 +102,6 @@ class PassRanker(LinearRanker):
 
     @property
     def _takes_pieces(self) -> bool:
-        """Whether there are `partial_fit` and `fit_pieces`."""
         return True
 
     @property
@@ -139,11 +138,9 @@ class PassRanker(LinearRanker):
 
     @property
     def _has_intercept(self) -> bool:
-        """Whether the last weight is an intercept."""
         return False
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
-        """Return the number of rows in a full batch of `fit`."""
         return min(self.batch_size, len(labels))
 
     def _passes(
@@ -167,7 +164,6 @@ class PassRanker(LinearRanker):
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
 
     def _as_rows(self, X: Any) -> Rows:
-        """Wrap all rows of `fit` for the kernel."""
         return as_rows(X)
 
     def _slice_length(self, rows: Rows) -> int:
@@ -366,7 +362,6 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 
 
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
-    """Fit to rows that have been checked."""
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = first._as_rows(X)

@@ -426,7 +426,6 @@ class RankBoost(PairPushRanker):
 
 
 def _checked_relation(pairs: Any, n_samples: int) -> sparse.csc_array:
-    """Return the relation by columns, its entries 1."""
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(

@@ -144,7 +144,6 @@ class TopPush(LinearRanker):
                 momentum = grown
 
     def _count(self, n_neg: int) -> int:
-        """Return K."""
         if not isinstance(self.top_negatives, Integral):
             return ceil_share(float(self.top_negatives), n_neg)
         if self.top_negatives > n_neg:
@@ -173,7 +172,6 @@ class TopPush(LinearRanker):
 def _projected(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    """Return the nearest dual variables."""
     c = np.empty_like(point)
     if n_top == 1:
         project(point, labels, c)
