@@ -565,7 +565,8 @@ def length_sheet(length: Length) -> Sheet:
     """Return the figure of hits, and profit if a gain is known, up to four times the length."""
     caption = (
         f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}. Bands: 95 % "
-        "of such lists; grey: by chance; vertical: the lengths asked for."
+        "of such lists; grey line: by chance; vertical: the lengths asked for"
+        f"{'; grey: may be as profitable' if length.profit else ''}."
     )
     return Sheet(
         f"A list from {length.rows:,} new rows",
