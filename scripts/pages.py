@@ -149,9 +149,9 @@ def shortfalls(paper: str) -> str:
     return laid_out(["claim", "printed", "measured", "", "verdict"], zip(*columns, strict=True))
 
 
-def changed() -> str:
-    """List the verdicts that the second audit changed, by reason; alike ones in one line."""
-    rows = pd.read_csv(CHANGED, keep_default_na=False)
+def changed(audit: str) -> str:
+    """List the verdicts that an audit changed, by reason; alike ones in one line."""
+    rows = pd.read_csv(CHANGED, keep_default_na=False).query("audit == @audit")
     groups = rows.groupby(["paper", "before", "after", "reason"], sort=False)["claim"]
     lines = [
         [paper, ", ".join(f"`{claim}`" for claim in claims), before, after, reason]

@@ -65,22 +65,24 @@ class Change:
 
 
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that differ from a decision of the reference.
+    """Return the verdicts that differ from what the reference settles.
 
     A claim that was decided and no longer is counts as worse unless missing results explain it: an
-    exact number needs neither data nor a run, "no config" and "not testable" do not depend on them,
-    and "no power" was measured: the spread of ours hides now what it showed.
+    exact number needs neither data nor a run, a study is never cut short, "no config" and "not
+    testable" do not depend on results, and "no power" was measured: the spread of ours hides now
+    what it showed.
     """
     changed = []
     before = {row.id: row for row in reference}
     for row in ledger:
         old = before.get(row.id)
-        if old is None or old.verdict == row.verdict or old.verdict.rank is None:
+        if old is None or old.verdict == row.verdict or not old.verdict.is_settled:
             continue
+        # What had no power is worse if it fails now, and only then.
+        rank = 2 if old.verdict.rank is None else old.verdict.rank
         if row.verdict.rank is not None:
-            worse = row.verdict.rank > old.verdict.rank
-            changed.append(Change(row.id, old.verdict, row.verdict, worse))
-        elif row.kind == "exact" or row.verdict.is_fixed or row.verdict.is_settled:
+            changed.append(Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank))
+        elif old.verdict.rank is not None and (row.kind == "exact" or _is_final(row)):
             changed.append(Change(row.id, old.verdict, row.verdict, worse=True))
     return changed
 
@@ -103,18 +105,22 @@ def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
     # Which reading agreed, and under which deviation, only a measurement says.
     deviation = before.deviation if before.kind == "exact" else now.deviation
     verdict = before.verdict
-    if verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION):
+    if verdict.holds:
         verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
     return replace(
         before, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
     )
 
 
+def _is_final(row: LedgerRow) -> bool:
+    """Whether more results would not change the verdict; no run can cut a study short."""
+    by_study = row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE
+    return row.verdict.is_settled or row.verdict.is_fixed or by_study
+
+
 def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
-    if row.verdict.is_settled or row.verdict.is_fixed or row.kind != before.kind:
+    if _is_final(row) or row.kind != before.kind:
         return True
-    if row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE:
-        return True  # by a study, which no run of fewer trials can have cut short
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 

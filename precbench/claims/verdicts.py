@@ -52,6 +52,11 @@ class Verdict(StrEnum):
         return decided.index(self) if self in decided else None
 
     @property
+    def holds(self) -> bool:
+        """Whether the claim holds, under a deviation or not."""
+        return self in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
+
+    @property
     def is_settled(self) -> bool:
         """Whether enough was measured for a decision, or to say that there is none."""
         return self.rank is not None or self is Verdict.NO_POWER

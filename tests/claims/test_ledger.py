@@ -16,17 +16,21 @@ from tests.claims.helpers import row_of
 
 
 def test_regressions():
-    for kind, before, after in product(("mean", "exact", "order"), Verdict, Verdict):
+    decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
+    decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
+    for kind, before, after in product(("mean", "exact", "order", "rate"), Verdict, Verdict):
         found = changes([row_of("x", after, kind)], [row_of("x", before, kind)])
-        decided = [Verdict.REPRODUCED, Verdict.WITH_DEVIATION]
-        decided += [Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED]
-        if before is after or before not in decided:
+        if before is Verdict.NO_POWER and after in decided:
+            [change] = found
+            assert change.worse == (after is Verdict.NOT_REPRODUCED)
+        elif before is after or before not in decided:
             assert not found
         elif after in decided:
             [change] = found
             assert change.worse == (decided.index(after) > decided.index(before))
         else:  # an exact number can always be computed; results are no reason for the others
             fixed = after in (Verdict.NO_POWER, Verdict.NO_CONFIG, Verdict.NOT_TESTABLE)
+            fixed |= kind == "rate" and after is Verdict.INCONCLUSIVE  # no run cuts a study short
             assert [change.worse for change in found] == [True] * (kind == "exact" or fixed)
     assert not changes([row_of("new", Verdict.NOT_REPRODUCED)], [row_of("x", Verdict.REPRODUCED)])
 

@@ -104,7 +104,7 @@ def test_a_mean_of_logarithms(tmp_path):
     assert row.verdict is Verdict.REPRODUCED
     assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-4)
     middle = np.exp(np.log(ours).mean())
-    # Where the power of ten is ours, and hides more than half of one, no digits could be wrong.
+    # Where the power of ten is ours, and another one passes as well, no digits could be wrong.
     for power, passes in ((0, Verdict.REPRODUCED), (8, Verdict.NO_POWER)):
         for factor, verdict in ((0.99, passes), (1.01, Verdict.NOT_REPRODUCED)):
             times = math.exp(math.log1p(row.smallest_error) * factor)
@@ -117,6 +117,25 @@ def test_a_mean_of_logarithms(tmp_path):
     scaled = {"logarithm": True, "power_of_ten": 8}
     [row] = judged([mean(f"{np.median(near) / 1e8:.9f}", **scaled)], folder)
     assert row.verdict is Verdict.REPRODUCED and row.smallest_error < math.sqrt(10) - 1
+
+
+@pytest.mark.parametrize(
+    ("power", "verdicts"),
+    [(18, ["reproduced", "no power"]), (17, ["reproduced", "not reproduced"])],
+)
+def test_a_power_of_ten_that_is_ours_has_to_fit_those_that_were_printed(tmp_path, power, verdicts):
+    """Alone another one passes as well; with a row of the same draws only one does."""
+    common, own = normal(MIN_REPETITIONS, 0, 1.0), normal(MIN_REPETITIONS, 0, 0.2, seed=1)
+    logs = {"pnorm_risk(p=2)": 7 + common, "pnorm_risk(p=16)": 42 + 2 * common + own}
+    cells = {("housing", "a", metric, "test"): np.exp(values) for metric, values in logs.items()}
+    folder = write_results(tmp_path, cells)
+    claims = [
+        mean("1096", metric="pnorm_risk(p=2)", logarithm=True, number=1),
+        mean("1.739", metric="pnorm_risk(p=16)", logarithm=True, power_of_ten=power, number=2),
+    ]
+    rows = judged(claims, folder)
+    assert [row.verdict for row in rows] == verdicts
+    tells(rows[1].reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
 
 
 def test_one_wrong_cell_is_detected_among_many(tmp_path):

@@ -515,9 +515,10 @@ def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     if verdict == "inconclusive":
         tells(row.reason, f"b {cut} {MIN_SPLITS} housing")
     stop(folder, "b", cut, "tuning limit")
-    [row] = judged([order()], folder)
-    assert row.verdict is Verdict.REPRODUCED  # what was chosen converged, but the ledger says so
-    tells(row.reason, f"tuning limit {cut}")
+    for compared in ("auc", WALL_SECONDS):  # with another parameter both would be others
+        [row] = judged([order(metric=compared)], folder)
+        assert (row.verdict is Verdict.INCONCLUSIVE) == (verdict == "inconclusive")
+        tells(row.reason, f"tuning limit {cut}")
     third = auc_of(a=better, b=worse, c=worse)
     folder = write_results(tmp_path / "c", third)
     stop(folder, "b", MIN_SPLITS)
@@ -560,6 +561,14 @@ def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed
     assert str(read.verdict) == would and heard.verdict is Verdict.INCONCLUSIVE
     assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
     assert (apart(first), apart(second)) == ("", ", second-hand")
+
+
+def test_what_was_chosen_after_our_results_can_fail_but_not_pass(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(20, 0.9), b=normal(20)))
+    claims = [order(a, b, number=a, after_results=True) for a, b in ("ab", "ba")]
+    passed, failed = judged(claims, folder)
+    assert (passed.verdict, failed.verdict) == (Verdict.NO_POWER, Verdict.NOT_REPRODUCED)
+    tells(passed.reason, "after results")
 
 
 def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):

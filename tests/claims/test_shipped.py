@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from precbench.claims import load_deviations, make_ledger
@@ -22,6 +23,7 @@ from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
 from precbench.papers.kar2015.claims import ConsistencyClaim
 from precbench.solvers import SOLVERS
+from scripts import power as power_of_tables
 from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
 
@@ -187,6 +189,27 @@ def test_reference_matches_the_claims(claims, reference):
             assert row.reason.startswith("row: p = ") or not c.is_one_draw
         if isinstance(c, OrderClaim) and row.verdict.rank is not None and not c.deterministic:
             assert row.runs >= MIN_SPLITS
+        assert not (c.after_results and row.verdict.holds), c.id
+        stopped = re.search(r"tuning limit stopped \S+ in (\d+) of (\d+)", row.reason)
+        assert row.verdict.rank is None or not stopped or 2 * int(stopped[1]) < int(stopped[2])
+
+
+def test_a_quotient_of_printed_times_is_not_printed(claims):
+    """A ratio in words, or of two printed times, is our reading; a number has to be quoted."""
+    for c in claims:
+        if isinstance(c, RatioClaim) and c.read_as is None:
+            assert re.search(rf"(?<![\d.]){re.escape(c.printed)}(?![\d.])", c.says), c.id
+
+
+# The error that would be ours if the other reading were the right one.
+OTHER_READINGS = {"medv-is-a-feature": "without MEDV", "absolute-derivative": "signed derivative"}
+
+
+def test_no_reading_is_one_that_printed_tables_decide():
+    power = pd.read_csv(power_of_tables.REFERENCE).groupby("wrong")["rows_that_tell"].sum()
+    for name, deviation in load_deviations().items():
+        undecided = power[OTHER_READINGS[name]] == 0 if name in OTHER_READINGS else False
+        assert deviation.reading == undecided, name
 
 
 PROGRAMS = {"kar2014": "our-programs-in-2014", "kar2015": "our-cutting-plane"}

@@ -81,6 +81,9 @@ class Claim(Section):
     minimum : Minimum or None
         Of a solver that it compares: if its problem has its minimum at w = 0 on a data set of the
         claim, what it returns is a point on the way to a ranking of nothing, and decides nothing.
+    after_results : bool
+        Whether what decides it (a margin, a choice of data sets, the claim itself) was chosen when
+        our results had been seen: it can fail, but to pass earns no more than "no power".
     secondhand : bool
         Whether the paper could not be read, and what it printed comes from another source: no
         verdict can then be a decision, and the ledger says which one it would be.
@@ -105,6 +108,7 @@ class Claim(Section):
     untested: str = ""
     ours: bool = False
     minimum: Minimum | None = None
+    after_results: bool = False
     secondhand: bool = False
     sentence: str = ""
 
@@ -198,8 +202,7 @@ class Claim(Section):
         for *_, text in claim._stopped(evidence, "tuning limit"):
             row = replace(row, reason=_joined(row.reason, text))
         if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
-            holds = row.verdict in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
-            verdict = row.verdict if holds else Verdict.INCONCLUSIVE
+            verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             bound = f"{', '.join(cut)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
         return row
@@ -207,8 +210,9 @@ class Claim(Section):
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
         """Return the solvers on which nothing may rest, each with a verdict and the reason.
 
-        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped at
-        least half of their trials on one and values are compared.
+        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped on one
+        at least half of their trials, if values are compared, or of the tuning in them: with
+        another parameter both the values and the times would be others.
         """
         doubts: dict[str, tuple[Verdict, str]] = {}
         if (known := self.minimum) is not None:
@@ -220,8 +224,8 @@ class Claim(Section):
             if idle := [name for name in self.data if rows["value"][name] == 1]:
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
                 doubts[known.solver] = Verdict.NO_POWER, reason
-        if self.compares_values:
-            for solver, stopped, trials, text in self._stopped(evidence):
+        for by in ("tuning limit", "limit")[: 1 + self.compares_values]:
+            for solver, stopped, trials, text in self._stopped(evidence, by):
                 if 2 * stopped >= trials:
                     doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
         return doubts
@@ -306,11 +310,14 @@ class Claim(Section):
             "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
         }
         row = LedgerRow(**fields | other)
+        if self.after_results and row.verdict.holds:
+            reason = _joined("what decides it was chosen after our results", row.reason)
+            row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
         if not self.secondhand:
             return row
-        would = "" if verdict.rank is None else f"would be {verdict}"
-        reason = "; ".join(filter(None, [would, row.reason, SECONDHAND]))
-        return replace(row, verdict=Verdict.INCONCLUSIVE if would else verdict, reason=reason)
+        would = "" if row.verdict.rank is None else f"would be {row.verdict}"
+        reason = _joined(would, row.reason, SECONDHAND)
+        return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()

@@ -1,11 +1,11 @@
 """A printed mean: alone, or together with all others that are one draw of the data."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from precbench.claims.evidence import Evidence, MissingError
@@ -25,9 +25,6 @@ from precbench.claims.verdicts import (
 )
 from precbench.errors import InputError
 
-_HIDDEN_BY_A_POWER = math.sqrt(10) - 1
-"""The largest error that is left if the power of ten is chosen by the measured value."""
-
 
 class MeanClaim(MeasuredClaim):
     """A number from one draw of the data; we have many.
@@ -44,7 +41,7 @@ class MeanClaim(MeasuredClaim):
         The number is a mean over these few draws: it should lie where the mean of as many of ours
         would in 95 of 100 cases.
     power_of_ten : int
-        The power that was dropped in print.
+        The power that was dropped in print, and is our choice if it is not that of percents.
     logarithm : bool
         Whether distances are taken between logarithms.
     row : str
@@ -71,9 +68,12 @@ class MeanClaim(MeasuredClaim):
         """Whether the number is no mean over draws of the data."""
         return self.runs is None and not self.averaged
 
-    def scaled(self, printed: str) -> float:
-        """Return a printed number on the scale on which distances are taken."""
-        value = parse_printed(printed, self.power_of_ten).value
+    def scaled(self, printed: str, shift: int = 0) -> float:
+        """Return a printed number on the scale on which distances are taken.
+
+        A power of ten that is ours is changed by `shift`.
+        """
+        value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(f"{self.id}: printed {printed!r} has no logarithm")
         return float(np.log(value)) if self.logarithm else value
@@ -128,6 +128,11 @@ class _Draws(NamedTuple):
     claim: MeanClaim
     draws: pd.Series
 
+    @property
+    def column(self) -> tuple[str, ...]:
+        """What was measured in the same draws of the same solver."""
+        return self.claim.experiment, self.claim.dataset, self.claim.solver, self.claim.part
+
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
         """Return the row of the claim with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
@@ -161,22 +166,53 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     by_row: dict[str, list[_Draws]] = {}
     for cell in placed:
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
-    placements = place(
-        [
-            (
-                np.array([cell.claim.scaled(cell.claim.printed) for cell in row]),
-                np.column_stack([cell.draws for cell in row]),
-            )
-            for row in by_row.values()
-        ]
-    )
-    for row, placement in zip(by_row.values(), placements, strict=True):
+    rows = list(by_row.values())
+    placed_at = {shift: place([_compared(row, shift) for row in rows]) for shift in (-1, 0, 1)}
+    alike = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
+    misfits = _misfits(cell for row in alike for cell in row)
+    for number, row in enumerate(rows):
+        power, reason = row[0].claim.power_of_ten, ""
+        fits = [f"10^{power + s}" for s in (-1, 1) if placed_at[s][number].p_of_all > LEVEL]
+        if power > 0 and fits:
+            reason = f"with the power 10^{power}, which is ours; {' and '.join(fits)} pass as well"
         for i, cell in enumerate(row):
-            yield _judge_cell(cell, placement, i, evidence)
+            misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
+            yield _judge_cell(cell, placed_at[0][number], i, evidence, misfit, reason)
 
 
-def _judge_cell(cell: _Draws, placement: Placement, i: int, evidence: Evidence) -> LedgerRow:
-    """Judge a cell: the row decides, unless nothing printed in the cell could have changed it."""
+def _compared(
+    cells: Sequence[_Draws], shift: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the printed values, with powers of ten of ours changed by `shift`, and our draws."""
+    printed = [cell.claim.scaled(cell.claim.printed, shift) for cell in cells]
+    return np.array(printed), np.column_stack([cell.draws for cell in cells])
+
+
+def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
+    """Return the columns whose powers of ten do not fit each other, nor those that were printed.
+
+    One draw gives all measures of a column, of which those with logarithms vary together.
+    """
+    columns: dict[tuple[str, ...], list[_Draws]] = {}
+    for cell in cells:
+        if cell.claim.logarithm:
+            columns.setdefault(cell.column, []).append(cell)
+    free = {at: of for at, of in columns.items() if any(c.claim.power_of_ten > 0 for c in of)}
+    placements = place([_compared(of) for of in free.values()]) if free else []
+    return {
+        at: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
+        for at, placement in zip(free, placements, strict=True)
+        if placement.p_of_all <= LEVEL
+    }
+
+
+def _judge_cell(
+    cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, idle: str
+) -> LedgerRow:
+    """Judge a cell by its row, and by the power of ten of the row if that is ours.
+
+    `misfit` says that it is a wrong one, `idle` that others pass as well.
+    """
     claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
@@ -193,12 +229,9 @@ def _judge_cell(cell: _Draws, placement: Placement, i: int, evidence: Evidence) 
         trend, side = _trend(cell, evidence)
         fields["reason"] += f"; {side}"
         return cell.row(*claim.judged(False, trend), **fields)
-    if claim.power_of_ten and fields.get("smallest_error", 0) > _HIDDEN_BY_A_POWER:
-        times = 1 + fields["smallest_error"]
-        fields["reason"] += (
-            f"; alone wrong by {times:.2g} times it passes; the power of ten is ours"
-        )
-        return cell.row(Verdict.NO_POWER, **fields)
+    if wrong := misfit or idle:
+        fields["reason"] += f"; {wrong}"
+        return cell.row(Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields)
     return cell.row(*claim.judged(True), **fields)
 
 

@@ -26,8 +26,6 @@ from precbench.claims.verdicts import (
 from precbench.text import count
 from precbench.yaml.models import Items
 
-_HOLDS = (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
-
 
 class OrderClaim(MeasuredClaim):
     """One side is better than the other, paired over the splits.
@@ -173,7 +171,7 @@ class OrderClaim(MeasuredClaim):
                 missing.append(str(error))
         ranks = {name: row.verdict.rank for name, row in rows.items()}
         best = min(ranks, key=lambda name: (ranks[name] is None, ranks[name] or 0), default="")
-        if missing and (not best or rows[best].verdict not in _HOLDS):
+        if missing and not (best and rows[best].verdict.holds):
             raise MissingError("; ".join(missing))
         part = f"the best of {len(rows)} of {len(self.data)} data sets, each at {level:.2g}"
         measured = f"{best}: {rows[best].measured}"

@@ -168,8 +168,9 @@ class RateClaim(Claim):
 
     The slope of the logarithm of the values against that of their sizes has an interval that
     holds for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong
-    side on any curve (the values fall more slowly, or grow faster), the rate is not reproduced.
-    Otherwise it is a trend only, as no size decides an O with an open constant. A curve whose
+    side on any curve (the values fall more slowly, or grow faster), the rate does not show at
+    these sizes, which is inconclusive: no size refutes an O with an open constant, nor proves it.
+    Otherwise it is a trend only. A curve whose
     interval reaches the slope of what does not obey the rate at all says nothing, nor does one
     with a value of 0 or less; unless at least half of the curves say something, there is no power.
 
@@ -225,8 +226,11 @@ class RateClaim(Claim):
         slower = sum(slope.low > self.exponent for slope in slopes)
         measured, of_all = _shown(slopes), f"of {len(curves)} curves"
         if slower:
-            reason = f"{slower} {of_all}: the interval excludes {self.exponent:g}"
-            verdict = Verdict.NOT_REPRODUCED
+            reason = (
+                f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, which "
+                "refutes no O"
+            )
+            verdict = Verdict.INCONCLUSIVE
         elif telling < MIN_INFORMATIVE * len(curves):
             reason = f"only {telling} {of_all} can be told from the slope {idle:g}"
             verdict = Verdict.NO_POWER
