@@ -152,16 +152,14 @@ survey: build  ## Run the whole survey, and take its values into the reference.
 	    top/synthetic --jobs $(JOBS)
 	$(BIN)/python -m scripts.survey collect results
 
-# Of up to 3,163 rows, with numbers and with categories, and with few and many positives.
-AGAIN = tae wine heart german housing yeast6 titanic hypothyroid segment0 pc1
 AFRESH_IN = build/survey-again
 
-survey-again: build  ## Train ten tasks of the survey again, and see the same digits.
+survey-again: build  ## Train ten tasks of the survey again, others each week, and see the same digits.
 	$(LISTS)
 	$(RIVALS)
 	rm -rf $(AFRESH_IN)
-	$(BIN)/python -m scripts.survey tasks $(AFRESH_IN)/survey-tasks $(AGAIN)
-	$(BIN)/precbench run $(AFRESH_IN)/survey-tasks/survey-short.yaml $(AFRESH_IN)/survey-tasks/survey-long.yaml \
+	$(BIN)/python -m scripts.survey tasks $(AFRESH_IN)/survey-tasks --draw
+	$(BIN)/precbench run $(AFRESH_IN)/survey-tasks/*.yaml \
 	    --splits 0 --no-plots --jobs $(JOBS) --out $(AFRESH_IN)
 	$(BIN)/python -m scripts.survey again $(AFRESH_IN)
 

@@ -10,6 +10,7 @@ which ``make docs`` shows in docs/claims.md.
 """
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -59,10 +60,16 @@ class Plant(NamedTuple):
 
     def text(self, root: Path) -> str:
         """Return the file with the error."""
-        text = (root / self.file).read_text(encoding="utf-8")
+        text = read(root / self.file)
         if text.count(self.old) != 1:
             raise ValueError(f"{self.name}: {self.file} has its text {text.count(self.old)} times")
         return text.replace(self.old, self.new)
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, compressed or not."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
 
 
 def plants() -> list[Plant]:
@@ -144,7 +151,8 @@ def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -
     correct = {
         other: (other.read_bytes(), other.stat()) for other in path.parent.glob(f"{path.stem}.*")
     }
-    path.write_text(plant.text(copy.tree), encoding="utf-8")
+    content = plant.text(copy.tree).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     try:
         copy.build(plant.file)
         copy.restore()

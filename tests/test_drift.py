@@ -171,6 +171,10 @@ def test_filled_values_are_in_no_bin():
     drift = Drift(profile, encoding)
     drift.add(encoding.encode(table, gaps=drift.gaps), np.arange(5.0))
     assert [of["psi"] for of in drift.found()["columns"]] == pytest.approx([0, 0])
+    lists = [np.arange(5.0), np.arange(5.0) ** 2]
+    two = Profile.learn(encoding.encode(table), encoding, imputed, lists)
+    counts = [two.scores.counted(of[:, np.newaxis]) for of in lists]
+    assert two.between == pytest.approx(psi(*counts)) and two.between > 0
 
 
 # --- what is found ---

@@ -73,6 +73,17 @@ def keys(experiment):
     return {key(trial) for trial in experiment.trials()}
 
 
+@pytest.mark.parametrize("written", ["letter", "configs/letter.yaml", "letter.yaml"])
+def test_a_shipped_config_has_the_name_of_its_place(written, read, monkeypatch, tmp_path):
+    """Outside the repository, too; a file of the user comes first."""
+    monkeypatch.chdir(tmp_path)
+    assert load_config(written) == load_config("letter")
+    if written != "letter":
+        (tmp_path / "configs").mkdir()
+        (tmp_path / written).write_text(SMALL)
+        assert load_config(written) == read(SMALL)
+
+
 # A config that extends another
 
 
@@ -162,8 +173,7 @@ def test_the_headline_follows_the_paper():
         assert trial.params.get("epochs", 25) == 25
         assert trial.params.get("batch_size", 500) == 500
         assert trial.dataset.on_missing == "stand-in"
-    [limit] = {trial.limit.times_slowest for trial in trials if trial.limit}
-    assert limit == 50
+        assert trial.limit is None  # so that the order of the times can show
 
 
 def test_counts_stay_counts():

@@ -69,6 +69,7 @@ def test_mistakes_are_those_of_the_solver(theorems):
     data = load_dataset("margin-noisy")
     stream = kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
     assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 70
+    assert stream.uniform_rate == pytest.approx(np.sqrt(np.log(70 / 0.05) / 200))
     assert [k for *_, k in stream.batches] == [
         resolve_k(0.25, n_pos) if (n_pos := int(np.sum(y > 0))) else 0 for _, y, _ in stream.batches
     ]

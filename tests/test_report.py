@@ -448,9 +448,10 @@ def test_written_tables(small):
     assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(summary)
     markdown = paths[1].read_text()
     assert (
-        "\n## PPI (stand-in, synthetic)\n\n**stand-in: synthetic data**\n\n| solver |" in markdown
+        "\n## PPI (stand-in, synthetic)\n\n**synthetic data stand in; with the real files: "
+        "precbench data add ppi FILES**\n\n| solver |" in markdown
     )
-    assert markdown.count("**stand-in") == 1
+    assert markdown.count("**synthetic") == 1
     assert "| mine\\_v2 | **0.6000 ± 0.1000** |" in markdown
     latex = paths[2].read_text()
     assert latex.count("\\toprule") == latex.count("\\bottomrule") == 2
@@ -514,7 +515,10 @@ def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monke
     table = tables_of(small)[1]
     best = next(cell.text for row in table.rows for cell in row if cell.bold)
     plain = on_screen(table, 130)
-    assert "stand-in: synthetic data" in plain and "\x1b" not in plain
+    assert (
+        "synthetic data stand in; with the real files: precbench data add ppi FILES" in plain
+        and "\x1b" not in plain
+    )
     assert f"{best} *" in plain and "*: best value." in plain
     shown = on_screen(table, 130, force_terminal=True, color_system="standard")
     assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
@@ -628,6 +632,8 @@ def test_figures_and_their_numbers(small):
     sgd = drawn[drawn["solver"] == "sgd-avg"]
     np.testing.assert_allclose(sgd["seconds"], [0.1, 0.2, 0.3, 0.4, 1])
     np.testing.assert_allclose(sgd["median"], [0.5, 0.5, 0.6, 0.6, 0.599])
+    of_stand_in = pd.read_csv(small / "figures" / "accuracy-time-ppi.csv")
+    assert of_stand_in["stand_in"].all() and "stand_in" not in drawn
 
 
 def test_a_figure_of_times(small, laid_out):

@@ -66,6 +66,8 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
         table
     )
     assert {"rows_seen", "cpu_seconds", "wall_seconds", "metric", "value", "status"} <= set(table)
+    times = table.query("cpu_seconds > 0")
+    assert 0.5 < (times["wall_seconds"] / times["cpu_seconds"]).median() < 20  # of one unit
     assert len(records(folder)) == 6
     final = table[table["final"]]
     assert len(final) == 2 * 3 * 2

@@ -20,6 +20,7 @@ from precbench.errors import InputError
 from precbench.experiment import Study, list_configs, load_config
 from precbench.losses import SURROGATES
 from precbench.metrics import METRICS
+from precbench.papers.costs import growth
 from precbench.papers.kar2014 import theory as kar2014
 from precbench.papers.rudin2009 import lists as rudin2009
 from precbench.papers.rudin2009 import theorems as rudin2009_theorems
@@ -149,6 +150,25 @@ def test_theorems_of_the_push_hold_at_smoke_size(theorems):
     assert probability == pytest.approx(0.05)
     unique = theorems[theorems["quantity"] == "largest difference"]
     assert (unique["value"] < 1e-3).all()
+
+
+def test_the_ratio_of_lemma_5_by_hand():
+    """Of one pair of functions, pair of rows by pair of rows, with Lip(phi) = 1 / theta."""
+    [(*_, ratio)] = rudin2009_theorems._lipschitz(np.random.default_rng(3), [1.0], 1, 0.5)
+    rng = np.random.default_rng(3)
+    n_pos, n_neg = rudin2009_theorems._MOST * rng.integers(1, 6, 2)
+    f = rng.standard_normal(n_pos + n_neg)
+    other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
+    samples = [range(n_pos), range(n_pos, f.size)]
+    samples += [rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)]
+
+    def risk(scores, pos, neg):
+        losses = [min(max(1 - (scores[i] - scores[j]) / 0.5, 0), 1) for i in pos for j in neg]
+        return sum(losses) / len(losses)
+
+    gaps = [risk(s, *samples[:2]) - risk(s, *samples[2:]) for s in (f, other)]
+    stated = 4 / 0.5 * max(abs(f - other))
+    assert ratio == pytest.approx(max(0, gaps[0] - gaps[1]) / stated) and ratio > 0
 
 
 def test_price_that_is_not_monotonic_breaks_theorem_1(monkeypatch):
@@ -281,6 +301,16 @@ def test_costs_grow_with_the_power_of_what_is_allocated():
     assert one(table, curve="square", quantity="bytes", size=400) > 8 * 400**2
 
 
+def test_the_least_of_several_timed_fits_counts(monkeypatch):
+    """What else the machine does only adds to a time."""
+    seconds = iter([3.0, 5.0, 1.0, 8.0])  # two sizes in turn
+    monkeypatch.setattr(growth, "_cost", lambda *_: next(seconds))
+    curve = {"solver": "bbr", "grows": ["rows"], "sizes": [10, 20], "rows": 10, "features": 1}
+    curves = {"costs": growth.CostCurve(**curve, exponent=1)}
+    table = growth.growing_costs(curves, repetitions=2, seed=0)
+    assert [one(table, quantity="seconds", size=size) for size in (10, 20)] == [1, 5]
+
+
 def test_deviations_of_a_sample_of_all_rows():
     changes = {"sizes": [2000, 20000], "samples": 3, "weights": 4, "datasets": ["margin-noisy"]}
     table = values("kar2014/uniform-convergence", **changes)
@@ -288,6 +318,8 @@ def test_deviations_of_a_sample_of_all_rows():
         cell = {"objective": objective, "quantity": "deviation"}
         assert one(table, size=20000, **cell) == pytest.approx(0, abs=1e-12)
         assert one(table, size=2000, **cell) > 1e-3
+        rate = one(table, size=2000, objective=objective, quantity="rate")
+        assert rate == pytest.approx(math.sqrt(math.log(20) / 2000))
 
 
 def test_other_measures_follow_their_definitions():

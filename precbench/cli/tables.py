@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from precbench.cli.screen import screen
-from precbench.report.table import STAND_IN, Cell, Table
+from precbench.report.table import Cell, Table
 from precbench.text import one_line
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def print_table(table: Table, console: Console | None = None) -> None:
     n_names = _n_names(table)
     names, others = columns[:n_names], [c for c in columns[n_names:] if any(c.cells)]
     console.print(one_line(table.title), style="bold", soft_wrap=False)
-    if table.stand_in:
-        console.print(STAND_IN, style="bold yellow")
+    if table.warning:
+        console.print(one_line(table.warning), style="bold yellow", soft_wrap=False)
     for i, block in enumerate(_blocks(names, others, console.width)):
         if i > 0:
             console.print()

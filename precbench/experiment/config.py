@@ -468,7 +468,8 @@ def load_config(config: str | Path) -> Experiment | Study:
     Parameters
     ----------
     config : str or path-like
-        The name of a shipped config (see `list_configs`), or a file.
+        The name of a shipped config (see `list_configs`), or a file; where there is none, a shipped
+        config by its place in the repository.
 
     Returns
     -------
@@ -480,12 +481,11 @@ def load_config(config: str | Path) -> Experiment | Study:
     InputError
         If there is no such config, or with one line for each mistake in it.
     """
-    names = config_names()
-    if str(config) in names:
-        path = shipped("configs") / f"{config}.yaml"
-    elif Path(config).is_file():
-        path = Path(config)
-    else:
+    names, path = config_names(), Path(config)
+    if str(config) in names or not path.is_file():
+        name = str(config).removeprefix("configs/").removesuffix(".yaml")
+        path = shipped("configs") / f"{name}.yaml"
+    if not path.is_file():
         nearest = did_you_mean(config, names)
         raise InputError(
             f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"

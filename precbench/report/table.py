@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-STAND_IN = "stand-in: synthetic data"
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -44,6 +42,15 @@ class Table:
     dataset: str = ""
     best: str = "best value"
     columns: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def warning(self) -> str:
+        """What stands above the numbers of a stand-in, and the way to the real data."""
+        if not self.stand_in:
+            return ""
+        return (
+            f"synthetic data stand in; with the real files: precbench data add {self.dataset} FILES"
+        )
 
 
 def text_table(

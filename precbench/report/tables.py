@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from precbench.files import write_whole
-from precbench.report.table import STAND_IN, Cell, Table
+from precbench.report.table import Cell, Table
 from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line, visible
@@ -558,7 +558,7 @@ def markdown_table(table: Table) -> list[str]:
     return [
         f"## {_escaped_markdown(table.title)}",
         "",
-        *([f"**{STAND_IN}**", ""] if table.stand_in else []),
+        *([f"**{_escaped_markdown(table.warning)}**", ""] if table.warning else []),
         *(f"| {' | '.join(row)} |" for row in (header, dashes, *rows)),
         "",
         _escaped_markdown(" ".join(table.notes)),
@@ -575,14 +575,14 @@ def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[
 def _latex(run: Run, tables: Iterable[Table]) -> str:
     lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
-        stand_in = f"\\textbf{{{_escaped_latex(STAND_IN)}.}} " if table.stand_in else ""
+        warning = f"\\textbf{{{_escaped_latex(table.warning)}.}} " if table.warning else ""
         notes = _escaped_latex(" ".join(table.notes))
         header, *rows = (" & ".join(row) for row in _cells(table, _escaped_latex, r"\textbf{{{}}}"))
         lines += [
             "",
             "\\begin{table}",
             "\\centering",
-            f"\\caption{{{_escaped_latex(table.title)}. {stand_in}{notes}}}",
+            f"\\caption{{{_escaped_latex(table.title)}. {warning}{notes}}}",
             f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
             "\\toprule",
             f"{header} \\\\",

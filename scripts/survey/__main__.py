@@ -1,35 +1,72 @@
 """Write the tasks of the survey, take its results into the reference, or compare them with it.
 
 ``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
-``precbench run``; ``python -m scripts.survey collect RESULTS`` takes what was run into
-results/reference, in place of the same splits there; ``python -m scripts.survey again RESULTS``
-ends with 1 where a value is not the one there, to its five digits.
+``precbench run`` (``--draw``: ten small ones, others each week); ``python -m scripts.survey collect
+RESULTS`` takes what was run into results/reference, in place of the same splits of the same
+contestants there; ``python -m scripts.survey again RESULTS`` ends with 1 where a value is not the
+one there, to its five digits.
 """
 
 import argparse
+import datetime
 import gzip
+import hashlib
 import io
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from precbench.errors import PrecbenchError
+from precbench.errors import InputError, PrecbenchError
 from precbench.survey.ranking import COLUMNS, MEASURES, REFERENCE, collect
 from precbench.survey.tasks import read_tasks, write_configs
 
 RUNS = ("survey-short", "survey-long", "top-synthetic")
+DIGEST = REFERENCE.with_name("survey.sha256")
+"""Of the values as they were collected: an edit would show."""
+DRAWN, MOST_ROWS = 10, 3200
+"""Tasks that are trained again each week, and the rows of the largest."""
 
 
-def replaced(known: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Put splits of tasks in the place of the same ones, or behind the others of the task."""
-    place = ["task", "split"]
-    old = known.set_index(place).index.isin(table.set_index(place).index)
+def drawn(tasks: Sequence[Any], week: tuple[int, int]) -> list[Any]:
+    """Draw small tasks that have files, by the year and the week."""
+    small = [task for task in tasks if task.rows <= MOST_ROWS]
+    chosen = np.random.default_rng(week).choice(len(small), min(DRAWN, len(small)), replace=False)
+    return [small[i] for i in sorted(chosen)]
+
+
+def trained(folders: Iterable[Path]) -> pd.DataFrame:
+    """Return which contestants were run on which splits, whatever came of it."""
+    place = {"dataset": "task", "split": "split", "solver": "solver"}
+    paths = [path for folder in folders if (path := folder / "results.csv").exists()]
+    runs = [pd.read_csv(path, usecols=[*place]).drop_duplicates() for path in paths]
+    if not runs:
+        raise InputError("nothing of the survey was run: make survey")
+    return pd.concat(runs).rename(columns=place)
+
+
+def replaced(known: pd.DataFrame, table: pd.DataFrame, ran: pd.DataFrame) -> pd.DataFrame:
+    """Put results of contestants on splits in the place of the same ones.
+
+    What is new comes behind the splits of the task, or the contestants of the split. What was run
+    and failed leaves nothing.
+    """
+    place = ["task", "split", "solver"]
+    old = pd.MultiIndex.from_frame(known[place]).isin(pd.MultiIndex.from_frame(ran[place]))
     both = pd.concat([known[~old], table], ignore_index=True)
-    order = {name: at for at, name in enumerate(both["task"].unique())}
-    return both.sort_values(
-        place, key=lambda c: c.map(order) if c.name == "task" else c, kind="stable"
-    )
+    order = {
+        column: {name: at for at, name in enumerate(pd.concat([known, table])[column].unique())}
+        for column in ("task", "solver")
+    }
+    return both.sort_values(place, key=lambda c: c.map(order[c.name]) if c.name in order else c)
+
+
+def digest(text: str) -> str:
+    """Return what an edit of the values would change."""
+    return hashlib.sha256(text.encode()).hexdigest() + "\n"
 
 
 def as_text(table: pd.DataFrame) -> str:
@@ -61,6 +98,7 @@ def main() -> None:
     parser.add_argument("do", choices=["tasks", "collect", "again"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("task", nargs="*")
+    parser.add_argument("--draw", action="store_true")
     options = parser.parse_args()
     known = pd.read_csv(REFERENCE) if REFERENCE.exists() else pd.DataFrame(columns=COLUMNS)
     try:
@@ -69,6 +107,8 @@ def main() -> None:
             if unknown := [name for name in options.task if name not in tasks]:
                 parser.error(f"unknown task {unknown[0]!r}; see results/reference/survey-tasks.csv")
             chosen = [tasks[name] for name in options.task] or list(tasks.values())
+            if options.draw:
+                chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])
             print(*write_configs(options.folder, chosen), sep="\n")
             return
         table = collect(options.folder / name for name in RUNS)
@@ -78,7 +118,9 @@ def main() -> None:
         n_values, found = other_values(known, table)
         print(*found, f"{n_values:,} values again, {len(found)} not the same", sep="\n")
         sys.exit(bool(found) or not n_values)
-    REFERENCE.write_bytes(gzip.compress(as_text(replaced(known, table)).encode(), mtime=0))
+    text = as_text(replaced(known, table, trained(options.folder / name for name in RUNS)))
+    REFERENCE.write_bytes(gzip.compress(text.encode(), mtime=0))
+    DIGEST.write_text(digest(text))
 
 
 if __name__ == "__main__":

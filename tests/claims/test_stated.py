@@ -168,6 +168,7 @@ def rate(exponent=-0.5, **fields):
         ((-0.9, -0.5), 0.02, {}, "trend only"),  # an upper bound may be loose
         ((-0.4,), 0.01, {}, "inconclusive"),  # no size refutes an O
         ((-0.5, -0.5, -0.4), 0.01, {}, "inconclusive"),
+        ((-0.42, -0.42, -0.42), 0.08, {}, "trend only"),  # one of three would exclude it alone
         ((-0.4,), 1.0, {}, "no power"),  # nor can it be told from one that does not fall
         ((-0.5,), 0.02, {"trivial": -0.49}, "no power"),
         ((2.0,), 0.02, {"exponent": 2}, "trend only"),

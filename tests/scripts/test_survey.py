@@ -1,5 +1,6 @@
 """What the pages say of the survey, and the benches of advice and of intervals."""
 
+import gzip
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
+from precbench.survey.tasks import read_tasks
 from scripts.survey import __main__ as program
 from scripts.survey import advice, page, tables
 from tests.test_survey import by_hand, run_of, split_table
@@ -18,6 +20,7 @@ from tests.test_survey import by_hand, run_of, split_table
 def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
     run_of(tmp_path / "survey-long")
     monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
+    monkeypatch.setattr(program, "DIGEST", tmp_path / "survey.sha256")
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path)])
     program.main()
     first = (tmp_path / "survey.csv.gz").read_bytes()
@@ -38,6 +41,8 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
         (1, "sgd-avg"): 0.7,
         (2, "no-skill"): 0.6,
     }
+    text = gzip.decompress((tmp_path / "survey.csv.gz").read_bytes()).decode()
+    assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "none")])
     with pytest.raises(SystemExit):
         program.main()
@@ -52,6 +57,7 @@ def test_values_that_are_not_the_same_again_are_named(tmp_path, monkeypatch, cap
         return end.value.code, capsys.readouterr().out
 
     monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
+    monkeypatch.setattr(program, "DIGEST", tmp_path / "survey.sha256")
     for folder, value in {"a": 0.7, "b": 0.700001, "c": 0.70001}.items():
         (tmp_path / folder).mkdir()
         run_of(tmp_path / folder / "survey-long", value=[0.3, 0.2, value, 0.9])
@@ -64,6 +70,34 @@ def test_values_that_are_not_the_same_again_are_named(tmp_path, monkeypatch, cap
     with pytest.raises(SystemExit):
         program.main()
     assert "unknown task 'whine'" in capsys.readouterr().err
+
+
+def test_one_contestant_alone_can_be_trained_again():
+    """It keeps its place among the others; what it failed on this time is gone."""
+    splits = [(task, solver, split) for task in "ab" for split in (0, 1) for solver in "xyz"]
+    known = pd.DataFrame(splits, columns=["task", "solver", "split"]).assign(value=0)
+    ran = known.query("solver == 'y'").assign(value=1)
+    found = program.replaced(known, ran.query("task == 'a' or split == 0"), ran)
+    expected = known.assign(value=(known["solver"] == "y").astype(int))
+    expected = expected[
+        ~((known["task"] == "b") & (known["split"] == 1) & (known["solver"] == "y"))
+    ]
+    assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+
+
+def test_the_committed_values_are_those_that_were_collected():
+    text = gzip.decompress(ranking.REFERENCE.read_bytes()).decode()
+    assert program.DIGEST.read_text() == program.digest(text)
+
+
+def test_tasks_to_train_again_are_small_and_others_each_week():
+    tasks = read_tasks()
+    weeks = [program.drawn(tasks, (2026, week)) for week in range(1, 30)]
+    names = [tuple(task.task for task in week) for week in weeks]
+    assert {len({*week}) for week in names} == {program.DRAWN} and len({*names}) == len(names)
+    assert program.drawn(tasks, (2026, 1)) == weeks[0]
+    small = {task.task for task in tasks if task.rows <= program.MOST_ROWS}
+    assert {name for week in names for name in week} == small
 
 
 @pytest.mark.parametrize("metric", ranking.MEASURES)
