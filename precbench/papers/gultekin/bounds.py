@@ -172,9 +172,6 @@ def pair_bounds(
             gives for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the
             supremum is measured. ``w = 0``: the excess risk of w = 0 over the least risk of a
             sample.
-        ``slope``
-            Of the logarithm of these against that of S, of N for Lemma 1 and Theorem 1; -1/2 is
-            ``stated``.
         ``probability``
             Of a deviation of at least ``epsilon``, ``measured`` as a fraction of the draws, and its
             bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
@@ -219,7 +216,6 @@ def pair_bounds(
         for s, one in of_pairs:
             given = {name: one.epsilon(b) for name, b in bounds.items()}
             table += _compared(one.statement, n, s, one.values, delta, given)
-    table += _slopes(table, rows[-1])
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
     for s, one in of_pairs:
         table += _probabilities(one, rows[-1], s, points, bounds)
@@ -405,17 +401,6 @@ def _compared(
     measured = {"measured": float(np.quantile(values, 1 - delta))}
     for quantity, value in (measured | given).items():
         yield "deviation", statement, n, s, np.nan, quantity, value
-
-
-def _slopes(found: list[_Row], n: int) -> list[_Row]:
-    table = pd.DataFrame(found, columns=_COLUMNS)
-    curves = table[table["pairs"].isna() | (table["rows"] == n)]
-    slopes = []
-    for (statement, quantity), curve in curves.groupby(["statement", "quantity"], sort=False):
-        sizes = curve["pairs"].fillna(curve["rows"])
-        slope = float(np.polyfit(np.log(sizes), np.log(curve["value"]), 1)[0])
-        slopes.append(("slope", str(statement), np.nan, np.nan, np.nan, str(quantity), slope))
-    return [*slopes, ("slope", "", np.nan, np.nan, np.nan, "stated", -0.5)]
 
 
 def _probabilities(

@@ -146,12 +146,12 @@ def _bound_tables(result: Result) -> Iterator[Table]:
             ],
             "Deviations that are exceeded with the probability delta, and their bounds.",
         )
-    others = table[table["what"].isin(["slope", "largest ratio"])]
+    others = table[table["what"] == "largest ratio"]
     yield value_table(
         result,
         others,
         ["what", "statement", "quantity"],
-        "Slopes in S, of Lemma 1 and Theorem 1 in N; ratios of a probability to its bound.",
+        "Ratios of a probability to its bound.",
     )
     tails = table[table["what"] == "probability"]
     for (tail, s), rows in tails.groupby(["statement", "pairs"], sort=False):

@@ -106,18 +106,13 @@ def _convergence_tables(result: Result) -> Iterator[Table]:
         ["deviation", "rate", "constant"],
         "Deviation: the 95 % quantile over samples of the largest over all w.",
     )
-    slopes = result.values[result.values["size"].isna()]
-    yield value_table(result, slopes, ["quantity", "dataset", "objective"])
 
 
 def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     lines: dict[str, Any] = {}
     looks = solver_styles(["deviation", "slope"])
-    of_slopes = result.values[result.values["quantity"] == "slope"]
-    slopes = of_slopes.set_index(["dataset", "objective"])["value"]
     for axes, rows in _grid(figure, result.values.dropna(subset="size"), "size"):
         curve = rows[rows["quantity"] == "deviation"]
-        slope = slopes[rows["dataset"].iloc[0], rows["objective"].iloc[0]]
         size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
         [lines["deviation"]] = axes.plot(
             size, deviation, marker="o", color=looks["deviation"].color
@@ -125,7 +120,6 @@ def _draw_convergence(figure: "SubFigure", result: Result) -> None:
         [lines["slope -1/2 from the first size"]] = axes.plot(
             size, deviation[0] * np.sqrt(size[0] / size), "--", color="0.4"
         )
-        axes.text(0.95, 0.9, f"slope {slope:.2f}", ha="right", transform=axes.transAxes, fontsize=8)
     _label(figure, "s (rows of the sample)", "deviation")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
 

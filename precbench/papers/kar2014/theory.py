@@ -333,8 +333,7 @@ def uniform_convergence(
     pandas.DataFrame
         ``dataset``, ``objective``, ``size``, ``quantity``, ``value``, with the quantities
         ``deviation`` (the 95 % quantile over the samples that have rows of both classes),
-        ``rate`` (sqrt(log(1/0.05) / size)), ``constant`` (their ratio), and without a size the
-        ``slope`` of log(deviation) against log(size), and the ``stated slope`` -1/2.
+        ``rate`` (sqrt(log(1/0.05) / size)) and ``constant`` (their ratio).
 
     Raises
     ------
@@ -359,7 +358,7 @@ def uniform_convergence(
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
-            of_all, quantiles = [measure(s, positive) for s in scores], list[float]()
+            of_all = [measure(s, positive) for s in scores]
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
@@ -375,18 +374,10 @@ def uniform_convergence(
                     raise InputError(
                         f"no sample of {size} rows of {dataset} has both classes: draw more"
                     )
-                quantiles.append(float(np.quantile(deviations, 1 - DELTA)))
+                deviation = float(np.quantile(deviations, 1 - DELTA))
                 rate = math.sqrt(math.log(1 / DELTA) / size)
-                values = {
-                    "deviation": quantiles[-1],
-                    "rate": rate,
-                    "constant": quantiles[-1] / rate,
-                }
+                values = {"deviation": deviation, "rate": rate, "constant": deviation / rate}
                 rows += [(dataset, objective, size, name, v) for name, v in values.items()]
-            is_fitted = min(quantiles) > 0  # else a sample is all rows
-            slope = np.polyfit(np.log(sizes), np.log(quantiles), 1)[0] if is_fitted else -math.inf
-            rows.append((dataset, objective, np.nan, "slope", float(slope)))
-    rows.append(("", "", np.nan, "stated slope", -0.5))
     return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])
 
 

@@ -2,8 +2,7 @@
 
 Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
 Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
-constant that makes the inequality true is given, which should stay bounded as batches grow, and
-for the rate of Theorem 12 a slope.
+constant that makes the inequality true is given, which should stay bounded as batches grow.
 
 References
 ----------
@@ -30,12 +29,10 @@ from precbench.losses import SURROGATES, Surrogate, margins, prec_loss
 from precbench.seeds import trial_seed
 from precbench.solvers import LinearRanker, PerceptronAtK, SGDAtK
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
-from precbench.topk import resolve_k
+from precbench.topk import ceil_share, resolve_k
 
 DELTA = 0.05
 _MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
-_JOINT_LEVEL = 0.05  # one-sided, of the lower limits of all slopes together
-_RESAMPLES = 1000
 
 
 def precision_bounds(
@@ -81,10 +78,12 @@ def precision_bounds(
         ``quantity``, ``value``. Quantities:
 
         ``measured``
-            The bounded quantity: the ``mistakes`` of all batches, the mean ``prec@k loss`` of
-            w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the returned mean
-            likewise; of Theorem 12 the largest deviation over the w, its 95 % quantile over the
-            samples.
+            The bounded quantity: over the batches with mistakes, the largest ratio of Lemma 18 and
+            the largest excess of Lemmas 19 and 20; of Lemma 22 the 95 % quantile of the deviations
+            of the average over the top; the ``mistakes`` of all batches, the mean ``prec@k
+            loss`` of w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the
+            returned mean likewise; of Theorem 12 the largest deviation over the w, its 95 %
+            quantile over the samples.
         ``bound``
             Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
             the known optimum, so that the true bound may be smaller.
@@ -95,11 +94,6 @@ def precision_bounds(
             Of the bounds of Theorems 13 and 15: without the term that has the open constant.
         ``rate``, ``constant``
             That term without its constant, and the smallest sufficient constant.
-        ``slope``, ``slope, lower limit``, ``stated slope``
-            Of log(measured) against log(batch_size) in Theorem 12, with a lower confidence limit
-            by bootstrap, and -1/2. Without a row where a deviation is 0. The limits are joint
-            (Bonferroni): each of m slopes has the one-sided level 0.05 / m, so that with
-            probability 0.95 all of them hold.
 
     Raises
     ------
@@ -115,7 +109,6 @@ def precision_bounds(
     the largest k of a batch.
     """
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []
-    slopes: dict[tuple[str, str], tuple[float, NDArray[np.float64]]] = {}
     for name in datasets:
         dataset = _with_optimum(name)
         rng = np.random.default_rng(seed)
@@ -126,11 +119,12 @@ def precision_bounds(
             for size, values in zip(sample_sizes, by_size, strict=True)
             for quantity, value in _rate(values, size).items()
         ]
-        slopes |= {
-            (name, measure): _bootstrapped_slope(sample_sizes, by_size, rng)
-            for measure, by_size in deviations.items()
-            if min(map(np.min, by_size)) > 0
-        }
+        rng = np.random.default_rng([seed, 22])
+        rows += [
+            ("Lemma 22", "top of the list", "", name, np.nan, size, quantity, value)
+            for size in sample_sizes
+            for quantity, value in _top_averages(dataset, k, size, samples, rng).items()
+        ]
         population = _Population(dataset, k)
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
@@ -140,13 +134,6 @@ def precision_bounds(
                 for theorem, measure, quantities in statements
                 for quantity, value in quantities.items()
             ]
-    for (name, measure), (slope, resampled) in slopes.items():
-        limit = float(np.quantile(resampled, _JOINT_LEVEL / len(slopes)))
-        rows += [
-            ("Theorem 12", measure, "", name, np.nan, np.nan, quantity, value)
-            for quantity, value in (("slope", slope), ("slope, lower limit", limit))
-        ]
-    rows.append(("Theorem 12", "", "", "", np.nan, np.nan, "stated slope", -0.5))
     columns = ["theorem", "measure", "solver", "dataset", "split", "batch_size", "quantity"]
     return pd.DataFrame(rows, columns=[*columns, "value"])
 
@@ -189,9 +176,6 @@ def precision_rates(
 
         ``constant``
             The smallest that is sufficient, the mean over the streams.
-        ``slope``, ``slope, lower limit``, ``bounded``
-            Of the constant against log(b), with a lower confidence limit by bootstrap (joint, as in
-            `precision_bounds`), and 0, above which it would grow without bound.
 
     Raises
     ------
@@ -207,7 +191,7 @@ def precision_rates(
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
-    by_theorem: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    rows: list[tuple[str, str, float, str, float]] = []
     positives = np.mean(data.y > 0)
     for length in lengths:
         step = eta0 / math.ceil(k * positives * length)
@@ -217,26 +201,10 @@ def precision_rates(
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 of_length.setdefault(key, []).append(constant)
-        for key, constants in of_length.items():
-            by_theorem.setdefault(key, []).append(np.array(constants))
-    rows: list[tuple[str, str, float, str, float]] = []
-    for (theorem, solver), by_length in by_theorem.items():
-        means = [float(constants.mean()) for constants in by_length]
         rows += [
-            (theorem, solver, length, "constant", mean)
-            for length, mean in zip(lengths, means, strict=True)
+            (*key, length, "constant", float(np.mean(constants)))
+            for key, constants in of_length.items()
         ]
-        resampled = [
-            rng.choice(sample, (_RESAMPLES, len(sample))).mean(axis=1) for sample in by_length
-        ]
-        slope = float(np.polyfit(np.log(lengths), means, 1)[0])
-        slopes = np.polyfit(np.log(lengths), resampled, 1)[0]
-        limit = float(np.quantile(slopes, _JOINT_LEVEL / len(by_theorem)))
-        rows += [
-            (theorem, solver, np.nan, quantity, value)
-            for quantity, value in (("slope", slope), ("slope, lower limit", limit))
-        ]
-    rows.append(("", "", np.nan, "bounded", 0.0))
     return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 
 
@@ -348,8 +316,9 @@ def _statements(
         PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
         mistakes = np.diff(path.mistakes)
         bounds = _mistake_bounds(stream, mistakes, variant, *numbers)
+        steps = _steps(stream, np.array(path.weights), mistakes, variant)
         online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])
-        yield f"perceptron-{variant}", itertools.chain(bounds, online)
+        yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
 
@@ -378,6 +347,31 @@ def _mistake_bounds(
     margin = min(getattr(margins(*batch), kind) for batch in batches if (batch[1] < 0).any())
     if margin > 0:
         yield f"Corollary {corollary}", "mistakes", values | {"bound": (reach / margin) ** 2}
+
+
+def _steps(
+    stream: _Stream, weights: NDArray[np.float64], mistakes: NDArray[np.int64], surrogate: str
+) -> Iterator[_Statement]:
+    """Lemma 18 and, for all multiples w of the optimum, Lemmas 19 (avg) and 20 (max), by batch.
+
+    ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
+    """
+    optimum: Any = stream.population.data.optimum
+    reach = float(np.linalg.norm(stream.X, axis=1).max())
+    grown = np.diff(np.sum(weights**2, axis=1))
+    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]
+    largest = float((grown[mistakes > 0] / allowed[mistakes > 0]).max())
+    yield "Lemma 18", "norm", {"measured": largest, "bound": 1.0}
+    loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
+    turned = np.diff(weights @ optimum)
+    most = max(
+        mistakes[t] - loss(c * (X @ optimum), y) - c * turned[t]
+        for t, (X, y, _) in enumerate(stream.batches)
+        for c in _MULTIPLES
+        if mistakes[t]
+    )
+    name = {"avg": "Lemma 19", "max": "Lemma 20"}[surrogate]
+    yield name, "progress", {"measured": float(most), "bound": 0.0}
 
 
 def _online_to_batch(
@@ -495,21 +489,25 @@ def _deviations(
     return {name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)}
 
 
+def _top_averages(
+    dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Compare averages over the top of samples and of all rows, in the order of the optimum.
+
+    h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
+    """
+    scores = _Population(dataset, share).scores_of_optimum
+    h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]
+    drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)
+    top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)
+    deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
+    bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
+    measured = float(np.quantile(deviations, 1 - DELTA))
+    return {"measured": measured, "bound": bound, "trivial": 1.0}
+
+
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
     """Compare the quantile of the deviations with the rate of Theorem 12."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}
-
-
-def _bootstrapped_slope(
-    sizes: list[int], deviations: list[NDArray[np.float64]], rng: np.random.Generator
-) -> tuple[float, NDArray[np.float64]]:
-    """Fit a slope to the quantiles of the deviations, and one to each of many resamples."""
-
-    def fitted(by_size: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        quantiles = [np.quantile(sample, 1 - DELTA, axis=-1) for sample in by_size]
-        return np.polyfit(np.log(sizes), np.log(quantiles), 1)[0]
-
-    resampled = [rng.choice(sample, (_RESAMPLES, len(sample))) for sample in deviations]
-    return float(fitted(deviations)), fitted(resampled)

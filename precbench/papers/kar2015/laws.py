@@ -12,6 +12,8 @@ kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision a
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import combinations
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -172,6 +174,34 @@ def _apart(case: _Case) -> float:
     return abs(_excess("avg", "struct")(case))
 
 
+def _set_of_claim_1(surrogate: str) -> _Quantity:
+    """Return the largest excess over the sum of the top k positives, by all sets of k rows."""
+
+    def excess(case: _Case) -> float:
+        scores, positive, k = case
+        chosen = np.array([*combinations(range(len(scores)), k)])
+        sums = (scores + ~positive)[chosen].sum(axis=1)
+        return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _of(surrogate)(case)
+
+    return excess
+
+
+def _mean_of_least(k: int, scores: NDArray[np.float64]) -> float:
+    return float(np.sort(scores)[:k].mean())
+
+
+def _lemma_16(case: _Case, sign: float = 1.0) -> float:
+    means = [_mean_of_least(k, case.scores) for k in (case.k, int(case.positive.sum()))]
+    return sign * (means[0] - means[1])
+
+
+def _lemma_21(case: _Case, share: float = 1.0) -> float:
+    """Return by how much the largest mean of k moves farther than a share of any score does."""
+    other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
+    apart = _mean_of_least(case.k, -case.scores) - _mean_of_least(case.k, -other)
+    return abs(apart) - share * float(np.abs(case.scores - other).max())
+
+
 def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
     """Return the law that a surrogate is not below another or the loss; struct is its control."""
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
@@ -213,6 +243,9 @@ _LAWS = (
     _order("avg", "max", _of),
     _order("strong", "average", _margin, " margin"),
     _order("average", "weak", _margin, " margin"),
+    _Law("Claim 1, the set S", "sum <= xi", _set_of_claim_1("ramp"), _set_of_claim_1("struct")),
+    _Law("Lemma 16", "k <= k'", _lemma_16, partial(_lemma_16, sign=-1.0)),
+    _Law("Lemma 21", "1-Lipschitz", _lemma_21, partial(_lemma_21, share=0.5)),
 )
 
 

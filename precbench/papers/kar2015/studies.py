@@ -48,8 +48,6 @@ def _tables(result: Result) -> Iterator[Table]:
         "the last column is the largest constant that any split needs. It should stay bounded as "
         "b grows.",
     )
-    slopes = values[values["quantity"].str.contains("slope")]
-    yield value_table(result, slopes, ["quantity", "measure", "dataset"])
 
 
 def _by_split(values: pd.DataFrame) -> pd.DataFrame:
@@ -241,9 +239,7 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
 
 def _rate_tables(result: Result) -> Iterator[Table]:
     values = result.values.assign(b=result.values["batch_size"].map("{:.0f}".format))
-    yield value_table(
-        result, values.replace({"b": {"nan": ""}}), ["theorem", "solver", "quantity", "b"]
-    )
+    yield value_table(result, values, ["theorem", "solver", "quantity", "b"])
 
 
 def _draw_rates(figure: "SubFigure", result: Result) -> None:
