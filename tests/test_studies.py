@@ -296,9 +296,12 @@ def test_costs_grow_with_the_power_of_what_is_allocated():
     table = load_config("gultekin/cost").model_copy(
         update={"parameters": {"curves": curves, "repetitions": 1, "seed": 0}}
     ).compute()  # fmt: skip
-    assert one(table, curve="square", quantity="slope") == pytest.approx(2, abs=0.1)
-    assert one(table, curve="line", quantity="slope") < 1.2
-    assert one(table, curve="square", quantity="bytes", size=400) > 8 * 400**2
+    grown = {
+        name: np.divide(*(one(table, curve=name, size=size) for size in (400, 200)))
+        for name in curves
+    }
+    assert grown["square"] == pytest.approx(4, rel=0.1) and grown["line"] < 2.3
+    assert one(table, curve="square", size=400) > 8 * 400**2
 
 
 def test_the_least_of_several_timed_fits_counts(monkeypatch):

@@ -92,7 +92,6 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             f"the kinds of figures are {', '.join(_KINDS)}"
         )
     files: list[Path] = []
-    stand_ins = [dataset for dataset in run.datasets if run.is_stand_in(dataset)]
     columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
     curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))
     for kind in run.plots:
@@ -104,9 +103,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
             stem = run.folder / "figures" / name
             if not page.data.empty:
-                table = page.data
-                if page.dataset in stand_ins:
-                    table = table.assign(stand_in=True)
+                mark = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
+                table = page.data.assign(**mark)
                 files += _sheet(page, run, summary).save(stem, table, sources)
             for path in stem.parent.glob(f"{name}.*") if page.data.empty else ():
                 path.unlink()  # of earlier results

@@ -23,8 +23,8 @@ class Table:
     rows : list of list of Cell
     notes : list of str
         Sentences below the table.
-    stand_in : bool
-        Whether the data are synthetic.
+    warning : str
+        What stands above the numbers, of synthetic data.
     dataset : str
         Empty where it is not of the trials on one data set.
     best : str
@@ -38,19 +38,10 @@ class Table:
     header: list[str]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
-    stand_in: bool = False
+    warning: str = ""
     dataset: str = ""
     best: str = "best value"
     columns: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def warning(self) -> str:
-        """What stands above the numbers of a stand-in, and the way to the real data."""
-        if not self.stand_in:
-            return ""
-        return (
-            f"synthetic data stand in; with the real files: precbench data add {self.dataset} FILES"
-        )
 
 
 def text_table(

@@ -32,6 +32,7 @@ _TIES = (
 )
 
 
+STAND_IN = "synthetic data stand in; with the real files: precbench data add {} FILES"
 _LABELS = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_LABELS, "tuning_seconds", "key"]
 _MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
@@ -364,7 +365,7 @@ def _assemble(
     names = [f"{solver} ‡" if solver in stopped else solver for solver in run.solvers]
     return Table(
         title=f"{title}: {of}" if of else title,
-        stand_in=run.is_stand_in(dataset),
+        warning=STAND_IN.format(dataset) if run.is_stand_in(dataset) else "",
         header=header,
         rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
         notes=[run.protocol_sentence, *about],

@@ -267,30 +267,6 @@ def test_small_spread(tmp_path):
     assert judged(claims[:1], few)[0].verdict is Verdict.INCONCLUSIVE
 
 
-def test_an_order_may_hold_on_one_data_set_only(tmp_path):
-    """At a stricter level on each; a data set without results is left out."""
-
-    def cells(**wins):
-        return {
-            (name, solver, "auc", "test"): [float(won == (i < n)) for i in range(20)]
-            for name, n in wins.items()
-            for solver, won in (("a", True), ("b", False))
-        }
-
-    def found(**wins):
-        folder = write_results(tmp_path / str(wins), cells(**wins))
-        [row] = judged([order(or_on=["adult", "letter"])], folder)
-        return row.verdict, row.measured.partition(":")[0]
-
-    assert found(housing=3, adult=20, letter=5) == (Verdict.REPRODUCED, "adult")
-    assert found(housing=3, letter=17) == (Verdict.REPRODUCED, "letter")
-    assert found(housing=15, adult=3, letter=0)[0] is Verdict.TREND_ONLY  # p = 0.02 > 0.05 / 3
-    assert found(housing=3, adult=3, letter=3)[0] is Verdict.NOT_REPRODUCED
-    assert found(housing=3, adult=3)[0] is Verdict.NO_DATA
-    [row] = judged([order(or_on=["adult"])], write_results(tmp_path / "none", auc_of(c=[0.5])))
-    assert row.verdict is Verdict.NO_DATA
-
-
 def falling_behind(tmp_path, n=20, **shares):
     """Judge that a is steady and b is not, with their values on two data sets."""
     cells = {

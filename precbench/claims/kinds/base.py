@@ -26,7 +26,7 @@ Selection = dict[str, str | int | float]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 
-_DATA = ("dataset", "datasets", "or_on")
+_DATA = ("dataset", "datasets")
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
 """Fields that name data sets, and those that name solvers by their labels, of whatever kind."""
 

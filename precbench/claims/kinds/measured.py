@@ -1,7 +1,6 @@
 """Claims about results of trials on several splits: orders, ratios, spreads, sweeps and counts."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import permutations
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -48,8 +47,6 @@ class OrderClaim(MeasuredClaim):
     at, worse_at : str
         The point of the sweep, as ``batch_size=500``, of the better side, and of the worse one if
         it is another.
-    or_on : tuple of str
-        Other data sets; it is enough that it holds on one of all.
     one_draw : bool
         Said of one draw of the data alone: it holds if more of our draws show it than chance
         would, fails if hardly any does, and else is undecided.
@@ -66,7 +63,6 @@ class OrderClaim(MeasuredClaim):
     worse_checkpoint: int | Literal["last"] | None = None
     at: str = ""
     worse_at: str = ""
-    or_on: Texts = ()
     one_draw: bool = False
     deterministic: bool = False
 
@@ -89,9 +85,6 @@ class OrderClaim(MeasuredClaim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge that one side is better, by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
-        return self._judge_one_of(outcomes) if self.or_on else self._judge_on_one(outcomes)
-
-    def _judge_on_one(self, outcomes: Outcomes, level: float = LEVEL) -> LedgerRow:
         later = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
         later = None if later == "last" else later
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
@@ -113,7 +106,7 @@ class OrderClaim(MeasuredClaim):
             fields["reason"] += f" against {self.chance:.0%} by chance"
         # Otherwise one of our draws would hardly ever show what the paper's single one did.
         compatible = not self.one_draw or wins > LEVEL * len(better)
-        if p <= level and compatible:
+        if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(True), **fields)
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
@@ -157,25 +150,6 @@ class OrderClaim(MeasuredClaim):
         if self.of == "falls":
             return -float(np.mean(np.diff(values) < -self.fall_by))
         return float(values[:-1].mean() - values.max())
-
-    def _judge_one_of(self, outcomes: Outcomes) -> LedgerRow:
-        """Judge an order that need hold on one data set only, by the best; their levels add up."""
-        rows: dict[str, LedgerRow] = {}
-        # Bonferroni's correction: each of the data sets has its chance to pass.
-        missing, level = [], LEVEL / len(self.data)
-        for name in self.data:
-            alone = self.model_copy(update={"dataset": name, "or_on": ()})
-            try:
-                rows[name] = alone._judge_on_one(outcomes, level)
-            except MissingError as error:
-                missing.append(str(error))
-        ranks = {name: row.verdict.rank for name, row in rows.items()}
-        best = min(ranks, key=lambda name: (ranks[name] is None, ranks[name] or 0), default="")
-        if missing and not (best and rows[best].verdict.holds):
-            raise MissingError("; ".join(missing))
-        part = f"the best of {len(rows)} of {len(self.data)} data sets, each at {level:.2g}"
-        measured = f"{best}: {rows[best].measured}"
-        return replace(rows[best], measured=measured, reason=f"{rows[best].reason}; {part}")
 
 
 class RatioClaim(Claim):

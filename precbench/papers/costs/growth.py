@@ -69,10 +69,8 @@ def growing_costs(
     -------
     pandas.DataFrame
         ``curve``, ``size``, ``quantity``, ``value``: the ``seconds`` of the CPU from the first call
-        of the trace, on one thread, or the most ``bytes`` that a fit allocates beside its rows;
-        and without a size the ``slope`` of the logarithm of the cost against that of the size (or
-        of ``size log size``), and the ``stated slope``. Seconds and their slopes differ from run to
-        run.
+        of the trace, on one thread, which differ from run to run, or the most ``bytes`` that a fit
+        allocates beside its rows.
 
     Raises
     ------
@@ -92,10 +90,6 @@ def growing_costs(
         rows += [
             (name, size, curve.measure, cost) for size, cost in zip(curve.sizes, costs, strict=True)
         ]
-        sizes = np.array(curve.sizes, dtype=float)
-        x = sizes * np.log(sizes) if curve.times_log else sizes
-        slope = float(np.polyfit(np.log(x), np.log(costs), 1)[0])
-        rows += [(name, np.nan, "slope", slope), (name, np.nan, "stated slope", curve.exponent)]
     return pd.DataFrame(rows, columns=["curve", "size", "quantity", "value"])
 
 

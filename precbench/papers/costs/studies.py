@@ -16,18 +16,7 @@ if TYPE_CHECKING:
 
 
 def _tables(result: Result) -> Iterator[Table]:
-    slopes = result.values[result.values["size"].isna()].pivot(
-        index="curve", columns="quantity", values="value"
-    )
-    slopes = slopes.loc[list(result.parameters["curves"]), ["slope", "stated slope"]]
-    rows = slopes.itertuples(name=None)
-    yield text_table(
-        result.title,
-        ["", "slope", "stated"],
-        [(name, f"{slope:.2f}", f"{stated:g}") for name, slope, stated in rows],
-        "Of the logarithm of the cost, against that of the size or of n log n.",
-    )
-    for name, curve in result.values.dropna(subset="size").groupby("curve", sort=False):
+    for name, curve in result.values.groupby("curve", sort=False):
         cells = zip(
             curve["size"].map("{:,.0f}".format), curve["value"].map(three_digits), strict=True
         )
@@ -35,9 +24,8 @@ def _tables(result: Result) -> Iterator[Table]:
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
-    measured = result.values.dropna(subset="size")
     looks = solver_styles(list(result.parameters["curves"]))
-    for axes, measure, of_measure in side_by_side(figure, measured, "quantity"):
+    for axes, measure, of_measure in side_by_side(figure, result.values, "quantity"):
         for name, rows in of_measure.groupby("curve", sort=False):
             size, cost = rows["size"].to_numpy(), rows["value"].to_numpy()
             look = looks[str(name)]

@@ -186,20 +186,17 @@ def _set_of_claim_1(surrogate: str) -> _Quantity:
     return excess
 
 
-def _mean_of_least(k: int, scores: NDArray[np.float64]) -> float:
-    return float(np.sort(scores)[:k].mean())
-
-
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    means = [_mean_of_least(k, case.scores) for k in (case.k, int(case.positive.sum()))]
-    return sign * (means[0] - means[1])
+    """Compare the means of the least k and k' > k scores."""
+    ordered = np.sort(case.scores)
+    return sign * float(ordered[: case.k].mean() - ordered[: case.positive.sum()].mean())
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
     """Return by how much the largest mean of k moves farther than a share of any score does."""
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
-    apart = _mean_of_least(case.k, -case.scores) - _mean_of_least(case.k, -other)
-    return abs(apart) - share * float(np.abs(case.scores - other).max())
+    apart = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
+    return float(abs(apart) - share * np.abs(case.scores - other).max())
 
 
 def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
