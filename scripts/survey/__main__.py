@@ -1,7 +1,8 @@
 """Write the tasks of the survey, take its results into the reference, or compare them with it.
 
 ``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
-``precbench run`` (``--draw``: ten small ones, others each week); ``python -m scripts.survey collect
+``precbench run`` (``--draw``: ten small ones, others each week; ``--rare``: those of the rare
+panel); ``python -m scripts.survey collect
 RESULTS`` takes what was run into results/reference, in place of the same splits of the same
 contestants there; ``python -m scripts.survey again RESULTS`` ends with 1 where a value is not the
 one there, to its five digits.
@@ -23,6 +24,7 @@ import pandas as pd
 from precbench.errors import InputError, PrecbenchError
 from precbench.survey.ranking import COLUMNS, MEASURES, REFERENCE, collect
 from precbench.survey.tasks import read_tasks, write_configs
+from scripts.survey import rare
 
 RUNS = ("survey-short", "survey-long", "top-synthetic")
 DIGEST = REFERENCE.with_name("survey.sha256")
@@ -99,17 +101,21 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("task", nargs="*")
     parser.add_argument("--draw", action="store_true")
+    parser.add_argument("--rare", action="store_true")
     options = parser.parse_args()
     known = pd.read_csv(REFERENCE) if REFERENCE.exists() else pd.DataFrame(columns=COLUMNS)
     try:
         if options.do == "tasks":
-            tasks = {task.task: task for task in read_tasks()}
+            listed = rare.read_tasks() if options.rare else read_tasks()
+            tasks = {task.task: task for task in listed}
             if unknown := [name for name in options.task if name not in tasks]:
-                parser.error(f"unknown task {unknown[0]!r}; see results/reference/survey-tasks.csv")
+                kind = "rare" if options.rare else "survey"
+                parser.error(f"unknown task {unknown[0]!r}; see results/reference/{kind}-tasks.csv")
             chosen = [tasks[name] for name in options.task] or list(tasks.values())
             if options.draw:
                 chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])
-            print(*write_configs(options.folder, chosen), sep="\n")
+            write = rare.write if options.rare else write_configs
+            print(*write(options.folder, chosen), sep="\n")
             return
         table = collect(options.folder / name for name in RUNS)
     except PrecbenchError as error:

@@ -9,11 +9,12 @@ import pytest
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
+from precbench.experiment import load_config
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
 from precbench.survey.tasks import read_tasks
 from scripts.survey import __main__ as program
-from scripts.survey import advice, page, tables
+from scripts.survey import advice, page, rare, tables
 from tests.test_survey import by_hand, run_of, split_table
 
 
@@ -98,6 +99,42 @@ def test_tasks_to_train_again_are_small_and_others_each_week():
     assert program.drawn(tasks, (2026, 1)) == weeks[0]
     small = {task.task for task in tasks if task.rows <= program.MOST_ROWS}
     assert {name for week in names for name in week} == small
+
+
+def test_the_rare_panel_is_what_its_rules_say():
+    listed = pd.DataFrame(rare.read_tasks())
+    share = listed["positives"] / listed["rows"]
+    assert [int((share <= most).sum()) for most in (0.05, 0.02, 0.005)] == [37, 27, 10]
+    assert len(listed) == 37 and (listed["test_share"] * listed["positives"] >= 20).all()
+    natural, drawn = (listed[listed["kind"] == kind] for kind in ("natural", "thinned"))
+    assert len(natural) == natural["source"].nunique() == 14
+    assert drawn.groupby("share")["source"].nunique().to_dict() == {"0.01": 15, "0.005": 8}
+    assert (share[drawn.index] <= drawn["share"].astype(float)).all()
+
+
+def test_the_files_and_configs_of_a_rare_task(mirror, isolated, tmp_path, monkeypatch, capsys):
+    """Each thinning keeps all negatives and other positives; 20 of them would be in a test part."""
+    [task] = [task for task in rare.read_tasks() if task.task == "letter-1in100"]
+    small = task._replace(source="ionosphere", rows=266, positives=40, test_share=0.5)
+    natural = task._replace(kind="natural", task="ionosphere", test_share=0.5)
+    monkeypatch.setattr(rare, "read_tasks", lambda: [natural, small])
+    monkeypatch.setattr("sys.argv", ["survey", "tasks", str(tmp_path), "--rare"])
+    program.main()
+    configs = [load_config(path) for path in capsys.readouterr().out.split()]
+    assert [config.name for config in configs] == [
+        *("rare-natural-50-long", "rare-thinned-50-short"),
+    ]
+    assert [config.protocol.n_splits for config in configs] == [3, 1]
+    names = [f"letter-1in100-{draw}" for draw in range(rare.DRAWS)]
+    assert [entry.name for entry in configs[1].datasets] == names
+    drawn = [pd.read_csv(tmp_path / f"{name}.csv") for name in names]
+    whole = rare.whole(small)
+    for rows in drawn:
+        assert rows["label"].value_counts().to_dict() == {0: 225, 1: 40}
+        assert rows[rows["label"] == 0].to_numpy() == pytest.approx(
+            whole[whole["label"] == 0].to_numpy()
+        )
+    assert not drawn[0].equals(drawn[1]) and drawn[0].shape[1] == whole.shape[1]
 
 
 @pytest.mark.parametrize("metric", ranking.MEASURES)
