@@ -946,7 +946,7 @@ def test_reproduce_says_how_to_bring_what_is_missing(cache, tmp_path):
     paper = succeed("reproduce", "kar2015", "--dry-run", "--out", tmp_path)
     for name in ("kdd08", "ppi", "covtype", "letter"):
         tells(paper.output, f"{name} FILES")
-    tells(paper.output, "kar2015/bounds study 5")
+    tells(paper.output, "kar2015/bounds study 13")
     assert "kar2015/section-6" not in paper.output
 
 
