@@ -35,8 +35,8 @@ def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) 
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
-    Columns that find no room follow below, with the names of the rows again. Where bold cannot be
-    shown, as in a pipe, an asterisk marks it.
+    Where the columns find no room, spare ones are left out, and others follow below, with the names
+    of the rows again. Where bold cannot be shown, as in a pipe, an asterisk marks it.
     """
     console = console or screen()
     marks = console.color_system is None
@@ -49,11 +49,14 @@ def print_table(table: Table, console: Console | None = None) -> None:
     console.print(one_line(table.title), style="bold", soft_wrap=False)
     if table.warning:
         console.print(one_line(table.warning), style="bold yellow", soft_wrap=False)
-    for i, block in enumerate(_blocks(names, others, console.width)):
+    blocks, notes = _blocks(names, others, console.width), [*map(one_line, table.notes)]
+    if len(blocks) > 1 and table.n_spare:
+        blocks = _blocks(names, others[: -table.n_spare], console.width)
+        notes.append(f"In the report: {', '.join(table.header[-table.n_spare :])}.")
+    for i, block in enumerate(blocks):
         if i > 0:
             console.print()
         console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
-    notes = [*map(one_line, table.notes)]
     if marks and any(cell.bold for row in table.rows for cell in row):
         notes.append(f"*: {table.best}.")
     console.print(*notes, "", sep="\n", soft_wrap=False)

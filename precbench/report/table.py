@@ -29,6 +29,8 @@ class Table:
         Empty where it is not of the trials on one data set.
     best : str
         What a cell in bold is.
+    n_spare : int
+        Number of the last columns that a narrow screen may leave out.
     columns : list of tuple of str
         Then, for each column but the first, the label of a metric or the name of a time in
         `summarise`, and the point of the sweep.
@@ -41,6 +43,7 @@ class Table:
     warning: str = ""
     dataset: str = ""
     best: str = "best value"
+    n_spare: int = 0
     columns: list[tuple[str, str]] = field(default_factory=list)
 
 

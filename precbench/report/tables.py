@@ -6,6 +6,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -315,7 +316,8 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *notes(summary),
     ]
     places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
-    return [_assemble(run, dataset, summary, "", header, cells, sentences, places)]
+    table = _assemble(run, dataset, summary, "", header, cells, sentences, places)
+    return [replace(table, n_spare=len(_TIMES) - 1)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
