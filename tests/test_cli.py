@@ -1082,3 +1082,15 @@ def test_streams_that_are_closed_or_lack_a_character(files, table, streams, enco
     assert done.returncode == 0 and b"Traceback" not in done.stderr
     assert said in done.stdout.decode(encoding)
     assert Model.load("top.npz").n_features > 0
+
+
+def test_an_example_is_written_once(tmp_path, monkeypatch):
+    """A real list in two parts, and no file is replaced."""
+    monkeypatch.chdir(tmp_path)
+    said = succeed("example", "d.csv").stdout
+    rows = pd.concat([pd.read_csv("d.csv"), pd.read_csv("d-new.csv")])
+    assert rows.shape == (1797, 65) and rows["eight"].sum() == 174
+    assert "Next: precbench compare d.csv --label eight" in said
+    Path("d.csv").unlink()
+    refused(["example", "d.csv"], "d-new.csv")
+    assert not Path("d.csv").exists()
