@@ -360,14 +360,12 @@ def _against(
 
 def _sentences(choice: Choice) -> list[str]:
     taken, new = choice.methods[choice.recommended], choice.expected
-    hits, lift = (
-        f"{_hits(choice, taken['mean'])} hits in {choice.k:,}",
-        taken["mean"] / choice.by_chance,
-    )
-    hits += _interval(choice, taken["low"], taken["high"])
-    if new is not None:
-        hits = f"{new.hits:,.0f} hits in {new.k:,} ({new.low:,.0f} to {new.high:,.0f})"
-        lift = new.lift
+    if new is None:  # of a run without a forecast, what was measured
+        lift, hits = taken["mean"] / choice.by_chance, _hits(choice, taken["mean"])
+        hits += f" hits in {choice.k:,}{_interval(choice, taken['low'], taken['high'])}"
+    else:
+        lift, hits = new.lift, f"{new.hits:,.0f} hits in {new.k:,}"
+        hits += f" ({new.low:,.0f} to {new.high:,.0f})"
     use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
     few = f"with {count(choice.positives, 'positive')} in each held-out list"
     some = f"{choice.recommended} has results on {_splits(choice)} only"

@@ -70,7 +70,9 @@ def _environment() -> dict[str, Any]:
 
 def _extras() -> dict[str, str]:
     return {
-        extra: "installed" if all(map(find_spec, packages)) else f"pip install '.[{extra}]' in a checkout"
+        extra: "installed"
+        if all(map(find_spec, packages))
+        else f"pip install '.[{extra}]' in a checkout"
         for extra, packages in _EXTRAS.items()
     }
 
