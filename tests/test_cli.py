@@ -312,7 +312,7 @@ def test_fit_prints_rows_metrics_and_the_model(files, beside_trees):
     options = as_options(TABLE_OPTIONS | {"splits": "5"})
     result = invoke("fit", "mine.csv", *options, "--save", "top.npz")
     first, second, third, title, *_, fourth = result.stdout.splitlines()
-    assert title == "Length of a list from 300 new rows"
+    assert title == "Hits by length of the list, from 300 new rows"
     assert re.fullmatch(r"300 rows, 10 features, \d+ positive, 100 groups", first)
     number = r"[01]\.\d{3} \([01]\.\d{3} to [01]\.\d{3}\)"
     assert re.fullmatch(
@@ -477,7 +477,7 @@ def test_score_names_columns_without_information(files, table):
     result = succeed("score", "top.npz", "new.csv", "--top", "1")
     assert result.stdout.startswith("rank,row,score\n1,")
     filled, unknown, some, hits, summary = result.stderr.splitlines()
-    assert " hits expected among the listed, " in hits
+    assert " hits among the listed rows (" in hits
     assert filled.startswith("precbench: warning: new.csv: no row has a value of a; the")
     assert unknown.endswith("no value of city was seen in training; all are treated as unknown")
     n_missing = table[["b", "c"]].isna().sum()

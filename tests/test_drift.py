@@ -419,7 +419,7 @@ def test_a_list_may_replace_the_last_one(here, tmp_path):
     score = ["score", "trees.npz", "new.csv", "--id", "id", "--out", tmp_path / "list.csv"]
     succeed(*score, "--top", "10")
     result = succeed(*score, "--top", "5", "--last", tmp_path / "list.csv")
-    assert "5 of 5 listed were among the 10 of the last list (Jaccard 0.50)" in result.stderr
+    assert "5 of the 5 listed rows were on the last list of 10 (Jaccard 0.50)" in result.stderr
     assert len(pd.read_csv(tmp_path / "list.csv")) == 5
 
 

@@ -75,7 +75,7 @@ def test_hits_are_those_of_the_list(here):
 def test_what_was_promised_is_what_score_expects(here):
     found = evaluated()
     expected = succeed("score", "good.npz", "new.csv", "--top", "40").stderr
-    text = "about {mean:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in"
+    text = "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in"
     assert text.format(**found["promised"]) in expected
     assert found["verdict"] == "kept"
     length = Model.load("good.npz").about["length"]["curve"]
@@ -124,7 +124,7 @@ def test_another_model_by_hand(here):
     text = succeed("evaluate", "poor.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
     assert "significantly fewer" in text
     text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
-    assert "0 rows that each list has alone" in text
+    assert "0 rows on only one of the lists" in text
     assert "no significant difference (p = 1)" in text
 
 
@@ -234,7 +234,7 @@ def test_training_rows_are_named(here, tmp_path):
     for n in (1, 250, 1000):
         file = tmp_path / "some.csv"
         pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
-        said = f"{n:,} of 1,000 rows are rows that the model was fitted to"
+        said = f"{n:,} of 1,000 rows are training rows of this model"
         assert said in succeed("score", "good.npz", file, "--top", "5").stderr
         assert (
             said

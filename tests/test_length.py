@@ -380,7 +380,9 @@ def test_days_of_dates_and_of_numbers(payments, monkeypatch):
         result = succeed("fit", f"{name}.csv", *given, "--save", f"{name}.npz")
         about = json.loads(succeed("show", f"{name}.npz", "--json").stdout)
         found.append(about["quality"]["length"]["by_day"])
-        assert "The first 10 entities of each day, each until it is found: " in result.stdout
+        assert (
+            "The first 10 entities of each day, each counted until it is found: " in result.stdout
+        )
     assert found[0] == found[1]
     assert [of["days"] for of in found[0]] == [8, 8]  # a quarter of thirty days
 
@@ -406,7 +408,7 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     ks = ["--k", 20, "--k", "5 %", "--k", 20, "--list-rows", 2000]
     worth = ["--gain-column", "amount", "--cost", 15]
     text = succeed("fit", "payments.csv", *GIVEN, *ks, *worth, "--save", "m.npz").stdout
-    assert "Length of a list from 2,000 new rows" in text and "20 (k)" in text
+    assert "Hits by length of the list, from 2,000 new rows" in text and "20 (k)" in text
     assert "The most profitable length is " in text
     about = json.loads(succeed("show", "m.npz", "--json").stdout)
     length = about["quality"]["length"]
@@ -419,8 +421,8 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     rows = pd.DataFrame(json.loads(scored.stdout))
     assert [*rows] == ["rank", "row", "score", "probability"]
     hits = rows["probability"].sum()
-    tells(scored.stderr, "hits expected")
-    assert f"about {hits:.1f} hits expected among the listed, " in scored.stderr
+    tells(scored.stderr, "expect about")
+    assert f"expect about {hits:.1f} hits among the listed rows (" in scored.stderr
     assert 0.8 < hits / (50 * length["curve"]["precision"][8]) < 1.25
     assert rows["probability"].is_monotonic_decreasing
 

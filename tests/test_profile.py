@@ -56,7 +56,7 @@ def test_what_columns_hold_by_hand(table, tmp_path):
     assert columns["plan"]["low"] == "a"
     auc = roc_auc_score(table["left"] == "yes", table["closed"])
     assert columns["closed"]["auc"] == pytest.approx(auc) and columns["none"]["auc"] is None
-    assert "'closed' alone" in str(found["refusal"]) and "'paid'" in str(found["refusal"])
+    assert "'closed' has an AUC" in str(found["refusal"]) and "'paid'" in str(found["refusal"])
 
 
 def test_without_labels_no_column_is_judged(table, tmp_path):
@@ -67,7 +67,7 @@ def test_without_labels_no_column_is_judged(table, tmp_path):
 
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
     done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
-    assert done.exit_code == 0 and "3 of them like an earlier one" in done.stdout
+    assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
     [told] = [line for line in done.stdout.splitlines() if "this would do" in line]
     options = told.partition("precbench compare ")[2].split()
     again = invoke("profile", *options)

@@ -372,8 +372,8 @@ def _sentences(choice: Choice) -> list[str]:
     tried = taken["form"] == "ensemble" and not choice.decided
     return [
         "" if choice.decided else f"This file cannot decide: {few}, {_undecided_because(choice)}",
-        f"Use {use}" if choice.decided else f"If you have to take one, use {use}",
-        "On our test lists it came closest to the best" if tried else "",
+        f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
+        "It came closest to the best method on our test lists" if tried else "",
         _compared(choice) if choice.splits > 1 else "",
         _wanting(choice) if choice.needed else "",
         some if choice.splits < choice.splits_asked else "",
@@ -392,12 +392,12 @@ def _compared(choice: Choice) -> str:
     fewer = _ends(choice, reference["behind_low"], reference["behind_high"], False)
     if reference["verdict"] == "worse":
         return f"{REFERENCE} finds {_hits(choice, reference['behind'], False)} fewer ({fewer})"
-    return f"{REFERENCE} is not measurably worse ({fewer} hits fewer)"
+    return f"{REFERENCE} is not measurably worse (95 % interval: {fewer} hits fewer)"
 
 
 def _wanting(choice: Choice) -> str:
     return (
-        f"To tell apart methods {100 * _WANTED:.0f} % apart you need about {choice.needed:,} "
+        f"To detect a difference of {100 * _WANTED:.0f} % you need about {choice.needed:,} "
         f"positives; you have {choice.n_pos:,}"
     )
 
@@ -407,7 +407,7 @@ def _undecided_because(choice: Choice) -> str:
         return "differences between methods cannot be tested on one split"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
         return "no method is measurably better than chance"
-    return "another method may find a quarter more"
+    return "another method may find a quarter more hits"
 
 
 def _splits(choice: Choice) -> str:
@@ -450,12 +450,14 @@ def choice_table(choice: Choice, title: str) -> Table:
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     notes = [
         f"Means over {_splits(choice)} of held-out lists with {choice.positives:,} positives, with "
-        "95 % intervals; fewer: than the first; seconds: to tune and train once.",
+        "95 % intervals; fewer: hits below the first method; seconds: to tune and train once.",
     ]
     if choice.equivalent:
-        notes.append(f"≈: as good, the difference is within {choice.margin:.1f} hits.")
+        notes.append(
+            f"≈: as good as the first (the difference is within {choice.margin:.1f} hits)."
+        )
     if choice.incomplete:
-        notes.append("†: over the splits with a result, not to be compared with the others.")
+        notes.append("†: mean over fewer splits; do not compare it with the others.")
     without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:
         reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)

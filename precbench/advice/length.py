@@ -70,7 +70,7 @@ class Worth:
                     f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
                 )
         if (self.gain is None) == (self.column is None):
-            several = "both are given" if self.column else "a cost alone tells no profit"
+            several = "both are given" if self.column else "a cost alone gives no profit"
             raise InputError(f"give a gain of each hit, or a column of gains: {several}")
 
 
@@ -467,10 +467,10 @@ def length_table(length: Length) -> Table:
     header = ["length", "hits", "precision", "recall"]
     header.append("profit" if length.profit else "times chance")
     note = (
-        f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}; in brackets "
-        "the range of 95 % of such lists. For that of the precision, divide hits by the length."
+        f"Estimated for {length.method} on held-out rows of {count(length.splits, 'split')}; in "
+        "brackets: the range of 95 % of such lists. Precision is hits divided by length."
     )
-    title = f"Length of a list from {length.rows:,} new rows"
+    title = f"Hits by length of the list, from {length.rows:,} new rows"
     return Table(title, header, rows, [note], best="most profitable")
 
 
@@ -493,13 +493,16 @@ def profit_text(length: Length) -> str:
         ends = f"{_money(profit.profit_low)} to {_money(profit.profit_high)}"
         text = (
             f"The most profitable length is {profit.best:,}, {terms}: about "
-            f"{_money(profit.profit)}, {ends} in 95 % of such lists"
+            f"{_money(profit.profit)} ({ends} in 95 % of such lists)"
         )
         if profit.low < profit.high:
             text += f"; any length from {profit.low:,} to {profit.high:,} may be equally profitable"
     if not profit.best and not any(w.best for w in profit.wrong):
         return f"{text}."
-    wrong = (f"{w.gain}, {w.best:,} is best and {_money(w.lost)} is lost" for w in profit.wrong)
+    wrong = (
+        f"{w.gain}, {w.best:,} is best and a length of {profit.best:,} loses {_money(w.lost)}"
+        for w in profit.wrong
+    )
     return f"{text}. If the gain is {'; if it is '.join(wrong)}."
 
 
@@ -508,7 +511,9 @@ def by_day_lines(length: Length) -> list[str]:
     lines = []
     for day in length.by_day:
         ends = "" if day.interval is None else " ({:.3f} to {:.3f})".format(*day.interval)
-        what, until = ("entities", ", each until it is found") if day.of_entities else ("rows", "")
+        what, until = (
+            ("entities", ", each counted until it is found") if day.of_entities else ("rows", "")
+        )
         lines.append(
             f"The first {day.k:,} {what} of each day{until}: precision {day.precision:.3f}{ends}"
         )

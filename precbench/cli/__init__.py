@@ -33,17 +33,17 @@ class _Precbench(MainGroup):
             "listing:list_",
             "List solvers, data sets, metrics, configs, claims or deviations.",
         ),
-        "example": ("example:example", "Write a real list to try the next commands on."),
+        "example": ("example:example", "Write a real list to try the commands on."),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
-        "rank": ("rank:rank", "Say where a method stands among those of the survey."),
-        "profile": ("profile:profile", "Describe a table of yours, before anything is trained."),
+        "rank": ("rank:rank", "Rank a method of yours among those of the survey."),
+        "profile": ("profile:profile", "Describe a table of yours without training anything."),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
         "score": ("score:score", "Rank the rows of a file with a model and list the top."),
         "evaluate": (
             "evaluate:evaluate",
-            "Count the hits of a model on new labelled rows, beside what it promised.",
+            "Count the hits of a model on new labelled rows against its forecast.",
         ),
-        "show": ("show:show", "Describe a saved model, or a trial behind a number."),
+        "show": ("show:show", "Describe a saved model, or the trial behind a number."),
     }
 
 

@@ -69,10 +69,9 @@ def check_results(
 ) -> int:
     """Report for each published number whether the results reproduce it.
 
-    Lists the claims that these results bear on, best verdicts last; the ledger files contain all
+    Lists the claims that these results concern, best verdicts last; the ledger files contain all
     claims. Numbers that follow from definitions alone are computed on the fly. Claims that the
-    results do not cover or cannot decide (stand-in data, smoke size, too few runs) are not
-    compared.
+    results cannot decide (stand-in data, smoke size, too few runs) are not compared.
 
     Exit code 4: a verdict is worse than in the reference, or there are no results.
 

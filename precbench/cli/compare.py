@@ -70,12 +70,12 @@ class CompareOptions(OwnRows):
 def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
-    Linear methods, random features, trees and an ensemble of several are trained on 70 % of the
-    rows, with parameters chosen on some of them, and measured by the hits among the first k of the
-    other rows; this is repeated on several random splits, or on the latest rows with --time. The
-    best is the ensemble, unless another has significantly more hits; without it, the one with the
-    best DCG. The others are equivalent, undecided or worse; of equivalent ones the simplest is
-    recommended. An interrupted comparison resumes where it left off.
+    Linear methods, random features, trees and an ensemble of them are tuned and trained on 70 % of
+    the rows, and measured by the hits among the first k of the other rows. This is repeated on
+    several random splits, or on the latest rows with --time. The best method is the ensemble,
+    unless another has significantly more hits; without an ensemble, it is the one with the best
+    DCG. Each other method is equivalent, undecided or worse. The simplest of the best and its
+    equivalents is recommended. An interrupted comparison resumes.
 
     \b
     Examples:

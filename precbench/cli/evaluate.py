@@ -22,7 +22,7 @@ from precbench.topk import first_rows, resolve_k, split_at
 @takes(FileLayout)
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
-    file: Annotated[Path, typer.Argument(help="Rows whose labels have become known since.")],
+    file: Annotated[Path, typer.Argument(help="Rows whose labels are known by now.")],
     label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
     positive: Annotated[
         list[str] | None,
@@ -35,7 +35,7 @@ def evaluate(
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model, whose list of the same rows is compared.")
+        Path | None, typer.Option(help="Another model, to compare its list of the same rows.")
     ] = None,
     fail_below: Annotated[
         float | None,
@@ -45,12 +45,12 @@ def evaluate(
     *,
     options: FileLayout,
 ) -> int:
-    """Count the hits of a model on new labelled rows, beside what it promised.
+    """Count the hits of a model on new labelled rows, and compare them with its forecast.
 
-    What it promised are the hits that `score` expects of this list, with the interval that 95 % of
-    such lists keep to: there are as many (kept), fewer or more. Of rows with equal scores, of which
-    only some belong to the list, the mean over their orders counts. Two models are compared by the
-    rows that only one of their lists has, with Fisher's exact test.
+    The forecast is the number of hits that `score` expects of this list, with an interval for 95 %
+    of such lists. The verdict is kept, fewer or more. If scores are tied at the end of the list,
+    hits are the mean over all orders of the tied rows. With --against, Fisher's exact test compares
+    the hits among the rows that only one of the two lists has.
 
     Exit code 5: with --fail-below, there are fewer hits.
 
@@ -71,7 +71,10 @@ def evaluate(
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
     asked = plain_value(k) if k is not None else quality.k if quality else 0.25
     if not n_pos and isinstance(asked, float):
-        raise InputError(f"{file}: no row is positive, so {asked} of them is no length: give --k")
+        raise InputError(
+            f"{file}: no row is positive, so a k of {asked} gives no length: give --k as a "
+            "number of rows"
+        )
     length = resolve_k(asked, n_pos, n_rows)
     lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
@@ -98,14 +101,16 @@ def evaluate(
     text = f"{_hits(hits[-1])} among the first {length:,}: precision {precision:.3f}{fitted}"
     lines.append(text if area is None else f"{text}, AUC {area:.3f}")
     if n_tied := int(np.count_nonzero((lists[-1] > 0) & (lists[-1] < 1))):
-        lines.append(f"{count(n_tied, 'row')} tied at the end: hits are a mean over their orders")
+        lines.append(
+            f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
+        )
     if loaded.calibration is not None:
         mean, low, high = promised = loaded.calibration.expected(
             scores[first_rows(scores, length)], n_rows
         )
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
-        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}), found {hits[-1]:g}"
+        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
         question = ". Are these the training rows?" if verdict == "more" else ""
         lines.append(f"{text}: {verdict}{question}")
     known = loaded.training_rows
@@ -119,7 +124,7 @@ def evaluate(
         found["against"] = {"hits": hits[0], "rows": n, "own": n_own, "others": n_others, "p": p}
         verdict = f"significantly {'more' if n_own > n_others else 'fewer'}"
         verdict = verdict if p < LEVEL else "no significant difference"
-        text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} that each list has alone"
+        text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} on only one of the lists"
         lines.append(f"{text}, {n_own:,} against {n_others:,} are hits: {verdict} (p = {p:.2g})")
     print(json.dumps(found) if as_json else "\n".join(lines))
     return NOT_HELD if fail_below is not None and hits[-1] < fail_below else 0

@@ -14,10 +14,10 @@ _N_LABELLED = 1200
 def example(
     file: Annotated[Path, typer.Argument(help="CSV file to write.")] = Path("digits.csv"),
 ) -> None:
-    """Write a real list to try the commands on: digits, of which one in ten is an eight.
+    """Write a real list to try the commands on: digits, one in ten of them an eight.
 
-    The first 1,200 of scikit-learn's 1,797 handwritten digits are written to FILE, with the column
-    "eight", the others beside it to a file whose name ends with -new. Existing files stay.
+    FILE gets the first 1,200 of scikit-learn's 1,797 handwritten digits, with the column "eight".
+    The other digits go to a second file, whose name ends with -new. Existing files are kept.
 
     \b
     Examples:

@@ -71,15 +71,14 @@ class FitOptions(OwnRows):
 def fit(options: FitOptions) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
-    The quality is that of models fitted to 70 % of the rows and measured on the others, where
-    k rows are the top; with --time, fitted to all earlier rows and measured on the period that
-    follows, a tenth of the rows by default.
-    It is a mean over several such splits, with its 95 % interval, which takes
-    into account that splits share rows. Boosted trees are measured beside any other solver, if that
-    is quick. So is how much each column matters, which show prints. The saved model is fitted to
+    To estimate the quality, models are fitted to 70 % of the rows and measured on the first k of
+    the others. With --time, they are fitted to all earlier rows and measured on the period that
+    follows, a tenth of the rows by default. The quality is the mean over several such splits, with
+    a 95 % interval that allows for rows shared by splits. If it is quick, boosted trees are
+    measured too, and the importance of each column, which show prints. The saved model is fitted to
     all rows. During training, solvers cap k at the number of positives, with a warning. The columns
-    of label, groups, time and weight are not features; other dates (2024-05-31, 2024-05-31T18:00)
-    are converted to days since the earliest one.
+    of label, groups, time and weight are not features. Dates (2024-05-31, 2024-05-31T18:00) are
+    converted to days since the earliest one.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ NoRowHashes = Annotated[
     bool,
     typer.Option(
         "--no-row-hashes",
-        help="Leave hashes of training rows, by which score recognises them, out of the model.",
+        help="Do not store hashes of training rows, by which score recognises these.",
     ),
 ]
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]

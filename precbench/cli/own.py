@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
-_LAYOUT = "How the file is written, where it does not say so itself"
+_LAYOUT = "File format, detected by default"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
@@ -49,29 +49,33 @@ class FileLayout:
     ] = None
     separator: Annotated[
         str | None,
-        typer.Option(help="Between the columns of CSV and TSV.", rich_help_panel=_LAYOUT),
+        typer.Option(help="Separator of the columns of CSV and TSV.", rich_help_panel=_LAYOUT),
     ] = None
     encoding: Annotated[
         str | None,
-        typer.Option(help="Of CSV and TSV, for example cp1252.", rich_help_panel=_LAYOUT),
+        typer.Option(help="Encoding of CSV and TSV, for example cp1252.", rich_help_panel=_LAYOUT),
     ] = None
     decimal: Annotated[
         str | None,
         typer.Option(
-            metavar="MARK", help="Point or comma, before decimal places.", rich_help_panel=_LAYOUT
+            metavar="MARK", help="Decimal mark: a point or a comma.", rich_help_panel=_LAYOUT
         ),
     ] = None
     date_format: Annotated[
         str | None,
-        typer.Option(help="For example %d.%m.%Y, where not ISO 8601.", rich_help_panel=_LAYOUT),
+        typer.Option(
+            help="Format of dates other than ISO 8601, for example %d.%m.%Y.",
+            rich_help_panel=_LAYOUT,
+        ),
     ] = None
     sheet: Annotated[
-        str | None, typer.Option(help="Of a workbook with several.", rich_help_panel=_LAYOUT)
+        str | None,
+        typer.Option(help="Sheet to read of a workbook with several.", rich_help_panel=_LAYOUT),
     ] = None
     skip_rows: Annotated[
         int,
         typer.Option(
-            min=0, help="Lines before that with the column names.", rich_help_panel=_LAYOUT
+            min=0, help="Number of lines to skip above the column names.", rich_help_panel=_LAYOUT
         ),
     ] = 0
 
@@ -122,22 +126,23 @@ class OwnRows(FileLayout):
     id: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column with another value in each row, which is left out, too; repeatable.",
+            help="Column that identifies rows, with a different value in each; not a feature; "
+            "repeatable.",
             rich_help_panel=_FILE,
         ),
     ] = None
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns whose values are categories, also codes of digits (zip,product); one-hot "
-            "for all columns of text; repeatable [default: text is refused].",
+            help="Columns of categories, also numeric codes (zip,product); one-hot means all "
+            "columns of text; repeatable [default: text is refused].",
             rich_help_panel=_FILE,
         ),
     ] = None
     numeric: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns of numbers, though they look like codes; repeatable.",
+            help="Columns to read as numbers although they look like codes; repeatable.",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -151,7 +156,7 @@ class OwnRows(FileLayout):
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to take for features though they look like a leak or an identifier; "
+            help="Columns to use as features although they look like a leak or an identifier; "
             "repeatable.",
             rich_help_panel=_FILE,
         ),
@@ -161,8 +166,8 @@ class OwnRows(FileLayout):
         typer.Option(
             "--open",
             metavar="LIST",
-            help="File to write, .csv, .xlsx or .parquet: the rows that have no label yet, ranked "
-            "by the model (tables).",
+            help="Rank the rows without a label with the model, and write them to this file: .csv, "
+            ".xlsx or .parquet (tables).",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -172,7 +177,7 @@ class OwnRows(FileLayout):
             "--k",
             help="Length of the top of the list: a number of rows (100), a fraction of the "
             'positives (0.25), or a fraction of the rows ("1 %"); repeatable: the first one '
-            "decides, all are shown [default: 0.25].",
+            "used for training, all are shown [default: 0.25].",
         ),
     ] = None
     list_rows: Annotated[
@@ -180,26 +185,28 @@ class OwnRows(FileLayout):
         typer.Option(
             min=1,
             max=10**12,
-            help="Length of the list that you will score, for the hits to expect [default: as many "
-            "rows as the file has].",
+            help="Number of new rows that you will score, for the expected hits [default: as many "
+            "as the file has].",
         ),
     ] = None
     gain: Annotated[
         float | None,
-        typer.Option(help="What each hit gains, for the profit by length.", rich_help_panel=_WORTH),
+        typer.Option(
+            help="Gain of each hit, to compute the profit by length.", rich_help_panel=_WORTH
+        ),
     ] = None
     gain_column: Annotated[
         str | None,
         typer.Option(
-            help="Column of numbers, what each row gains if it is a hit (tables); it stays a "
-            "feature, unless dropped.",
+            help="Column with the gain of each row if it is a hit (tables); it remains a feature "
+            "unless dropped.",
             rich_help_panel=_WORTH,
         ),
     ] = None
     cost: Annotated[
         float | None,
         typer.Option(
-            help="What each row of the list costs, hit or not [default: 0].", rich_help_panel=_WORTH
+            help="Cost of each row of the list, hit or not [default: 0].", rich_help_panel=_WORTH
         ),
     ] = None
 
@@ -310,7 +317,7 @@ def check_target(
 ) -> None:
     """Refuse a name for a file that cannot be written, or that is another file of the command."""
     if suffixes and path.suffix not in suffixes:
-        raise InputError(f"{option} {path}: the name should end with {' or '.join(suffixes)}")
+        raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
     needs, extra = _NEEDS.get(path.suffix, ("json", ""))
     if suffixes and find_spec(needs) is None:
         raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
@@ -343,10 +350,10 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     path, gaps = options.open_list, Gaps()
     assert path is not None and model.encoding is not None and model.calibration is not None
     if rows.empty:
-        return f"each row has a label: no list is written to {path}"
+        return f"every row has a label: no list is written to {path}"
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
-        warnings.warn(f"{options.file}, rows without a label: {sentence}", stacklevel=2)
+        warnings.warn(f"{options.file}, unlabelled rows: {sentence}", stacklevel=2)
     ranking = model.rank(X, n_jobs=-1)
     places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()
     ranking["row"] = rows.index.to_numpy()[places] + 1
@@ -358,8 +365,9 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     k = min(k, len(rows)) if isinstance(k, int) else resolve_k(k, n_pos, len(rows))
     hits = model.calibration.expected(scores[:k], len(rows))
     return (
-        f"{count(len(rows), 'row')} without a label, ranked: {path}; among the first {k:,} expect "
-        f"about {hits.mean:,.1f} hits, {hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists"
+        f"{count(len(rows), 'row')} without a label, ranked: {path}; expect about "
+        f"{hits.mean:,.1f} hits "
+        f"among the first {k:,} ({hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
 
 

@@ -30,10 +30,11 @@ class ProfileOptions(OwnRows):
 
 @takes(ProfileOptions)
 def profile(options: ProfileOptions) -> int:
-    """Describe a table: rows, positives, columns, gaps, and what compare would do with it.
+    """Describe a table: rows, positives, columns, missing values, and what compare would do.
 
-    Of each column: what it holds, how many different values and gaps, its smallest and largest
-    value (of text the most frequent one), and its AUC alone, which shows leaks. Nothing is trained.
+    For each column: its type, the number of different and of missing values, the smallest and
+    largest value (for text, the most frequent one), and its AUC alone, which reveals leaks. Nothing
+    is trained.
 
     \b
     Examples:
@@ -55,7 +56,7 @@ def profile(options: ProfileOptions) -> int:
         groups = number_groups(own.column(options.groups), own.where)
         rows += f", {count(len(set(groups.tolist())), 'group')}"
     if profiled["duplicates"]:
-        rows += f", {profiled['duplicates']:,} of them like an earlier one"
+        rows += f", {profiled['duplicates']:,} duplicates of an earlier row"
     console.print(rows)
     print_table(columns_table(profiled["columns"], options.file.name), console)
     refusal, outlook = None, None

@@ -41,7 +41,7 @@ class RankOptions(RunOptions):
     """Options of the command."""
 
     small: Annotated[
-        bool, typer.Option("--small", help="On every third task, ordered by size.")
+        bool, typer.Option("--small", help="Use every third task, ordered by size.")
     ] = False
     parameters: Annotated[
         str,
@@ -58,10 +58,10 @@ def rank(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A solver, see list solvers.")],
     options: RankOptions,
 ) -> int:
-    """Train a method on the tasks of the survey, and say where it stands.
+    """Train a method on the tasks of the survey, and rank it among the methods there.
 
-    All else is as in the survey: its divisions, measures and way to choose parameters. The run
-    resumes, is sharded or given to a cluster as those of run. Writes OUT/rank-NAME.csv and .html.
+    Divisions, measures and tuning are those of the survey. The command resumes, and runs in shards
+    or on a cluster, as run does. Writes OUT/rank-NAME.csv and .html.
 
     \b
     Examples:

@@ -49,7 +49,7 @@ def score(
         typer.Option(help="File to write: .csv, .xlsx or .parquet; an existing one is replaced."),
     ] = None,
     probability: Annotated[
-        bool, typer.Option("--probability", help="Add the column probability, of a hit.")
+        bool, typer.Option("--probability", help="Add a column with the probability of a hit.")
     ] = False,
     drift: Annotated[
         Path | None,
@@ -87,24 +87,23 @@ def score(
 ) -> int:
     """Rank the rows of a file and list the top, highest score first.
 
-    The output is CSV, or what the suffix of --out says, with the columns rank, row, those of
-    --id and --keep, score, and with --probability that of a hit, calibrated on rows that the model
-    was not fitted to. Ranks and row numbers start at 1; blank rows are counted, the header line is
-    not. Rows with equal scores keep their order.
+    The output is CSV, or the format of the suffix of --out. Its columns are rank, row, the columns
+    of --id and --keep, score, and with --probability the probability of a hit, calibrated on
+    held-out rows. Ranks and row numbers start at 1; blank rows count, the header line does not.
+    Rows with equal scores keep their order.
 
-    With --explain N the columns raises_1 to raises_N and lowers_1 say why a row has its score, as
-    "amount = 250" or "city = Oslo": what its value changes against the training rows (a Shapley
-    value). They are empty where no other column does. JSON has the lists raises and lowers, with
-    the contributions.
+    With --explain N, the columns raises_1 to raises_N and lowers_1 name the values with the largest
+    contributions to the score, such as "amount = 250" or "city = Oslo". A contribution is a Shapley
+    value, relative to the training rows. A cell is empty if no further column contributes. JSON has
+    the lists raises and lowers, with the contributions.
 
-    A label column is not needed, and columns unknown to the model are ignored. An svmlight
-    row needs some number in place of its label. Tables are read in pieces, so they may be
-    larger than memory. Values that are filled in, and categories that the fitted rows did not
-    have, are counted on stderr.
+    A label column is not needed, and columns unknown to the model are ignored. An svmlight row
+    needs any number in place of its label. Tables are read in chunks, so they may be larger than
+    memory. Messages on stderr count imputed values and unseen categories.
 
-    Drift is a population stability index (PSI) above 0.25, and above what chance explains, of a
-    column or of the scores, or rows outside the range of a column. With --drift or --last, --json
-    prints an object with list, hits, drift and last, else the list.
+    There is drift if the population stability index (PSI) of a column or of the scores is above
+    0.25 and above what chance explains, or if rows are outside the range of a column. With --drift
+    or --last, --json prints an object with list, hits, drift and last, otherwise the list.
 
     Exit code 5: with --strict, there is drift.
 
@@ -119,15 +118,15 @@ def score(
     others = {"the model": model, "the file of the rows": file}
     if out is not None:
         if as_json:
-            raise InputError("--json prints the rows and --out writes them: give one of the two")
+            raise InputError("--json and --out exclude each other: give one of the two")
         check_target("--out", out, others, LISTS)
     if drift is not None:
         others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
         check_target("--drift", drift, others, [".json"])
     elif strict:
-        raise InputError("--strict judges the drift: give --drift FILE, too")
+        raise InputError("--strict needs --drift FILE")
     if explain is not None and top is None:
-        raise InputError("--explain explains the rows that --top lists: give --top, too")
+        raise InputError("--explain needs --top")
     listed_before = None if last is None else _names_in(last, row_id or "row")
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
@@ -179,8 +178,8 @@ def score(
     if loaded.calibration is not None and len(scores):
         told["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
         sentences.append(
-            "about {mean:,.1f} hits expected among the listed, {low:,.0f} to {high:,.0f} in 95 % "
-            "of such lists".format(**hits)
+            "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in "
+            "95 % of such lists)".format(**hits)
         )
     if known is not None and (sentence := known.sentence(n_known, n_rows)):
         sentences.append(sentence)
@@ -192,7 +191,7 @@ def score(
     if last is not None and listed_before is not None:
         told["last"] = again = _listed_again(ranking[row_id or "row"], listed_before)
         sentences.append(
-            "{again:,} of {listed:,} listed were among the {before:,} of the last list (Jaccard "
+            "{again:,} of the {listed:,} listed rows were on the last list of {before:,} (Jaccard "
             "{jaccard:.2f})".format(**again)
         )
     if as_json:

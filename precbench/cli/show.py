@@ -51,13 +51,12 @@ def show(
 ) -> None:
     """Describe a saved model, or a trial behind a number of a table.
 
-    For a model: its solver, rows, columns and measured quality, and which columns matter, by what
-    average precision loses on held-out rows where one is shuffled. Weights are those of the scaled
-    features. With --json all columns are listed.
+    For a model: its solver, rows, columns, measured quality, and the importance of each column (the
+    drop in average precision on held-out rows when the column is shuffled). Weights are for scaled
+    features. --json lists all columns.
 
-    For a trial: what ran, on which data, what was chosen, its metrics, times and warnings, the
-    machine, whether it would run again, and the command that repeats it. Keys are in the `key`
-    column of results.csv.
+    For a trial: solver, data, chosen parameters, metrics, times, warnings, machine, whether it
+    would run again, and the command that repeats it. Keys are in the `key` column of results.csv.
 
     \b
     Examples:

@@ -63,8 +63,8 @@ class TrainingRows:
         n = min(n_rows, round(n_equal / self.share))
         about = "about " if self.share < 1 else ""
         return (
-            f"{about}{n:,} of {count(n_rows, 'row')} are rows that the model was fitted to: their "
-            "scores are better than those of new rows"
+            f"{about}{n:,} of {count(n_rows, 'row')} are training rows of this model: expect fewer "
+            "hits among new rows"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

@@ -455,7 +455,7 @@ def test_rows_without_a_label_are_the_list(rows):
     expected = pd.read_csv(io.StringIO(expected)).assign(row=lambda table: table["row"] + 90)
     for name in ("ranked.csv", "ranked.xlsx", "ranked.parquet"):
         text = succeed(*fit, "--open", name).stdout
-        assert "30 rows without a label, ranked" in text and "among the first 5 expect" in text
+        assert "30 rows without a label, ranked" in text and "hits among the first 5 (" in text
         read = {"csv": pd.read_csv, "xlsx": pd.read_excel, "parquet": pd.read_parquet}
         pd.testing.assert_frame_equal(read[name.partition(".")[2]](name), expected)
     compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]

@@ -414,15 +414,15 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         raise TableError(where, text, column=name, remedy=("drop", name))
     if kind == "categorical":
         if is_dated:
-            text = f"column {name!r} holds dates, which are no categories: leave it out of those"
+            text = f"column {name!r} holds dates: remove it from categorical"
             raise TableError(where, text)
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
     if content.holds == "text" and (kind == "numeric" or not takes_text):
         as_numeric = table.as_numeric(name)
         if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
             text = (
-                f"column {name!r} is text, though its values are numbers, such as "
-                f"{values.dropna().iloc[0]!r}: name it in numeric, or in categorical"
+                f"column {name!r} holds numbers stored as text, such as "
+                f"{values.dropna().iloc[0]!r}: name it in numeric or in categorical"
             )
             raise TableError(where, text, column=name, remedy=("numeric", name))
         content = as_numeric if kind == "numeric" else content
@@ -434,10 +434,12 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
         return Column(name, notation=content.notation)
     if kind == "numeric":
-        refuse(values, is_text, "is not a number, as all values of numeric columns are", where)
+        refuse(
+            values, is_text, "is not a number; correct it, or remove the column from numeric", where
+        )
     if is_dated:
         moments = moments_of(values, where, content.notation)
-        what = "is not a date, as most values are; correct it or drop the column"
+        what = "is not a date, unlike most values; correct it or drop the column"
         refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         first = moments.min().date().isoformat()
         return Column(name, origin=first, notation=content.notation)
@@ -462,13 +464,13 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
         advice = (
-            f"as {present.sum() - is_text.sum():,} of {present.sum():,} values are; name the "
+            f"unlike {present.sum() - is_text.sum():,} of {present.sum():,} values; name the "
             "column in categorical, correct the text, or drop the column"
         )
         remedy = "categorical"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
-    joined = "," if advice.startswith("as ") else ";"
+    joined = "," if advice.startswith("unlike ") else ";"
     raise TableError(
         where,
         f"column {name!r}, {value} is not a number{joined} {advice}",
@@ -495,13 +497,13 @@ def _learn_categories(
 def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
     if n_distinct == n_rows > _FEW_CATEGORIES:
         text = (
-            f"column {name!r} is different in every row, like an identifier: add --id {name}, or "
-            f"--drop {name}"
+            f"column {name!r} looks like an identifier (a different value in every row): add "
+            f"--id {name} or --drop {name}"
         )
         return TableError(where, text, kind="identifier", column=name, remedy=("id", name))
     text = (
-        f"column {name!r} has {n_distinct:,} different texts in {n_rows:,} rows, too many for a "
-        f"feature each; leave it out (--drop {name}, or drop in a config)"
+        f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows; drop it "
+        f"(--drop {name}, or drop in a config)"
     )
     return TableError(where, text, column=name, remedy=("drop", name))
 

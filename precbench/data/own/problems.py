@@ -16,11 +16,10 @@ _TOGETHER = {
     "text": "hold text: encode it (categorical), or drop them",
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
-    "codes": "hold whole numbers that may be codes: name them in categorical, or in numeric",
-    "identifier": "are different in every row, like identifiers: add them to --id, or to "
+    "codes": "may hold codes, not numbers: name them in categorical or in numeric",
+    "identifier": "look like identifiers (a different value in every row): add them to --id, or to "
     "--allow to use them",
-    "leak": "alone rank the rows by their labels, like leaks: add them to --drop, or to "
-    "--allow to use them",
+    "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
 }
 """What is said of several columns with the same problem."""
 

@@ -69,7 +69,7 @@ def signs(
         text = f"{where}: these labels count as negative: {said}"
         alike = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
         if alike:
-            text += f"; but for the case like {listed(given)}: {listed(alike)}"
+            text += f"; these differ from {listed(given)} only in case: {listed(alike)}"
         warnings.warn(text, stacklevel=3)
     return np.where(is_positive[codes], 1.0, -1.0)
 
@@ -138,8 +138,8 @@ def require_unique(values: pd.Series, where: str) -> None:
     if n_distinct < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "
-            f"{len(values):,} rows, so it is no id of a row: if rows with the same value belong "
-            "together, name it in groups, or else in drop"
+            f"{len(values):,} rows, so it cannot be an id: name it in groups if rows with the same "
+            "value belong together, otherwise in drop"
         )
 
 
@@ -158,7 +158,9 @@ def order_in_time(
     name = f"column {values.name!r}"
     if values.isna().any():
         row = values.index[values.isna()][0] + 1
-        raise InputError(f"{where}: {name}, row {row}: the time is missing")
+        raise InputError(
+            f"{where}: {name}, row {row}: the time is missing; fill it, or remove the row"
+        )
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
         return values.to_numpy(np.int64)
     content = content_of(values, where, date_format=date_format)
@@ -173,7 +175,7 @@ def order_in_time(
     are_dates = moments.notna().to_numpy()
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
     if are_numbers.sum() > are_dates.sum():
-        what, are_dates = "is not a number, as most times are", are_numbers
+        what, are_dates = "is not a number, unlike most times", are_numbers
     refuse(values, ~are_dates, what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
@@ -213,7 +215,7 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         codes, distinct = pd.factorize(values.astype(object))
     except TypeError as error:
         raise InputError(
-            f"{where}: the {what}s are lists or mappings, not single values"
+            f"{where}: the {what}s must be single values, found lists or mappings"
         ) from error
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
@@ -223,7 +225,7 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
             raise InputError(f"{where}: {text}")
         remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
         raise TableError(
-            where, f"{text}; leave such rows out, or rank them (--open)", remedy=remedy
+            where, f"{text}; remove these rows, or rank them with --open", remedy=remedy
         )
     spelled: dict[object, object] = {}
     for value in distinct:

@@ -59,8 +59,8 @@ def look_for_suspects(
             pass
         elif enough and n_distinct == n_rows:
             text = (
-                f"column {name!r} is different in every row, like an identifier: add --id {name}, "
-                f"or --allow {name} to use it"
+                f"column {name!r} looks like an identifier (a different value in every row): add "
+                f"--id {name}, or --allow {name} to use it"
             )
             problems.add(
                 TableError(where, text, kind="identifier", column=name, remedy=("id", name))
@@ -73,8 +73,9 @@ def look_for_suspects(
         ):
             option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
             text = (
-                f"column {name!r} holds {n_distinct:,} whole numbers of one length, or with zeros "
-                "before them, which may be codes: name it in categorical, or in numeric"
+                f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one length "
+                "or with "
+                "leading zeros): name it in categorical or in numeric"
             )
             problems.add(TableError(where, text, kind="codes", column=name, remedy=(option, name)))
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
@@ -82,14 +83,14 @@ def look_for_suspects(
         value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
         gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
         if value > LEAK or abs(gaps[0] - gaps[1]) > _GAPS_APART:
-            said = f"alone has an AUC of {value:.3f}"
+            said = f"has an AUC of {value:.3f} alone"
             if value <= LEAK:
                 said = "is missing in {:.0%} of the positive rows and {:.0%} of the others".format(
                     *gaps
                 )
             text = (
-                f"column {name!r} {said}, like a leak, which is known "
-                f"with the label only: add --drop {name}, or --allow {name} to use it"
+                f"column {name!r} {said}; it looks like a leak of the label: "
+                f"add --drop {name}, or --allow {name} to use it"
             )
             problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
 
