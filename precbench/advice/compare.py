@@ -235,7 +235,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             continue
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
-        f"train, to choose parameters and to measure on other rows, on any of {len(parts)} splits"
+        f"train, tune and measure on any of {len(parts)} splits; add rows"
     )
 
 
@@ -595,7 +595,9 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     if values.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
     if (missing := np.asarray(pd.isna(values))).any():
-        raise InputError(f"{name}: row {int(missing.argmax()) + 1} is missing")
+        raise InputError(
+            f"{name}: row {int(missing.argmax()) + 1} is missing; fill it or remove the row"
+        )
     return values if values.dtype.kind in "fiubU" else values.astype(str)
 
 

@@ -138,8 +138,8 @@ def importance_table(importance: Importance, title: str) -> Table:
     """Lay out what columns matter, the greatest loss first."""
     rows = [[c.column, f"{c.loss:.3f}", _ends(c, "{:.3f} to {:.3f}")] for c in importance.columns]
     note = (
-        f"What average precision, {importance.average_precision:.3f} on {importance.rows:,} "
-        "held-out rows, loses where the values of a column are shuffled; means of "
+        f"Drop in average precision ({importance.average_precision:.3f} on {importance.rows:,} "
+        "held-out rows) when the values of a column are shuffled; means of "
         f"{count(importance.splits, 'split')}."
     )
     return text_table(title, ["column", "loss", "95 %"], rows, note, *_doubts(importance))
@@ -148,9 +148,7 @@ def importance_table(importance: Importance, title: str) -> Table:
 def _doubts(importance: Importance) -> list[str]:
     """Ask for columns on which most depends, whether they are known in time."""
     most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
-    return [
-        f"More than half is lost without {column}: is it known before the label?" for column in most
-    ]
+    return [f"More than half depends on {column}: is it known before the label?" for column in most]
 
 
 def describe_importance(importance: Importance) -> list[str]:

@@ -90,7 +90,7 @@ def quality_of(model: Model, name: str) -> Quality | None:
     try:
         return checked(model.about, Quality) if "precision_at_k" in model.about else None
     except ValueError as error:
-        raise InputError(f"{name}: what the model says about itself is damaged: {error}") from error
+        raise InputError(f"{name}: the description in the model is damaged: {error}") from error
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:

@@ -153,8 +153,8 @@ def _print_number_of_others(ledger: Sequence[LedgerRow], shown: Sequence[LedgerR
         seen = {row.id for row in shown}
         decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
         screen().print(
-            f"{others:,} other claims, {decided:,} of them decided without a run: see --all, "
-            "--paper, --verdict, or precbench reproduce"
+            f"{others:,} other claims, {decided:,} of them decided without a run: list them with "
+            "--all, --paper or --verdict, decide them with precbench reproduce"
         )
 
 

@@ -74,8 +74,8 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     both = sorted(names[0] & names[1])
     if not both:
         raise InputError(
-            f"{first} and {second} have no experiment in common: name two folders of results, or "
-            "of one experiment each"
+            f"{first} and {second} have no experiment in common: name two folders with results "
+            "of the same experiments"
         )
     return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
 

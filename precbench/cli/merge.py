@@ -68,7 +68,7 @@ def merge_results(
             raise PrecbenchError(
                 f"{count(len(conflicts), 'trial')} with other numbers in another folder "
                 f"({one_line('; '.join(conflicts[:_MOST_TOLD]))}{more}): nothing was written; "
-                "name the folder whose records stand with --keep"
+                "choose the folder to keep with --keep"
             )
         for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
             take_records(target, taken)

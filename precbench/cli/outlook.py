@@ -65,7 +65,7 @@ def show_outlook(
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
-        judged = "judged by the sizes or by earlier trials"
+        judged = "estimated from the sizes or from earlier trials"
         console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
     if cluster is not None:
         used = {trial.dataset.name for trial in trials}

@@ -74,7 +74,9 @@ def rank(
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
-            raise InputError("--parameters should be names with values, such as '{C: 0.1}'")
+            raise InputError(
+                "--parameters must be a mapping of names to values, such as '{C: 0.1}'"
+            )
     label, entry = f"{name} (yours)", {"solver": name, **params}
     common = shared_parameters(survey_config["common"], {label: entry})
     tasks = read_tasks()[:: 3 if options.small else 1]
@@ -90,7 +92,9 @@ def rank(
     committed, place = pd.read_csv(REFERENCE), ["task", "split"]
     of_both = table[place].merge(committed[place].drop_duplicates())  # or they are no pairs
     if of_both.empty:
-        raise InputError("the survey has no values of the others on these tasks and splits")
+        raise InputError(
+            "the survey has no results of other methods on these tasks and splits: choose others"
+        )
     table, rivals = of_both.merge(table), of_both.drop_duplicates().merge(committed)
     survey = Survey(pd.concat([rivals, table], ignore_index=True))
     found = standings(survey.values(AP))
@@ -98,7 +102,7 @@ def rank(
     stem = options.out / experiment
     about: dict[str, Any] = {
         "name": "",
-        "title": f"Where {name} stands",
+        "title": f"Rank of {name} in the survey",
         "source": None,
         "smoke": False,
     }

@@ -51,7 +51,7 @@ def finished_folders(results: Path) -> list[Path]:
     if not folders:
         raise InputError(
             f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: run an experiment, "
-            "or finish one that was interrupted (precbench status) by the same command"
+            "or resume an interrupted one with the same command (see precbench status)"
         )
     for folder in folders:
         Store(folder).load()

@@ -105,7 +105,9 @@ def reproduce(
     for name, why in missing.items():
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     seconds = sum(run.seconds or 0.0 for run in runs)
-    console.print(f"in all about {duration(seconds)}, judged by the sizes or by earlier trials")
+    console.print(
+        f"in all about {duration(seconds)}, estimated from the sizes or from earlier trials"
+    )
     if dry_run:
         return 0
     summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]

@@ -82,7 +82,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         making = checked(model.about, _Making)
     except ValueError as error:
-        raise InputError(f"{path}: what the model says about itself is damaged: {error}") from error
+        raise InputError(f"{path}: the description in the model is damaged: {error}") from error
     if as_json:
         print(json.dumps(_facts(path, model, making, quality)))
         return

@@ -38,9 +38,9 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
         return
     sweep = f" at {trial.sweep_point}" if trial.sweep_point else ""
     print(one_line(f"{trial.dataset}/{trial.label}/{trial.split}{sweep}: {_outcome(trial)}"))
-    state = "the versions are those of now: the trial is kept"
+    state = "the versions are current: the trial is kept"
     if changed:
-        state = f"another version of {' and '.join(changed)} now: the trial would run again"
+        state = f"{' and '.join(changed)} has another version now: the trial would run again"
     about = trial.description
     sections = {
         "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),

@@ -451,8 +451,8 @@ class Model:
         """
         if self.profile is None or self.encoding is None:
             raise InputError(
-                "the model does not know what its training rows looked like: fit it with "
-                "`precbench fit` or `precbench compare --save` of this version, or compare a frame"
+                "the model has no profile of its training rows: fit it with `precbench fit` or "
+                "`precbench compare --save` of this version, or from a frame"
             )
         return Drift(self.profile, self.encoding)
 
@@ -487,9 +487,8 @@ class Model:
         """
         if self.calibration is None:
             raise InputError(
-                "the model has no probabilities, which are learnt from held-out rows: fit it with "
-                "`precbench fit` or `precbench compare --save` of this version, or see "
-                "Model.calibrated"
+                "the model has no probabilities: fit it with `precbench fit` or `precbench compare "
+                "--save` of this version, or see Model.calibrated"
             )
         return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
 

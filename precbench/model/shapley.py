@@ -132,8 +132,8 @@ def _of_trees(
     """Explain the scores of trees; see the kernel for the mathematics."""
     if trees.cover is None:
         raise InputError(
-            "the model does not say how many training rows are at each node of its trees, which "
-            "explaining takes: fit it again with this version"
+            "the model lacks the number of training rows at each node of its trees: fit it again "
+            "with this version to explain its scores"
         )
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))

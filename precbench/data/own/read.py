@@ -178,7 +178,7 @@ def read_own_file(
         }
         if any(only_tables.values()):
             wrong = listed(option for option, is_given in only_tables.items() if is_given)
-            raise InputError(f"{where}: {wrong} has no meaning for {kind}, which has no columns")
+            raise InputError(f"{where}: {wrong} is for tables, and {kind} has no named columns")
         X, arrays = _matrix(own.path, kind, dtype)
 
         def column(name: str) -> pd.Series:
@@ -215,7 +215,9 @@ def read_own_file(
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
     """Return a column of numbers of at least 0, which an option names."""
     if table.frame is None:
-        raise InputError(f"{table.path}: {option} names a column of a table, and this has none")
+        raise InputError(
+            f"{table.path}: {option} is for tables, and this file has no named columns"
+        )
     table.column(column)  # which may not exist
     encoding = Encoding.learn(table, [column], numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
@@ -373,7 +375,7 @@ def read_labels(
             raise InputError(f"{own.path}: {text}")
         return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
-        raise InputError(f"{path}: label has no meaning for {own.format}, which has no columns")
+        raise InputError(f"{path}: label is for tables, and {own.format} has no named columns")
     X, arrays = _matrix(own.path, own.format, "float64")
     y = _vector(own.path, arrays, X.shape[0], "y")
     return signs(y, own.where, positive, one_class=True)

@@ -312,8 +312,8 @@ def _decimal_of(table: OwnTable) -> str | None:
         given = texts[texts.str.contains(".", regex=False)]
         if "," in marks and given.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all() and len(given):
             text = (
-                f"column {name!r}: {given.iloc[0]!r} has a point, and numbers of other columns "
-                "have commas: name the decimal mark (decimal), . or ,"
+                f"column {name!r}: {given.iloc[0]!r} has a point, but other columns have commas: "
+                "set the decimal mark (decimal) to . or ,"
             )
             raise TableError(table.where, text, column=str(name))
         marks |= {"."} if len(given) else set()
@@ -341,8 +341,9 @@ def _csv(
     n_cells = last.count(options["sep"].encode()) + 1
     if last and b'"' not in last and n_cells < len(header):
         raise InputError(
-            f"{path}: the last line has {n_cells} of {len(header)} columns and no end: the file "
-            "is cut off; get it again, or remove that line"
+            f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
+            "the file "
+            "is truncated; get it again, or remove that line"
         )
     lines = _filled_rows(path, options) if has_blank else None
     options["chunksize"] = rows_at_once
@@ -460,7 +461,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
         if n_lines.max() >= _MANY_LINES:
             row = frame.index[int(n_lines.argmax())] + 1
             text = f"row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines"
-            warnings.warn(f"{path}: {text}: a quotation mark in it may not be closed", stacklevel=6)
+            warnings.warn(f"{path}: {text}: check it for an unclosed quotation mark", stacklevel=6)
 
 
 # --- Parquet and workbooks ---
@@ -572,8 +573,8 @@ def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int
     for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
         if max(cells.min_row, skipped + 1) < cells.max_row:
             raise InputError(
-                f"{path}: the cells {cells.coord} are merged, so that only the first row has "
-                "their value: unmerge them, and fill the rows"
+                f"{path}: the cells {cells.coord} are merged, so only the first row has "
+                "a value: unmerge them, and fill in the other rows"
             )
 
 
