@@ -295,7 +295,7 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
     checked = _numbers(values)
     if checked.ndim != 1 or not len(checked):
-        raise InputError(f"values of shape {checked.shape}; give one for each split")
+        raise InputError(f"expected one value for each split, found the shape {checked.shape}")
     if not np.isfinite(checked).all():
         raise InputError("a value is not finite: leave its split out for all methods")
     return checked
@@ -355,7 +355,9 @@ def _ranked(values: ArrayLike) -> NDArray[np.float64]:
 def _table(values: ArrayLike) -> NDArray[np.float64]:
     table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
-        raise InputError(f"values of shape {table.shape}; give data sets by two or more methods")
+        raise InputError(
+            f"expected data sets by two or more methods, found the shape {table.shape}"
+        )
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(

@@ -188,7 +188,7 @@ class Length(Fields):
         needed = _CURVE + (_OF_PROFIT if self.profit else ())
         for named, names in ((self.curve, needed), (self.groups, _OF_GROUPS)):
             if not named.keys() >= {*names} or len({len(column) for column in named.values()}) != 1:
-                raise ValueError(f"columns {', '.join(names)} of one length are needed")
+                raise ValueError(f"columns {', '.join(names)} must have one length")
         if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
             raise ValueError("a length is below 1, or k is none of the lengths")
         return self

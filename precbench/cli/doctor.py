@@ -83,7 +83,7 @@ def _cache() -> str:
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        raise PermissionError("the cache cannot be written")
+        raise PermissionError("the cache folder is not writable")
     free = shutil.disk_usage(existing).free
     return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {decimal(free)} free on the disk"
 

@@ -134,7 +134,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
         if target not in data | papers | configs:
             near = did_you_mean(target, data | papers | configs)
             raise InputError(
-                f"{target!r} is no data set, paper or config with claims{near}; precbench list "
+                f"{target!r} is not a data set, paper or config with claims{near}; precbench list "
                 "claims shows them all"
             )
         for claim in testable:

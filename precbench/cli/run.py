@@ -208,7 +208,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if self.rerun and self.force:
-            raise InputError("--rerun runs some of the trials again, --force all: give one of them")
+            raise InputError("--rerun and --force exclude each other: give one of the two")
         for word in self.rerun or ():
             refuse_unknown("status", word, _RERUN)
 

@@ -63,7 +63,7 @@ class _Bins(Fields):
         edges = self.counts[1:] if self.edges is None else self.edges
         rises = self.edges is None or bool((np.diff(self.edges) >= 0).all())
         if len(edges) != len(self.counts) - 1 or not rises or sum(self.counts) < 1:
-            raise ValueError("the bins are not as they were written")
+            raise ValueError("the bins are damaged")
         return self
 
     @classmethod

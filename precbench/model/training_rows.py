@@ -78,8 +78,8 @@ class TrainingRows:
         hashes, numbers = arrays["hashes"], arrays["numbers"]
         is_whole = (hashes.dtype, hashes.ndim, numbers.dtype) == (np.int64, 1, np.float64)
         if not (is_whole and 0 < len(hashes) <= _MOST and len(numbers) == 2 == len(arrays)):
-            raise ValueError("the hashes are not as they were written")
+            raise ValueError("the hashes are damaged")
         share, repeated = numbers.tolist()
         if not (0 < share <= 1 and 0 <= repeated <= 1):
-            raise ValueError("the hashes are not as they were written")
+            raise ValueError("the hashes are damaged")
         return cls(hashes.view(np.uint64), share, repeated)

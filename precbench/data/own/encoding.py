@@ -349,11 +349,11 @@ class Encoding:
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
             if column.origin is None and column.notation not in (None, ".", ","):
-                raise ValueError("a column is not as it was written")
+                raise ValueError("the description of a column is damaged")
             check_date_format(column.notation if column.origin else None)
             fits = isinstance(column.fill, str) == (column.categories is not None)
             if not (column.fill is None or (fits and column.fill not in (np.inf, -np.inf))):
-                raise ValueError("a column is not as it was written")
+                raise ValueError("the description of a column is damaged")
         return encoding
 
 

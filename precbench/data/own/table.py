@@ -609,7 +609,7 @@ def _check_header(path: Path, names: list[str]) -> None:
     """Refuse a header that pandas would silently repair, or that takes too much memory."""
     if len(names) > MOST_COLUMNS:
         raise InputError(
-            f"{path}: {len(names):,} columns, and a table may have {MOST_COLUMNS:,}; save the rows "
+            f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save the rows "
             "as svmlight or npz"
         )
     if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
