@@ -48,9 +48,9 @@ def evaluate(
     """Count the hits of a model on new labelled rows, and compare them with its forecast.
 
     The forecast is the number of hits that `score` expects of this list, with an interval for 95 %
-    of such lists. The verdict is kept, fewer or more. If scores are tied at the end of the list,
-    hits are the mean over all orders of the tied rows. With --against, Fisher's exact test compares
-    the hits among the rows that only one of the two lists has.
+    of such lists. The verdict is as forecast (JSON: kept), fewer or more. If scores are tied at the
+    end of the list, hits are the mean over all orders of the tied rows. With --against, Fisher's
+    exact test compares the hits among the rows that only one of the two lists has.
 
     Exit code 5: with --fail-below, there are fewer hits.
 
@@ -112,7 +112,8 @@ def evaluate(
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
         question = ". Are these the training rows?" if verdict == "more" else ""
-        lines.append(f"{text}: {verdict}{question}")
+        said = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
+        lines.append(f"{text}, {said}{question}")
     known = loaded.training_rows
     if known is not None and (sentence := known.sentence(n_known, n_rows)):
         lines[-1] = lines[-1].removesuffix(". Are these the training rows?")

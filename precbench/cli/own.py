@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
-_LAYOUT = "File format, detected by default"
+_LAYOUT = "File format, detected where possible"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
 _LISTS = ("drop", "id", "categorical", "numeric")
