@@ -546,7 +546,7 @@ def test_importance_in_words():
     _, *lines = describe_importance(Importance.model_validate(whole | {"columns": columns}))
     assert lines[0] == "a0: 0.500 (0.400 to 0.600)"
     assert lines[10:12] == ["and 1 more, see --json", "no clear loss: b"]
-    assert lines[12] == "More than half is lost without a0: is it known before the label?"
+    assert lines[12] == "More than half depends on a0: is it known before the label?"
     unclear = [{"column": "b", "loss": 0.1, "interval": [-0.1, 0.3]}]
     assert describe_importance(Importance.model_validate(whole | {"columns": unclear}))[1:] == [
         "b: 0.100 (-0.100 to 0.300)"

@@ -66,7 +66,7 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     text = " ".join(shown(path).split())
     assert re.match(f"{path}: {kind} fitted: on 2", text)
     assert re.search(r"to 200 rows, \d+ positive", text)
-    quality = " ".join(said.partition("Length of")[0].splitlines()[1:])
+    quality = " ".join(said.partition("Hits by length")[0].splitlines()[1:])
     assert f"quality: {quality} parameters: " in text and "2 splits" in quality
     assert "columns: a: number; missing values as " in text
     assert "city: one of Oslo, Rome" in text
@@ -135,7 +135,7 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(results):
         f"auc {value:.4f}",
         "eta0=",
         "of 0.1, 1.0",
-        "the versions are those of now: the trial is kept",
+        "the versions are current: the trial is kept",
         f"{key}.json",
         "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force --out ",
     ):
