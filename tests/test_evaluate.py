@@ -234,20 +234,20 @@ def test_training_rows_are_named(here, tmp_path):
     for n in (1, 250, 1000):
         file = tmp_path / "some.csv"
         pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
-        said = f"{n:,} of 1,000 rows are training rows of this model"
+        said = f"{n:,} training row{'s' * (n > 1)} of this model among 1,000 rows"
         assert said in succeed("score", "good.npz", file, "--top", "5").stderr
         assert (
             said
             in succeed("evaluate", "good.npz", file, "--label", "y", "--positive", "yes").stdout
         )
-    assert "fitted to" not in succeed("score", "good.npz", "new.csv").stderr
+    assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
     few = {name: np.arange(1000) // step % 2 for name, step in (("a", 1), ("b", 2), ("c", 4))}
     pd.DataFrame(few).assign(y=old["y"]).to_csv(tmp_path / "few.csv", index=False)
     succeed("fit", tmp_path / "few.csv", *FIT, "--save", tmp_path / "few.npz")
-    assert "fitted to" not in succeed("score", tmp_path / "few.npz", tmp_path / "few.csv").stderr
+    assert "training row" not in succeed("score", tmp_path / "few.npz", tmp_path / "few.csv").stderr
     bare = tmp_path / "bare.npz"
     succeed("fit", "old.csv", *FIT, "--solver", "sgd-avg", "--no-row-hashes", "--save", bare)
-    assert "fitted to" not in succeed("score", bare, "old.csv").stderr
+    assert "training row" not in succeed("score", bare, "old.csv").stderr
     assert not any(name.startswith("rows_") for name in np.load(bare))
 
 
@@ -259,4 +259,6 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     assert len(known.hashes) == 500
     assert known.sentence(known.count(X + 1), len(X)) is None
     said = known.sentence(known.count(X[:8000]), 16_000)
-    assert abs(int(re.match(r"about ([\d,]+) of", said)[1].replace(",", "")) - 8000) < 1000
+    assert (
+        abs(int(re.match(r"about ([\d,]+) training rows", said)[1].replace(",", "")) - 8000) < 1000
+    )

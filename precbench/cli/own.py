@@ -176,7 +176,7 @@ class OwnRows(FileLayout):
         typer.Option(
             "--k",
             help="Length of the top of the list: a number of rows (100), a fraction of the "
-            'positives (0.25), or a fraction of the rows ("1 %"); repeatable: the first one '
+            'positives (0.25), or a fraction of the rows ("1 %"); repeatable: the first is '
             "used for training, all are shown [default: 0.25].",
         ),
     ] = None

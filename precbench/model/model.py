@@ -89,7 +89,7 @@ def _can_be_kept(solver: Ranker) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Weights, trees or members, scaling and encoding: all that scoring new rows needs.
 
@@ -153,6 +153,10 @@ class Model:
     profile: Profile | None = None
     training_rows: TrainingRows | None = None
     mean: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        """Return what it is in a line."""
+        return f"Model({self.solver!r}, {self.n_features} features)"
 
     @classmethod
     def fit(

@@ -63,8 +63,8 @@ class TrainingRows:
         n = min(n_rows, round(n_equal / self.share))
         about = "about " if self.share < 1 else ""
         return (
-            f"{about}{n:,} of {count(n_rows, 'row')} are training rows of this model: expect fewer "
-            "hits among new rows"
+            f"{about}{count(n, 'training row')} of this model among {n_rows:,} rows: expect fewer hits "
+            "among new ones"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
