@@ -63,8 +63,8 @@ class TrainingRows:
         n = min(n_rows, round(n_equal / self.share))
         about = "about " if self.share < 1 else ""
         return (
-            f"{about}{count(n, 'training row')} of this model among {n_rows:,} rows: expect fewer hits "
-            "among new ones"
+            f"{about}{count(n, 'training row')} of this model among {n_rows:,} rows: expect fewer "
+            "hits among new ones"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
