@@ -188,8 +188,7 @@ def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monk
     names(done.output, "cluster 2 http://127.0.0.1")
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
-    again = run(config, tmp_path / "cluster", "--cluster", "local:1")
-    assert done_already(again.output) == 6
+    assert done_already(run(config, tmp_path / "cluster").output) == 6
 
 
 @pytest.mark.parametrize(

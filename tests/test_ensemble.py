@@ -93,9 +93,7 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     assert all(0.3 < auc(labels, column) < 0.7 for column in scores.T)
 
 
-@pytest.mark.parametrize(
-    ("n_pos", "scored"), [(1, []), (2, [2, 2, 2]), (40, [5, 5, 5]), (60, [5, 5]), (700, [2])]
-)
+@pytest.mark.parametrize(("n_pos", "scored"), [(1, []), (2, [2, 2, 2]), (60, [5, 5]), (700, [2])])
 def test_folds_are_no_more_than_it_takes(monkeypatch, n_pos, scored):
     X, y = problem(n=1500)
     y = np.where(np.arange(1500) < n_pos, 1, -1)

@@ -138,8 +138,9 @@ def path(solver, X, y):
 
 @pytest.mark.promise("R12")
 @each_loss
-@pytest.mark.parametrize(("eta", "radius"), [(None, 1.0), (0.3, 0.8), (2.0, 50.0), (0.02, 3.0)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("eta", "radius", "seed"), [(None, 1.0, 0), (0.3, 0.8, 1), (2.0, 50.0, 2), (0.02, 3.0, 0)]
+)
 def test_each_w_is_that_of_a_general_solver(name, eta, radius, seed):
     X, y = stream(seed)
     solver = FTRL(**EACH[name], eta=eta, radius=radius, tol=1e-6, shuffle=False)
@@ -190,8 +191,7 @@ def test_pauc_is_the_objective_times_its_pairs():
 
 
 @each_loss
-@pytest.mark.parametrize("batch_size", [1, 3])
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize(("batch_size", "storage"), [(1, np.asarray), (3, sparse.csr_matrix)])
 def test_planes_stay_below_the_loss_as_it_grows(name, batch_size, storage):
     X, y = stream(11, n=40, d=3)
     rng = np.random.default_rng(1)
@@ -255,8 +255,7 @@ def test_constants():
 
 
 @each_loss
-@pytest.mark.parametrize("batch_size", [1, 9])
-@pytest.mark.parametrize("radius", [0.3, 5.0])
+@pytest.mark.parametrize(("batch_size", "radius"), [(1, 0.3), (9, 5.0)])
 def test_regret_stays_below_its_bound(name, batch_size, radius):
     for seed in range(3):
         X, y = stream(seed, n=80, d=3)
@@ -269,8 +268,7 @@ def test_regret_stays_below_its_bound(name, batch_size, radius):
 
 
 @each_loss
-@pytest.mark.parametrize("radius", [0.5, 20.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("radius", "seed"), [(0.5, 0), (20.0, 1), (20.0, 2)])
 def test_the_leader_is_that_of_a_general_solver(name, radius, seed):
     X, y = stream(seed)
     solver = FTRL(**EACH[name], radius=radius, shuffle=False).fit(X, y)  # the bound has an order
@@ -339,7 +337,7 @@ def test_too_few_digits_are_reported(name):
 
 
 @each_loss
-@pytest.mark.parametrize("eta", [None, 0.1, 1e-3])
+@pytest.mark.parametrize("eta", [None, 1e-3])
 def test_the_certificate(name, eta):
     X, y = stream(7, n=40, d=3)
     exact = FTRL(**EACH[name], shuffle=False, eta=eta, tol=1e-6)
@@ -385,8 +383,10 @@ def test_the_leader_of_rows_of_zeros():
         assert leader.gap == 0
 
 
-@pytest.mark.parametrize("name", ["prbep", "prec@k", "pauc, one negative"])
-@pytest.mark.parametrize("eta", [1e-4, 0.1, 10.0])
+@pytest.mark.parametrize(
+    ("name", "eta"),
+    [("prbep", 1e-4), ("prec@k", 0.1), ("prec@k", 10.0), ("pauc, one negative", 1e-4)],
+)
 def test_any_eta_against_a_general_solver(name, eta, monkeypatch):
     """A small eta leaves planes that meet in a corner, where the dual has few digits of w."""
     n_calls = Counter()

@@ -625,7 +625,7 @@ def test_replace_ignores_other_parameters():
     assert Metric("auc", {}).replace(k=1) == Metric("auc", {})
 
 
-@pytest.mark.parametrize("n", [1, 2, 600, 5000, 70_000])
+@pytest.mark.parametrize("n", [1, 2, 600, 70_000])
 @pytest.mark.parametrize(
     "of",
     [
@@ -671,7 +671,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("n", [2, 255, 3000])
+@pytest.mark.parametrize("n", [2, 3000])
 @pytest.mark.parametrize("of", LISTS)
 def test_the_roc_curve_is_that_of_a_stable_sort(n, of):
     """The slow twin: rows by falling score, counted, and read at the last of each score."""

@@ -71,9 +71,16 @@ def quick(name, **params):
 
 @pytest.mark.promise("R12")
 @each_minibatch
-@pytest.mark.parametrize("k", [0.25, 1.0, 1, 3, "9 %"])  # of a full batch 4 rows, of the last 3
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("radius", [None, 0.7])
+@pytest.mark.parametrize(
+    ("k", "average", "radius"),
+    [
+        (0.25, False, None),
+        (1.0, True, 0.7),
+        (1, False, 0.7),
+        (3, True, None),
+        ("9 %", False, 0.7),  # of a full batch 4 rows, of the last 3
+    ],
+)
 def test_twin_follows_the_kernel(name, k, average, radius):
     X, y = problem()
     solver = quick(name, k=k, average=average, radius=radius, batch_size=37)
@@ -133,8 +140,7 @@ SCORES = {
 
 
 @each_minibatch
-@pytest.mark.parametrize("k", [0.1, 0.4, 1.0])
-@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize(("k", "scores"), [*zip([0.1, 0.4, 1.0, 0.4, 0.1], SCORES, strict=True)])
 def test_twin_follows_the_kernel_through_large_batches(name, k, scores, monkeypatch):
     """Selected from a sample on, sorted by buckets; whatever the scores are."""
     rng = np.random.default_rng(0)
@@ -200,8 +206,7 @@ def test_the_values_of_ones_are_not_read(name, monkeypatch):
 @pytest.mark.parametrize(
     ("solver", "needed"),
     [
-        (BBR(), r"67,056.2"),
-        (BBR(accumulate="pairs"), "67,055.2"),
+        (BBR(), "67,056.2"),
         (LCBR(), "67,055.2"),
         (PGD(), "7,450.6"),
         (AdaOAM(), "14,901.2"),
@@ -292,7 +297,7 @@ def test_an_order_out_of_range_is_refused():
 
 
 @pytest.mark.parametrize("shuffle", [False, True, "rows", "blocks"])
-@pytest.mark.parametrize("n", [1, 31, 32, 33, 1000])
+@pytest.mark.parametrize("n", [1, 33, 1000])
 def test_every_epoch_visits_every_row_once(shuffle, n):
     order = visiting_order(n, shuffle, np.random.default_rng(0))
     assert order.dtype == np.int32
@@ -445,9 +450,10 @@ TWO_PMB = {"prec@k": PrecisionAtK(0.25), "pauc": PartialAUC(0.3), "auc": AUC(), 
 
 @pytest.mark.promise("R12")
 @pytest.mark.parametrize("objective", TWO_PMB)
-@pytest.mark.parametrize(("batch_size", "epochs"), [(40, 3), (50, 1), (400, 2)])
-@pytest.mark.parametrize("size", [1, 30, 80, None])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(
+    ("batch_size", "epochs", "size", "average"),
+    [(40, 3, 30, False), (50, 1, 1, True), (40, 3, 80, False), (400, 2, None, True)],
+)
 def test_twin_follows_2pmb(objective, batch_size, epochs, size, average):
     """320 negatives: batches of 40 are all full, of 50 the last is short, of 400 the only one."""
     X, y = problem()

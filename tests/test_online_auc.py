@@ -147,8 +147,7 @@ TWINS = {OAM: oam_twin, PGD: pgd_twin, AdaOAM: adaoam_twin, SPAM: spam_twin}
 
 @pytest.mark.promise("R12")
 @each_solver
-@pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(("average", "container"), [(False, np.asarray), (True, sparse.csr_matrix)])
 def test_twin_follows_the_kernel(name, average, container):
     X, y = problem(n=120)
     order = np.random.default_rng(1).permutation(len(y))
@@ -266,9 +265,6 @@ def test_every_set_of_rows_is_in_a_reservoir_equally_often():
     assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)
 
 
-# --- the ball of AdaOAM ---------------------------------------------------------------------------
-
-
 # --- what is minimised ---------------------------------------------------------------------------
 
 
@@ -330,6 +326,3 @@ def test_one_pass_comes_near_the_auc_of_the_optimum(solver):
     best = auc(y[test], X[test] @ pairwise_optimum(X[train], y[train], 0.0))
     solver = clone(solver).set_params(random_state=0).fit(X[train], y[train])
     assert auc(y[test], solver.decision_function(X[test])) > best - 0.01
-
-
-# --- in experiments ------------------------------------------------------------------------------

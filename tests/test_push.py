@@ -103,8 +103,7 @@ def test_shares_of_pairs_do_not_overflow():
 
 @each_loss
 @each_push
-@pytest.mark.parametrize("p", [1, 4, 64, 1000])
-@pytest.mark.parametrize("scale", [0.1, 3, 1000])
+@pytest.mark.parametrize(("p", "scale"), [(1, 3), (4, 0.1), (64, 1000), (1000, 3)])
 def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
     X, y = problem()
     w = scale * np.random.default_rng(1).normal(size=5)
@@ -120,7 +119,7 @@ def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
 
 
 @each_push
-@pytest.mark.parametrize("p", [1, 4, 64, 1000])
+@pytest.mark.parametrize("p", [4, 1000])
 def test_factorised_form_equals_the_compiled_loop_over_pairs(push, p):
     X, y = problem(300)
     labels = y.astype(np.int8)
@@ -177,7 +176,7 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
 
 @each_loss
 @each_push
-@pytest.mark.parametrize("p", [1, 8, 300])
+@pytest.mark.parametrize("p", [1, 300])
 def test_line_search_finds_the_root(loss, push, p):
     X, y = problem()
     risk = risk_of(X, y, p=p, loss=loss, push=push, bottom_weight=0.5)
@@ -196,8 +195,9 @@ def test_line_search_finds_the_root(loss, push, p):
 # --- the algorithm of Fig. 2 -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [1, 2, 4, 16, 64])
-@pytest.mark.parametrize("kind", ["random", "unit interval", "sparse"])
+@pytest.mark.parametrize(
+    ("p", "kind"), [(1, "sparse"), (4, "random"), (16, "unit interval"), (64, "sparse")]
+)
 def test_the_algorithm_step_by_step(p, kind):
     X, y = problem(150, 6)
     if kind == "random":
@@ -260,7 +260,7 @@ def test_rankboost_is_the_push_with_p_1():
 @pytest.mark.promise("R12")
 @each_loss
 @each_push
-@pytest.mark.parametrize("p", [1, 4, 64, 1000])
+@pytest.mark.parametrize("p", [1, 64, 1000])
 def test_newton_reaches_the_optimum(loss, push, p):
     X, y = problem(60, 3, noise=1.0)
     params = {"loss": loss, "push": push, "bottom_weight": 0.7}
@@ -372,7 +372,7 @@ def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
 
 
 @pytest.mark.parametrize("separable", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separable):
     """Separable in part only: some positives and negatives are alike but for one feature."""
     rng = np.random.default_rng(seed)

@@ -581,10 +581,13 @@ def command(config, out, *options):
     return [sys.executable, "-m", "precbench", "run", str(config), "--out", str(out), *options]
 
 
-@pytest.mark.promise("R1", "R2", "R19")
+@pytest.mark.promise("R1", "R2", "R5", "R19")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
-    """Trials that had ended, before or in this run, keep their results, and are not repeated."""
+    """Trials that had ended, before or in this run, keep their results, and are not repeated.
+
+    A second run of the folder is refused meanwhile.
+    """
 
     def config(limit=""):
         endless = f"endless: {{solver: sgd-avg, epochs: 100000000{limit}}}"
@@ -599,6 +602,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, end, size):
     )
     wait_until(running.exists)
     assert len(session(process.pid)) > 1
+    refused(["run", config(), "--out", out], f"process {process.pid}")
     if end == signal.SIGKILL:  # of the parent only: no worker outlives it
         process.kill()
         process.communicate(timeout=60)
@@ -650,24 +654,6 @@ def test_plot_of_a_run_that_has_not_ended_says_so(tmp_path):
 
 def shared_memory_of(process):
     return list(Path("/dev/shm").glob(f"*[-_]{process}[-_]*"))
-
-
-@pytest.mark.promise("R5", "R7")
-def test_runs_at_the_same_time(small, tmp_path):
-    """In one folder the second is refused; in another it gives the same numbers."""
-    slow = "slow: {solver: sgd-avg, epochs: 100000000, limit: {seconds: 5}}"
-    config = small(solvers=f"{{perceptron-avg: , {slow}}}", protocol="{n_splits: 1}")
-    one, other = tmp_path / "one", tmp_path / "other"
-    first = subprocess.Popen(command(config, one, "--jobs", "2"), stdout=subprocess.DEVNULL)
-    wait_until(lambda: list((one / "small" / "running").glob("*")))
-    second = run(config, one)
-    assert second.exit_code == 2
-    names(second.stderr, f"process {first.pid}")
-    assert run(config, other, "--solver", "perceptron-avg").exit_code == 0
-    assert first.poll() is None, "the runs did not overlap"
-    assert first.wait(60) == 0
-    found = [numbers(out / "small").query("solver == 'perceptron-avg'") for out in (one, other)]
-    assert found[0].to_csv() == found[1].to_csv()
 
 
 def test_json_has_the_final_values(small, tmp_path):
@@ -832,9 +818,26 @@ def extends_another(name):
     return "extends" in load(shipped("configs") / f"{name}.yaml").data
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in shipped_configs(Experiment) if not extends_another(name)]
-)
+def held_by(name):
+    """Return the choices that a config makes."""
+    config = shipped_config(name)
+    held = {entry.solver for entry in config.solvers.values()} | {*config.plots}
+    held |= {str(entry.name) for entry in config.datasets} | {m.name for m in config.metrics}
+    return held | {config.protocol.split, *(config.sweep or ()), *config.parts}
+
+
+def experiments():
+    """Return the shipped experiments; those whose choices others hold are measured only."""
+    whole = (name for name in shipped_configs(Experiment) if not extends_another(name))
+    choices, few = {name: held_by(name) for name in whole}, []
+    missing = set().union(*choices.values())
+    while missing:
+        few.append(max(choices, key=lambda name: len(choices[name] & missing)))
+        missing -= choices.pop(few[-1])
+    return few + [pytest.param(name, marks=pytest.mark.measured) for name in choices]
+
+
+@pytest.mark.parametrize("name", experiments())
 def test_every_experiment_runs_at_smoke_size(
     name, isolated, in_this_process, drawn_without_rendering, tmp_path
 ):

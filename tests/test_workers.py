@@ -29,8 +29,7 @@ def is_worker(line):
 
 @linux
 @pytest.mark.promise("R2")
-@pytest.mark.parametrize("delay", [0.0, 1.0])
-def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path, delay):
+def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path):
     command = [sys.executable, "-m", "precbench", "run", str(small()), "--jobs", "2"]
     parent = subprocess.Popen(
         [*command, "--out", str(tmp_path / "out")],
@@ -39,7 +38,6 @@ def test_workers_do_not_outlive_a_parent_killed_while_they_start(small, tmp_path
         start_new_session=True,
     )
     wait_until(lambda: any(map(is_worker, session(parent.pid).values())), 60)
-    time.sleep(delay)
     os.kill(parent.pid, signal.SIGKILL)
     assert parent.wait() == -signal.SIGKILL
     wait_until(lambda: not session(parent.pid), 60)
@@ -53,7 +51,7 @@ open(os.path.join(os.path.dirname(__file__), "executed"), "w").close()
 
 @pytest.mark.parametrize("where", [["--jobs", "2"], ["--cluster", "local:1"]])
 def test_no_process_imports_a_file_of_the_current_folder(small, tmp_path, where):
-    config, folder = small(), tmp_path / "here"
+    config, folder = small(solvers="{perceptron-avg: }"), tmp_path / "here"
     for name in ("precbench/__init__.py", "joblib.py", "numpy.py", "distributed.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(PLANTED)
