@@ -1,7 +1,5 @@
 """BBR and LCBR: moments, pairs, and the minimiser over a ball."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 
-from precbench.data import Dataset
 from precbench.errors import InputError
-from precbench.experiment import load_config
 from precbench.runner.recorder import Recorder
-from precbench.runner.worker import Job, run_job
 from precbench.solvers import BBR, LCBR
 from precbench.solvers import bbr as bbr_module
 from precbench.solvers.ball import minimise_over_ball
@@ -438,28 +433,3 @@ def test_a_piece_after_a_refused_fit_is_refused():
     for learn, says in ((solver.fit, ""), (solver.partial_fit, "3")):
         with raises(InputError, says):
             learn(wide, [1, -1])
-
-
-# --- in use ------------------------------------------------------------------------------------
-
-
-def test_a_config_tunes_the_radius(small, tmp_path):
-    tuned = "radius: {tune: [0.001, 0.1, 10.0, 0.01]}"
-    config = small(
-        common="",
-        protocol="{n_splits: 1}",
-        solvers=f"{{bbr: {{{tuned}}}, bbr-pairs: {{{tuned}}}, lcbr: {{n_pairs: 100, {tuned}}}}}",
-    )
-    rng = np.random.default_rng(0)
-    y = np.repeat([-1, 1], 150)
-    X = rng.standard_normal((300, 4)) * [0.3, 3, 1, 1]
-    X[:, 0] += 0.3 * y + X[:, 1]  # takes the second feature off the first: |w| is about 2
-    data = Dataset("mine", "mine", X, y.astype(float), "0" * 64)
-    chosen = {}
-    for trial in load_config(config).trials():
-        place = tmp_path / trial.label
-        job = Job(trial, "0" * 64, str(place), data, np.inf, np.inf, "sequential", "none", "none")
-        assert run_job(job) == "ok"
-        [record] = place.glob("trials/*.json")
-        chosen[trial.label] = json.loads(record.read_text())["chosen"]["radius"]
-    assert chosen == {"bbr": 10.0, "bbr-pairs": 10.0, "lcbr": 10.0}

@@ -8,7 +8,6 @@ import lzma
 import math
 import os
 import re
-import resource
 import shlex
 import shutil
 import signal
@@ -158,23 +157,6 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.alone
-def test_help_is_fast(figure):
-    """Little longer than the library of the command line itself takes to be imported."""
-
-    def seconds(*arguments):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *arguments], check=True, stdout=-3)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-
-    contestants = (("-m", "precbench", "--help"), ("-c", "import typer"))
-    rounds = [[seconds(*contestant) for contestant in contestants] for _ in range(5)]
-    ours, library = map(min, zip(*rounds, strict=True))
-    figure(f"help in {ours:.2f} s, {ours / library:.1f} times the import of its library")
-    assert ours < 2 * library
 
 
 @pytest.mark.parametrize("command", ["", *REGISTERED])

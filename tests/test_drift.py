@@ -109,15 +109,6 @@ def test_psi_by_hand():
     assert psi([1e9, 1e9], [1.8e9, 2e8]) == pytest.approx(0.4 * log(0.9 / 0.1))
 
 
-def test_psi_of_one_distribution_is_a_chi_square_variable():
-    rng = np.random.default_rng(0)
-    n, m = 500, 2000
-    pairs = [(rng.multinomial(n, [0.1] * 10), rng.multinomial(m, [0.1] * 10)) for _ in range(2000)]
-    values = np.array([psi(*pair) for pair in pairs]) / (1 / n + 1 / m)
-    assert values.mean() == pytest.approx(9, rel=0.05)
-    assert values.var() == pytest.approx(18, rel=0.15)
-
-
 # --- bins ---
 
 
@@ -207,12 +198,6 @@ def test_new_categories_are_expected_where_many_are_rare():
         assert not found["drift"]
 
 
-def test_small_lists_exceed_a_quarter_by_chance(learnt):
-    """So that the limit of chance is needed."""
-    indices = [found_in(drawn(50, seed), learnt)["scores"]["psi"] for seed in range(1000, 1100)]
-    assert np.mean(np.array(indices) > 0.25) > 0.1
-
-
 @pytest.mark.parametrize("n", [100, 10_000])
 def test_what_was_changed_is_found(learnt, n):
     found = found_in(changed(drawn(n, 1)), learnt)
@@ -226,13 +211,6 @@ def test_what_was_changed_is_found(learnt, n):
         "training": pytest.approx(0, abs=0.01),
         "new": 0.25,
     }
-
-
-def test_each_change_alone_is_found(learnt):
-    table = drawn(1000, 1)
-    for name in ("amount", "since", "city", "gappy"):
-        alone = table.assign(**{name: changed(table)[name]})
-        assert drifted(found_in(alone, learnt)) == {name}
 
 
 def test_a_range_that_is_left_by_few_is_found(learnt):

@@ -239,16 +239,6 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
 # --- the rest of the world ---
 
 
-@pytest.mark.promise("R5")
-def test_a_lock_that_is_held(tiny, tmp_path, in_this_process):
-    out = tmp_path / "out"
-    with Store(out / "small").lock():
-        assert run(tiny, out).exit_code == 2
-    assert run(tiny, out).exit_code == 0
-    assert run(tiny, tmp_path / "undisturbed").exit_code == 0
-    assert_same(out / "small", tmp_path / "undisturbed" / "small")
-
-
 @pytest.mark.parametrize("jump", [-1e6, 1e6])
 def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
     assert run(tiny, tmp_path / "undisturbed").exit_code == 0

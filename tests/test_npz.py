@@ -60,14 +60,6 @@ def test_what_is_not_a_real_number_is_refused(tmp_path, array):
     assert_array_equal(unpack(path, kinds=array.dtype.kind)["X"], array)
 
 
-@pytest.mark.promise("R13")
-def test_objects_are_refused(tmp_path):
-    path = tmp_path / "pickled.npz"
-    np.savez(path, X=np.array([{}, []], dtype=object))
-    with raises(DamagedError):
-        unpack(path)
-
-
 def npy(shape, content=b""):
     stream = io.BytesIO()
     described = {"descr": "<f8", "fortran_order": False, "shape": shape}

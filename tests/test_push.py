@@ -4,8 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import linprog, minimize
@@ -301,27 +299,6 @@ def test_unreached_tolerance_is_reported():
     assert not solver.converged_ and not solver.unbounded_
 
 
-@each_loss
-@each_method
-def test_bottom_push_is_top_push_of_negated_data(loss, method):
-    X, y = problem()
-    bottom = PNormPush(push="bottom", loss=loss, method=method, max_iter=30).fit(X, y)
-    top = PNormPush(push="top", loss=loss, method=method, max_iter=30).fit(-X, -y)
-    assert_allclose(bottom.coef_, top.coef_, rtol=1e-8, atol=1e-10)
-    assert bottom.log_risk_ == pytest.approx(top.log_risk_, rel=1e-12)
-
-
-@each_loss
-def test_both_lies_between(loss):
-    X, y = problem()
-    params = {"p": 8, "loss": loss, "method": "newton"}
-    top, bottom = (PNormPush(push=push, **params).fit(X, y).coef_ for push in ("top", "bottom"))
-    for weight, limit in ((1e-15, top), (1e15, bottom)):
-        both = PNormPush(push="both", bottom_weight=weight, **params).fit(X, y)
-        assert_allclose(both.coef_, limit, atol=1e-5)
-    assert abs(top - bottom).max() > 1e-2
-
-
 # --- no minimiser ------------------------------------------------------------------------------
 
 
@@ -476,23 +453,7 @@ def test_invalid_pairs_are_reported(relation, message):
         PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
 
 
-# --- the theorems ------------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0, 8.0, 64.0]))
-def test_theorem_4_the_minimiser_is_unique_in_the_pairs(seed, p):
-    """Other features that span the same functions lead to the same M lambda on another way."""
-    rng = np.random.default_rng(seed)
-    X, y = problem(60, 3, seed, noise=1.0)
-    solver = PNormPush(p, method="newton", tol=1e-10)
-    scores = X @ solver.fit(X, y).coef_
-    assume(not solver.unbounded_)
-    for other in (X[:, [2, 0, 1]], X[:, [0, 1, 2, 2, 0]], X @ rng.normal(size=(3, 5)), X + 3.0):
-        again = other @ solver.fit(other, y).coef_
-        assert solver.converged_
-        spread = np.ptp(again - scores)  # equal pair differences: scores equal up to a constant
-        assert spread <= 1e-6 * max(1.0, np.ptp(scores))
+# --- large p -----------------------------------------------------------------------------------
 
 
 def test_large_p_does_not_overflow():
@@ -506,13 +467,3 @@ def test_large_p_does_not_overflow():
                 pnorm_risk(y, 50 * X @ solver.coef_, p, loss="exponential", log=True), rel=1e-12
             )
         assert solver.converged_
-
-
-def test_a_larger_p_pushes_more():
-    X, y = problem(400, noise=0.6)
-    heights = [
-        pnorm_risk(y, X @ PNormPush(p, method="newton").fit(X, y).coef_, 64, loss="exponential",
-                   log=True)
-        for p in (1, 4, 16, 64)
-    ]  # fmt: skip
-    assert heights == sorted(heights, reverse=True)

@@ -377,15 +377,6 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
     assert set(read_run(tmp_path / "out" / "small").data) == {"one", "two"}
 
 
-def test_results_of_a_newer_version_are_rejected(small, tmp_path):
-    assert run(small(), tmp_path / "out").exit_code == 0
-    store = Store(tmp_path / "out" / "small")
-    path = next((store.folder / "trials").glob("*.json"))
-    newer = json.loads(path.read_text()) | {"schema": 99, "key": "f" * 64, "arrays": []}
-    (path.parent / f"{'f' * 64}.json").write_text(json.dumps(newer))
-    refused(["run", small(), "--out", tmp_path / "out"], "schema 99")
-
-
 def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
     """Chosen again by scikit-learn, on the folds of each trial."""
     grid = [1e-5, 1e-3, 0.1, 10.0]
@@ -760,11 +751,6 @@ def test_invalid_arguments_are_reported(
 ):
     monkeypatch.chdir(tmp_path)
     refused(arguments, complaint)
-
-
-@pytest.mark.promise("R19")
-def test_unobtainable_data_are_reported(isolated, tmp_path, monkeypatch):
-    refused(["run", "kdd08", "--smoke", "--no-stand-in", "--out", tmp_path], "kdd08", code=3)
 
 
 def test_missing_data_are_left_out(small, tmp_path):

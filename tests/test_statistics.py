@@ -112,9 +112,6 @@ def test_splits_that_cannot_be_judged_are_refused(values, share, what):
         resampled_test([0.5, 0.6], [0.5], 0.3)
 
 
-N_DATA, N_ROWS, N_TEST = 500, 50, 15
-
-
 def test_the_example_of_demsar():
     ranks = mean_ranks(DEMSAR)
     np.testing.assert_allclose(ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
