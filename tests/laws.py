@@ -137,12 +137,6 @@ def labels_may_be_any_two_values(make):
         assert set(solver.predict(X)) <= set(labels)
 
 
-def one_class_is_refused(make):
-    X, _ = problem()
-    with raises(ValueError, "class"):
-        make().fit(X, np.ones(len(X)))
-
-
 def values_that_are_not_finite_are_refused(make):
     for value, place in ((np.nan, "NaN"), (np.inf, "infinity")):
         X, y = problem()
@@ -316,7 +310,6 @@ SOLVER_LAWS = [
     read_only_inputs_stay_unchanged,
     separable_rows_are_ranked_without_mistake,
     labels_may_be_any_two_values,
-    one_class_is_refused,
     values_that_are_not_finite_are_refused,
     of_a_k_beyond_the_positives_all_of_them_are_taken,
     rows_of_zeros_give_equal_scores,

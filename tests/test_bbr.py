@@ -9,7 +9,6 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from precbench.errors import InputError
-from precbench.runner.recorder import Recorder
 from precbench.solvers import BBR, LCBR
 from precbench.solvers import bbr as bbr_module
 from precbench.solvers.ball import minimise_over_ball
@@ -398,18 +397,6 @@ def test_invalid_radius_is_reported(solver, radius):
     X, y = problem()
     with raises(ValueError, "'radius'"):
         solver(radius=radius).fit(X, y)
-
-
-@each_container
-def test_intermediate_weights_equal_those_of_fewer_pairs(container):
-    X, y = problem(200, 5)
-    recorder = Recorder(1, places=[50, 100])
-    solver = LCBR(0.9, radius=1.0, random_state=5).fit(container(X), y, trace=recorder)
-    arrays = recorder.finish(solver)
-    assert arrays["rows_seen"].tolist() == [0, 50, 100, 180]
-    for n_pairs, w in zip([50, 100, 180], arrays["coef"][1:], strict=True):
-        fewer = LCBR(n_pairs, radius=1.0, random_state=5).fit(container(X), y)
-        assert_allclose(w, fewer.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("share", "n_pairs"), [(0.07, 7), (0.071, 8), (2.2, 220), (1e-9, 1)])

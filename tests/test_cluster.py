@@ -1,6 +1,5 @@
 """Runs on a Dask cluster: the same numbers as on one machine, whatever happens to its processes."""
 
-import multiprocessing
 import os
 import random
 import signal
@@ -20,7 +19,7 @@ from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.runner.cluster import Cluster
 from precbench.store import Store
-from tests.helpers import invoke, numbers, records, run, session
+from tests.helpers import Deadly, invoke, numbers, records, run, served, session
 from tests.sentences import done_already, names, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
@@ -212,40 +211,18 @@ def test_a_machine_that_goes_away_is_reported(small, tmp_path, monkeypatch):
     )
 
 
-class Deadly:
-    """Stands for a data set; a worker of Dask that looks at it dies."""
-
-    n_train = groups = None
-    name = title = sha256 = "deadly"
-    stand_in = False
-
-    @property
-    def X(self):  # noqa: N802 (as in a data set)
-        if multiprocessing.parent_process() is not None:
-            os._exit(1)
-
-    y = X
-
-
 def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     """Dask gives it up; the others, which may have waited beside it, have their results."""
     plan, store = make_plan(load_config(small(protocol="{n_splits: 2}"))), Store(tmp_path / "out")
     trials = to_do(plan, store)
-    served = iter(range(len(trials)))
-
-    class Plan:
-        trials = plan.trials
-
-        class datasets:  # noqa: N801 (stands for a mapping)
-            def __class_getitem__(cls, name):
-                return Deadly() if next(served) == 1 else plan.datasets[name]
-
     deadly = list(trials)[1]
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         Cluster("local:2") as cluster,
     ):
-        ends = run_plan(Plan, store, trials, n_workers=2, elsewhere=cluster.run)
+        ends = run_plan(
+            served(plan, {1: Deadly()}), store, trials, n_workers=2, elsewhere=cluster.run
+        )
         statuses = {job.key: status for job, status in ends}
     assert statuses.pop(deadly) == store.read(deadly).status == "crashed"
     assert "died twice" in store.read(deadly).reason

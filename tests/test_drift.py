@@ -254,7 +254,7 @@ def noise(n, seed, d=5):
     return X, np.where(X[:, 0] + 2 * rng.standard_normal(n) > 1, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("solver", ["extra-trees", "perceptron-avg", "logistic-regression"])
+@pytest.mark.parametrize("solver", ["extra-trees", "perceptron-avg"])
 def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
     """Neither of trees, which know their training rows, nor of weights that grow with the rows."""
     monkeypatch.chdir(tmp_path)

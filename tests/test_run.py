@@ -40,10 +40,12 @@ from precbench.solvers.passes import PassRanker
 from precbench.store import RETRIED, STATUSES, Store
 from precbench.yaml.document import load
 from tests.helpers import (
+    Deadly,
     invoke,
     numbers,
     records,
     run,
+    served,
     session,
     shipped_config,
     shipped_configs,
@@ -509,30 +511,12 @@ def test_workers_lost_at_their_start_are_replaced_once(small, tmp_path, monkeypa
     assert [status for _, status in ends] == ["ok"] * 6
 
 
-def is_a_worker():
-    return any("popen_loky" in argument for argument in sys.orig_argv)
-
-
-class Deadly:
-    """Stands for a data set; a worker that looks at it dies."""
-
-    @property
-    def X(self):  # noqa: N802 (as in a data set)
-        if is_a_worker():
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    y = X
-    n_train = groups = None
-    name = title = sha256 = "deadly"
-    stand_in = False
-
-
 class Hungry(Deadly):
     """Stands for a data set; a worker that looks at it wants more memory than there is."""
 
     @property
     def X(self):  # noqa: N802 (as in a data set)
-        return np.empty(2**50) if is_a_worker() else None
+        return np.empty(2**50) if self.is_elsewhere else None
 
     y = X
 
@@ -545,17 +529,10 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
     stand_ins = {2: Hungry(), 4: Deadly()}
     hungry, deadly = (list(todo)[n] for n in stand_ins)
 
-    class Plan:
-        trials = plan.trials
-
-        class datasets:  # noqa: N801 (stands for a mapping)
-            served = -1
-
-            def __class_getitem__(cls, name):
-                cls.served += 1
-                return stand_ins.get(cls.served, plan.datasets[name])
-
-    statuses = {job.key: status for job, status in run_plan(Plan, store, todo, n_workers=2)}
+    statuses = {
+        job.key: status
+        for job, status in run_plan(served(plan, stand_ins), store, todo, n_workers=2)
+    }
     assert len(statuses) == 6
     for key, status, reason in ((hungry, "failed", "out of memory"), (deadly, "crashed", "died")):
         assert statuses.pop(key) == store.read(key).status == status

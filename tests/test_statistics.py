@@ -221,8 +221,9 @@ def test_data_sets_that_cannot_be_judged_are_refused():
         performance_profile([[0.0, 1.0]], "time")
 
 
-@pytest.mark.parametrize("precision", [0.02, 0.3, 0.97])
-@pytest.mark.parametrize(("tested", "k"), [(10, 10), (20, 200), (100, 20)])
+@pytest.mark.parametrize(
+    ("precision", "tested", "k"), [(0.02, 10, 10), (0.3, 20, 200), (0.97, 100, 20)]
+)
 def test_predicted_hits_hold_those_of_new_lists(precision, tested, k):
     """Splits that share no rows, each list with hits of its own: by simulation."""
     rng = np.random.default_rng(0)

@@ -1,18 +1,14 @@
 """Studies: their numbers, their configs, and the way to files, tables and figures."""
 
-import ast
 import itertools
 import json
 import math
-import re
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import precbench
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.claims.kinds.stated import BoundClaim
 from precbench.claims.verdicts import Verdict
@@ -511,39 +507,6 @@ def test_damaged_description_is_reported(damage, places, tmp_path):
     about = json.loads(path.read_text()) | damage
     path.write_text(json.dumps({k: v for k, v in about.items() if v is not None}))
     refused(["plot", tmp_path], places)
-
-
-# Papers
-
-
-def _mentions(tree):
-    """Yield the imports, names and texts of a module, its docstrings left out."""
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in docstrings:
-                yield node.value
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            yield from (alias.name for alias in node.names)
-            yield getattr(node, "module", None) or ""
-        elif isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.FunctionDef | ast.ClassDef):
-            yield next(getattr(node, f) for f in ("id", "attr", "arg", "name") if hasattr(node, f))
-
-
-def test_generic_modules_name_no_paper():
-    package = Path(precbench.__file__).parent
-    own = {*(package / "papers").rglob("*.py"), *(package / "survey").glob("*.py")}
-    papers = {path.name for path in (package / "papers").iterdir() if path.is_dir()}
-    papers -= {"costs", "__pycache__"}
-    assert papers == {"gultekin", "kar2014", "kar2015", "rudin2009"}
-    named = re.compile("|".join(papers))
-    found = {
-        (path.relative_to(package).as_posix(), text)
-        for path in set(package.rglob("*.py")) - own
-        for text in _mentions(ast.parse(path.read_text(encoding="utf-8")))
-        if named.search(text) and "for example" not in text  # of a help text
-    }
-    assert not found
 
 
 @pytest.mark.parametrize(

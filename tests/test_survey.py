@@ -121,7 +121,7 @@ def test_standings_by_hand(random_survey):
     assert np.allclose(found["rank_high"], high, atol=0.2)
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.005, 0.02, -0.015])
+@pytest.mark.parametrize("shift", [0.005, -0.015])
 def test_the_bayesian_test_by_its_definition(shift):
     """By draws of the posterior."""
     rng = np.random.default_rng(1)
