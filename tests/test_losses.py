@@ -338,6 +338,22 @@ def test_margins_by_enumeration_of_subsets(problem):
     assert measured.weak + 1e-9 >= measured.average >= measured.strong - 1e-9
 
 
+# Appendix A of kar2015
+
+
+APPENDIX_X = np.array([-1.0, -1, -2, -3, -3, -3])
+APPENDIX_Y = np.array([1, 1, 1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("w", [-2.0, -0.25, 0.0, 0.25, 1.0])
+def test_struct_on_the_six_points_of_appendix_a(w):
+    value = SURROGATES["struct"].value(w * APPENDIX_X, APPENDIX_Y, 1)
+    assert value == pytest.approx(1 - abs(w) if w <= 0 else max(1 + w, 3 * w))
+    assert prec_loss(w * APPENDIX_X, APPENDIX_Y, 1) == (w < 0)
+    if w < 0:
+        assert value < 1
+
+
 # Input
 
 
