@@ -617,7 +617,7 @@ def test_plot_of_a_run_that_has_not_ended_says_so(tmp_path):
     assert run("letter", out, "--smoke", "--solver", "sgd-avg", "--no-plots").exit_code == 0
     (out / "letter-smoke" / "results.csv").unlink()
     for command, folder in (("plot", out / "letter-smoke"), ("report", out)):
-        refused([command, folder], f"{folder} interrupted (precbench status)")
+        refused([command, folder], f"{folder} precbench status")
 
 
 def shared_memory_of(process):
