@@ -217,7 +217,7 @@ def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     assert found.index.tolist() == ["ensemble", "logistic-regression (yours)", "no-skill"]
     assert found["rank"].tolist() == [1, 2, 3]
     html = (out / "rank-logistic-regression.html").read_text()
-    assert "Where logistic-regression stands" in html and "ionosphere" in html
+    assert "Rank of logistic-regression in the survey" in html and "ionosphere" in html
     again = json.loads(invoke(*args, "--json").stdout)
     assert again["solver"] == "logistic-regression"
     assert again["lost"] == pytest.approx(found["lost"].iloc[1])
