@@ -386,7 +386,10 @@ def _compared(choice: Choice) -> str:
     if choice.recommended != choice.best:
         if choice.best not in choice.equivalent:
             return f"It is within one standard error of {choice.best}, and simpler"
-        return f"It is as good as {choice.best}, within {choice.margin:.1f} hits, and simpler"
+        return (
+            f"It is as good as {choice.best} in {choice.k:,} of {choice.rows:,} held-out rows "
+            f"(within {choice.margin:.1f} hits), and simpler"
+        )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
     fewer = _ends(choice, reference["behind_low"], reference["behind_high"], False)
