@@ -146,11 +146,11 @@ def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
 
 def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
     """Return a file of claims with one more entry, and all that it has, comments included."""
-    found = load(path).data or {}
+    written = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
-        if found.get(name) != value:
-            raise InputError(f"{path}: holds claims with {name}: {found.get(name)}, not {value}")
+        if written.get(name) != value:
+            raise InputError(f"{path}: holds claims with {name}: {written.get(name)}, not {value}")
     indented = indent(_as_yaml([entry]), "  ")
     before, is_there, after = f"\n{text}".partition(f"\n{key}:\n")
     if not is_there:

@@ -145,7 +145,11 @@ def compare(options: CompareOptions) -> int:
     command = options.line("compare", [("save", "model.npz"), ("as_json", False)])
     if options.save:
         new = f"NEW{file.suffix}"
-        top = ["--top", str(choice.expected.k), *(["--id", options.id[0]] if options.id else [])]
+        top = [
+            "--top",
+            str(choice.expected.k),
+            *(["--id", options.id[0].split(",")[0]] if options.id else []),
+        ]
         command = shlex.join(["precbench", "score", str(options.save), new, *top])
     console.print(choice.card[0], style="bold")
     console.print(*choice.card[1:], f"Next: {command}", "", sep="\n")

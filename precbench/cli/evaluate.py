@@ -104,6 +104,8 @@ def evaluate(
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
+    known = loaded.training_rows
+    named = None if known is None else known.sentence(n_known, n_rows)
     if loaded.calibration is not None:
         mean, low, high = promised = loaded.calibration.expected(
             scores[first_rows(scores, length)], n_rows
@@ -111,13 +113,12 @@ def evaluate(
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
-        question = ". Are these the training rows?" if verdict == "more" else ""
+        is_asked = verdict == "more" and not named
+        question = ". Are these the training rows?" if is_asked else ""
         said = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
         lines.append(f"{text}, {said}{question}")
-    known = loaded.training_rows
-    if known is not None and (sentence := known.sentence(n_known, n_rows)):
-        lines[-1] = lines[-1].removesuffix(". Are these the training rows?")
-        lines.append(sentence)
+    if named:
+        lines.append(named)
     if against is not None:
         own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
         n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))

@@ -366,8 +366,8 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     hits = model.calibration.expected(scores[:k], len(rows))
     return (
         f"{count(len(rows), 'row')} without a label, ranked: {path}; expect about "
-        f"{hits.mean:,.1f} hits "
-        f"among the first {k:,} ({hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
+        f"{hits.mean:,.1f} hits among the first {k:,} ("
+        f"{hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
 
 

@@ -130,8 +130,8 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
-        and not (members and described.trees)  # which nothing would use, as
-        and not (own.trees and described.intercept)
+        and not (members and described.trees)  # nothing would use these trees,
+        and not (own.trees and described.intercept)  # nor this intercept
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)

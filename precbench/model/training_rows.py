@@ -16,7 +16,7 @@ _SIGMAS = 4  # of the number of rows that are equal by chance
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
     """Return sums of the bits of values times powers of an odd number: a fifth of pandas' time."""
-    bits = (X + 0.0).view(np.uint64)  # without -0
+    bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # without -0
     bits ^= bits >> np.uint64(32)  # the low bits of whole numbers are all 0
     odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
     return bits @ np.cumprod(odd, dtype=np.uint64)
@@ -46,8 +46,8 @@ class TrainingRows:
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)
-        kept = distinct[:_MOST].copy()
-        return cls(kept, len(kept) / len(distinct), float(counts[counts > 1].sum() / len(X)))
+        some = distinct[:_MOST].copy()
+        return cls(some, len(some) / len(distinct), float(counts[counts > 1].sum() / len(X)))
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""
@@ -61,10 +61,10 @@ class TrainingRows:
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
         n = min(n_rows, round(n_equal / self.share))
-        about = "about " if self.share < 1 else ""
+        roughly = "about " if self.share < 1 else ""
         return (
-            f"{about}{count(n, 'training row')} of this model among {n_rows:,} rows: expect fewer "
-            "hits among new ones"
+            f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
+            "fewer hits among new ones"
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

@@ -17,6 +17,7 @@ from precbench.data.own.profile import profile_table
 from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.own.roles import canonical
 from precbench.errors import InputError
+from precbench.model.training_rows import TrainingRows
 from tests.helpers import invoke, read_new_rows, succeed
 from tests.sentences import raises, refused, warns
 
@@ -478,3 +479,16 @@ def test_a_file_that_is_cut_off_is_refused(rows, missing):
         refused(command, "cut.csv last 1 3 cut")
     Path("whole.csv").write_text(whole)  # without an end of its last line
     succeed("score", "m.npz", "whole.csv", "--top", "1")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_missing_among_lists_is_missing(rows):
+    """In rows of float32, too, whose hashes are those of numbers of twice the length."""
+    table = rows[["visits", "y"]].assign(tags=[None, *([i % 2] for i in range(1, N))])
+    dataset, encoding = read_own_file(
+        table, label="y", categorical=["tags"], missing="most-frequent", dtype="float32"
+    )
+    assert dataset.feature_names == ("visits", "tags=[0]", "tags=[1]", "tags is missing")
+    assert dataset.X[0].tolist()[1:] == [0, 1, 1]
+    known = TrainingRows.learn(dataset.X)
+    assert known.count(encoding.encode(table)) == N

@@ -74,8 +74,7 @@ def look_for_suspects(
             option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
             text = (
                 f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one length "
-                "or with "
-                "leading zeros): name it in categorical or in numeric"
+                "or with leading zeros): name it in categorical or in numeric"
             )
             problems.add(TableError(where, text, kind="codes", column=name, remedy=(option, name)))
         if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:

@@ -135,6 +135,8 @@ class OwnTable:
 
     def as_numeric(self, name: str) -> Content:
         """Return what a column holds if its type, as text, says nothing."""
+        if self.format in _SEPARATORS:  # which declare none
+            return self.content(name)
         return self._read(name, declares_text=False)
 
     def _read(self, name: str, *, declares_text: bool) -> Content:
@@ -291,7 +293,7 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with lists and records as text."""
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
-    return frame.assign(**{str(name): frame[name].map(str) for name in nested})
+    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
 
 
 def _decimal_of(table: OwnTable) -> str | None:
@@ -342,8 +344,7 @@ def _csv(
     if last and b'"' not in last and n_cells < len(header):
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
-            "the file "
-            "is truncated; get it again, or remove that line"
+            "the file is truncated; get it again, or remove that line"
         )
     lines = _filled_rows(path, options) if has_blank else None
     options["chunksize"] = rows_at_once
@@ -555,8 +556,8 @@ def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int
             line = {cell["column"]: cell["value"] for cell in cells}
             lengths = [len(value) for value in line.values() if isinstance(value, str)]
             n_characters += sum(lengths)
-            found = number, max(line, default=0), max(lengths, default=0), n_characters
-            if any(n > most for n, most in zip(found, _MOST, strict=True)):
+            sizes = number, max(line, default=0), max(lengths, default=0), n_characters
+            if any(n > most for n, most in zip(sizes, _MOST, strict=True)):
                 raise InputError(
                     f"{path}: row {number:,} leaves the bounds of a sheet, which are {_MOST[0]:,} "
                     f"rows of {_MOST[1]:,} cells of {_MOST[2]:,} characters, {_MOST[3]:,} in all: "
