@@ -436,7 +436,7 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     assert "30 (k)" in text and "The most profitable length is " in text
     found = json.loads(succeed("compare", *given, *worth, "--json").stdout)
     length = found["length"]
-    assert (found["k"], length["k"]) == (10, [10, 30])
+    assert (found["k"], length["k"]) == (3, [10, 30])
     curve = pd.DataFrame(length["curve"]).set_index("length")
     of_list = found["list"]
     assert curve.loc[10, ["hits", "low", "high"]].tolist() == pytest.approx(
@@ -477,7 +477,7 @@ def test_compare_in_python_says_how_long(payments):
     choice = precbench.compare(
         X, y, k=[10, np.int64(30)], gain=table["amount"], cost=np.int64(15), **options
     )
-    assert (choice.k, choice.length.k) == (10, [10, 30])
+    assert (choice.k, choice.length.k) == (3, [10, 30])
     assert choice.length.profit.column == "gain" and choice.length.profit.cost == 15
     assert json.loads(json.dumps(choice.to_dict()))["length"]["rows"] == 1200
     for wrong, places in (

@@ -31,7 +31,8 @@ CHOSEN_BY = "dcg"
 count, those at the top most. An ensemble has chosen among its members already: where positives are
 few, every choice among methods loses more hits than it does, see docs/advice.md."""
 MARGIN = 0.05
-"""Share of the best's hits, but at least one hit, that makes no difference in practice."""
+"""Share of the best's hits, but at least one hit in a list as long as the file, that makes no
+difference in practice."""
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
@@ -101,7 +102,7 @@ class Choice:
         without results on all splits, incomplete), ``tied`` (recommended, equivalent or
         undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
     k : int
-        Number of rows at the top; about, for a share.
+        Number of rows at the top of a held-out list, about; `expected` has that of a new list.
     rows, positives : int
         Of the held-out list, about.
     splits : int
@@ -227,7 +228,8 @@ def choose_method(
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
-    margin = max(1.0, MARGIN * k * values["mean"].iloc[0])
+    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else tested  # of the longer list
+    margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
     values = _judged(values, k, margin, chance)
     alike = values[values["verdict"].isin(["recommended", "equivalent"])]
     simplest = recommended = _simplest(alike)
@@ -383,19 +385,20 @@ def _sentences(choice: Choice) -> list[str]:
 def _compared(choice: Choice) -> str:
     """Say how the recommended method compares with the best, or the one that most would take."""
     reference = choice.methods.get(REFERENCE)
+    rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
         if choice.best not in choice.equivalent:
             return f"It is within one standard error of {choice.best}, and simpler"
         return (
-            f"It is as good as {choice.best} in {choice.k:,} of {choice.rows:,} held-out rows "
-            f"(within {choice.margin:.1f} hits), and simpler"
+            f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits), and simpler"
         )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
     fewer = _ends(choice, reference["behind_low"], reference["behind_high"], False)
     if reference["verdict"] == "worse":
-        return f"{REFERENCE} finds {_hits(choice, reference['behind'], False)} fewer ({fewer})"
-    return f"{REFERENCE} is not measurably worse (95 % interval: {fewer} hits fewer)"
+        hits = _hits(choice, reference["behind"], False)
+        return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
+    return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
 
 
 def _wanting(choice: Choice) -> str:
@@ -451,9 +454,12 @@ def choice_table(choice: Choice, title: str) -> Table:
         fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
+    same = choice.expected
+    share = f", as large a share as {same.k:,} of {same.rows:,}" if same else ""
     notes = [
-        f"Means over {_splits(choice)} of held-out lists with {choice.positives:,} positives, with "
-        "95 % intervals; fewer: hits below the first method; seconds: to tune and train once.",
+        f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of {choice.rows:,} "
+        f"held-out rows{share}, with {choice.positives:,} positives and 95 % intervals; fewer: "
+        "hits below the first method; seconds: to tune and train once.",
     ]
     if choice.equivalent:
         notes.append(

@@ -129,8 +129,8 @@ def prepare(
         A mapping has ``file``, a path or what `precbench.data.own.table.open_table` made of it, and
         how to read it: the parameters of `precbench.data.own.read.read_own_file`.
     k : int, float or str, or a sequence of these
-        Length of the top of a held-out list, see `precbench.topk.check_k`. Of several the first
-        decides; the others are measured, too, numbers of rows as a share of the list to score.
+        Length of the top of the list to score, see `precbench.topk.check_k`. Held-out lists are
+        shorter, so that a number of rows is measured as a share. Of several the first decides.
     folder : pathlib.Path
         Of the config file, which names the data relative to it; by default the current one.
     solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
@@ -153,8 +153,7 @@ def prepare(
     Raises
     ------
     InputError
-        If the file, `k` or a contestant is not valid, or `k` exceeds the held-out list or the one
-        to score.
+        If the file, `k` or a contestant is not valid, or `k` exceeds the list to score.
     """
     k, *others = several_k(k)
     entry: Any
@@ -175,16 +174,8 @@ def prepare(
     rule = rule_for_new_lists(dataset, n_splits)
     protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
     protocol |= {"stratified": True} if rule.stratified else {}
-    n_test = round(rule.test_size * n_rows)
-    if isinstance(k, int) and k > n_test:  # fractions are of the held-out rows themselves
-        raise InputError(
-            f"k = {k} exceeds the {n_test:,} held-out rows of {path.name} on which methods are "
-            "compared; give a smaller k, or a percentage of the rows"
-        )
     entries = _entries(template["solvers"], solvers)
-    rows = list_rows or n_rows
-    shares = [share_of_list(n, rows) if isinstance(n, int) else n for n in (k, *others)]
-    at_k = [k, *(share for share in shares[1:] if repr(share) != repr(k))]
+    shares = [share_of_list(each, list_rows or n_rows) for each in (k, *others)]
     document = {
         "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
@@ -194,9 +185,9 @@ def prepare(
         **_with_common({**template["common"], "k": k}, entries),
         "tuning": dict(tuning or template["tuning"]),
         "metrics": [
-            *({"precision_at_k": {"k": share}} for share in at_k),
+            *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
             *(
-                {name: {"k": k}} if "k" in METRICS[name].parameters else name
+                {name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name
                 for name in template["metrics"]
                 if name != "precision_at_k"
             ),
@@ -336,9 +327,9 @@ def compare(
     y : array-like of shape (n_samples,)
         Two labels, the greater is the positive class.
     k : int, float or str, or a list of these
-        Length of the top of a held-out list of 30 % of the rows: a count of rows, a fraction of the
-        positives such as 0.25, or a fraction of the rows such as ``"1 %"``. Of several the first
-        decides; ``choice.length`` has all.
+        Length of the top of the list to score: a count of rows, a fraction of the positives such as
+        0.25, or a fraction of the rows such as ``"1 %"``. Methods are compared in the same share of
+        held-out lists of 30 % of the rows. Of several the first decides; ``choice.length`` has all.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
@@ -678,7 +669,7 @@ def as_compared(
         splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
-        k=contest.experiment.metrics[0].params["k"],
+        k=k[0],
         precision_at_k=best["mean"],
         precision_at_k_interval=[best["low"], best["high"]],
         auc=mean,

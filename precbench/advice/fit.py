@@ -117,14 +117,8 @@ def fit(
     if fourier:
         how["fourier"] = {"n_components": fourier, "random_state": random_state}
     splits = held_out_splits(dataset, n_splits, random_state)
-    fewest = min(len(split.test) for split in splits)
-    if isinstance(ks[0], int) and ks[0] > fewest:
-        raise InputError(
-            f"k = {ks[0]} exceeds the {fewest} held-out rows on which the quality is measured; "
-            f'give a percentage of the rows instead: "{100 * ks[0] / n_rows:.3g} %"'
-        )
     quality, lists, share = held_out_quality(
-        dataset, splits, ks[0], how, weights, amounts, encoding
+        dataset, splits, ks[0], how, weights, amounts, encoding, list_rows or n_rows
     )
     length = measure_length(
         lists, share, ks, dataset.n_pos, n_rows, method=solver, list_rows=list_rows, worth=worth

@@ -4,6 +4,7 @@ Hits are those that ``precbench score`` expects of held-out rows; 95 % of such l
 intervals.
 """
 
+import decimal
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,7 @@ _WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
+_DOWN = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)  # resolve_k rounds up
 
 
 @dataclass(frozen=True)
@@ -319,7 +321,7 @@ def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
     return resolve_k(k, round(n_pos * rows / n_rows), rows)
 
 
-def share_of_list(k: int, rows: int) -> str:
+def share_of_list(k: TopK, rows: int) -> float | str:
     """Return the first `k` rows of a list as a share, for lists of another length.
 
     Raises
@@ -327,12 +329,14 @@ def share_of_list(k: int, rows: int) -> str:
     InputError
         If the list is shorter.
     """
+    if not isinstance(k, int):
+        return k
     if k > rows:
         raise InputError(
             f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
             "percentage of the rows"
         )
-    return f"{100 * k / rows:.6g} %"
+    return f"{_DOWN.divide(100 * k, rows):f} %"
 
 
 def _preferred(least: int, most: int) -> list[int]:

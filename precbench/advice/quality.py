@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from precbench.advice.importance import Importance, Shuffling
-from precbench.advice.length import Length
+from precbench.advice.length import Length, share_of_list
 from precbench.data import Dataset
 from precbench.data.own.encoding import Encoding
 from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
@@ -139,6 +139,7 @@ def held_out_quality(
     weights: NDArray[np.float64] | None = None,
     amounts: NDArray[np.float64] | None = None,
     encoding: Encoding | None = None,
+    list_rows: int | None = None,
 ) -> tuple[Quality, list[HeldOut], float]:
     """Measure models that are fitted as the whole will be.
 
@@ -155,6 +156,8 @@ def held_out_quality(
         For `HeldOut`.
     encoding : Encoding, optional
         With the names of the columns.
+    list_rows : int, optional
+        Length of the list whose first `k` rows count; by default as many as the data set has.
 
     Returns
     -------
@@ -165,7 +168,7 @@ def held_out_quality(
         Of each split.
     test_share : float
     """
-    shuffling = Shuffling(encoding)
+    shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     trees = None
     n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
@@ -175,7 +178,7 @@ def held_out_quality(
                 held_out_lists(
                     dataset, splits, {"solver": RECOMMENDED, "random_state": 0}, weights
                 ),
-                k,
+                top,
             )
 
     share = _test_share(splits)
@@ -183,7 +186,7 @@ def held_out_quality(
     labels = [held.y > 0 for held in lists]
     n_pos = round(np.mean([np.count_nonzero(held) for held in labels]))
     n_rows = round(np.mean([len(held) for held in labels]))
-    own, count = _measured(lists, k), resolve_k(k, n_pos, n_rows)
+    own, count = _measured(lists, top), resolve_k(top, n_pos, n_rows)
     quality = Quality(
         splits=len(lists),
         held_out_rows=n_rows,
@@ -302,7 +305,10 @@ def describe_quality(quality: Quality) -> list[str]:
     list of str
         One line each for the model and for boosted trees.
     """
-    n, k = quality.splits, quality.k
+    n, k, length = quality.splits, quality.k, quality.length
+    if isinstance(k, int) and length is not None:
+        top = share_of_list(k, length.rows)
+        k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
     if quality.split == "time":
         rows = f"{n} periods of about" if n > 1 else "the latest"
         rows += f" {quality.held_out_rows:,} rows"
