@@ -346,35 +346,6 @@ def candidates() -> Iterator[Case]:
             yield Case(f"candidates, {name}", contestants, f"{rule}, one", targets)
 
 
-def online_auc() -> Iterator[Case]:
-    """Time one pass of the online methods for AUC over a9a, or over rows of its shape.
-
-    Beside the rows per second are the operations that the definition asks for: OAM multiplies w
-    with all rows of a reservoir, PGD and AdaOAM with a matrix, to which they add an outer product.
-    """
-    X, y = real("a9a") or synthetic(CSR)[:2]
-    n, d = X.shape
-    filled = X.nnz / n
-    second_order = 2 * d**2 + 2 * filled**2 + 6 * d
-    online: dict[str, tuple[float, dict[str, Any]]] = {
-        "oam, sequential": (100 * 3 * d, {"update": "sequential"}),
-        "oam, gradient": (100 * 2 * d, {"update": "gradient"}),
-        "pgd": (second_order, {}),
-        "adaoam": (second_order + 5 * d, {}),
-        "spam": (4 * d + 4 * filled, {}),
-    }
-
-    def note(name: str, seconds: float) -> str:
-        return f"{n / seconds:9,.0f} rows/s {online[name][0] * n / seconds / 1e9:6.1f} * 10^9"
-
-    contestants = {
-        name: fit(SOLVERS[name.partition(",")[0]](random_state=0, **params), X, y)
-        for name, (_, params) in online.items()
-    }
-    title = f"online AUC, CSR {n:,} x {d}, rows and least operations per second"
-    yield Case(title, contestants, fewer=5, note=note)
-
-
 # --- readers, selection, fits, scores ---
 
 
@@ -611,7 +582,7 @@ BENCHES: dict[str, Callable[[], Iterator[Case]]] = {
     **{
         bench.__name__.replace("_", " "): bench
         for bench in (
-            *(pmb, stream, csr, candidates, online_auc, reader, selection, push_evaluation),
+            *(pmb, stream, csr, candidates, reader, selection, push_evaluation),
             push_pairs,
             *(iteration, bbr, toppush, boosting, threads, command),
         )

@@ -9,7 +9,6 @@ that they cost neither time nor memory. A peer that is not installed is skipped.
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -40,8 +39,6 @@ from scripts.survey.tables import laid_out
 
 PEERS = REFERENCE / "peers.csv"
 TEST_ROWS, FIXED = 50_000, 100
-ROUNDS = 10  # of boosting between two looks at the test rows
-NARROW = 1000  # columns; LightGBM takes seconds a tree where there are 47,236
 VW = "Vowpal Wabbit, one pass"
 OURS = "precbench, one pass"
 THREADS = "precbench, two threads"
@@ -77,7 +74,6 @@ class Peer(NamedTuple):
     module: str
     settings: str
     passes: int = 1
-    narrow: bool = False  # left out where there are many columns
     threads: int = 1
 
 
@@ -200,37 +196,6 @@ def liblinear(folder: Path, columns: int, _: int) -> Steps:
     yield linear(np.array(w) * model.get_labels()[0])
 
 
-def lightgbm(folder: Path, columns: int, passes: int) -> Steps:
-    """Grow trees from the file, which LightGBM reads."""
-    import lightgbm as lgb
-
-    params = {"objective": "binary", "num_threads": 1, "verbosity": -1}
-    rows = lgb.Dataset(str(folder / "rows.svm"), params=params).construct()
-    yield None
-    trees = lgb.Booster(params, rows)
-    for done in range(1, passes + 1):
-        for _ in range(ROUNDS):
-            trees.update()
-        # Its reader counts columns from 0, the file from 1.
-        yield lambda X, n=done * ROUNDS: trees.predict(
-            sparse.hstack([sparse.csr_matrix((X.shape[0], 1)), X]).tocsr(), num_iteration=n
-        )
-
-
-def xgboost(folder: Path, columns: int, passes: int) -> Steps:
-    """Grow trees from the file, which XGBoost reads."""
-    import xgboost as xgb
-
-    rows = xgb.DMatrix(f"{folder / 'rows.svm'}?format=libsvm&indexing_mode=1", nthread=1)
-    rows.set_label(rows.get_label() > 0)
-    yield None
-    trees = xgb.Booster({"objective": "binary:logistic", "nthread": 1}, [rows])
-    for done in range(passes * ROUNDS):
-        trees.update(rows, done)
-        if (done + 1) % ROUNDS == 0:
-            yield lambda X, n=done + 1: trees.predict(xgb.DMatrix(X), iteration_range=(0, n))
-
-
 OWN = "precbench", "precbench.solvers.minibatch"
 CONTESTANTS = {
     OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
@@ -262,8 +227,6 @@ CONTESTANTS = {
         "liblinear",
         "defaults (`-s 1`); rows read by scikit-learn",
     ),
-    "LightGBM": Peer(lightgbm, "lightgbm", "lightgbm", "100 trees, its own reader", 10, True),
-    "XGBoost": Peer(xgboost, "xgboost-cpu", "xgboost", "100 trees, its own reader", 10, True),
 }
 
 
@@ -285,16 +248,10 @@ WHY = {  # most of the time, or of the distance, of what may miss its target
 # --- installing ---
 
 
-def required(extra: str = "peers") -> Iterator[str]:
-    """Yield what an extra of the package asks for, that of the extras within it included."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    for requirement in extras[extra]:
-        if inner := re.fullmatch(r"precbench\[(\w+)\]", requirement):
-            yield from required(inner[1])
-        else:
-            yield requirement
+def required() -> list[str]:
+    """Return what the extra `peers` of the package asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project["optional-dependencies"]["peers"]
 
 
 def install() -> None:
@@ -400,9 +357,6 @@ def contest(
 
         taking_part = {}
         for name, peer in CONTESTANTS.items():
-            if peer.narrow and size.columns > NARROW:
-                print(f"{title}, {name}: skipped, takes seconds a tree with so many columns")
-                continue
             try:
                 import_module(peer.module)
             except (ImportError, OSError) as error:
