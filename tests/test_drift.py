@@ -91,7 +91,7 @@ def found_in(table, learnt, rows_at_once=None):
     for start in range(0, len(table), length):
         block = table[start : start + length]
         drift.add(encoding.encode(block, gaps=drift.gaps), scores[start : start + length])
-    return drift.found()
+    return drift.summary()
 
 
 def drifted(found):
@@ -161,7 +161,7 @@ def test_filled_values_are_in_no_bin():
     assert (c.counts, c.gaps) == ([2, 2], 1)
     drift = Drift(profile, encoding)
     drift.add(encoding.encode(table, gaps=drift.gaps), np.arange(5.0))
-    assert [of["psi"] for of in drift.found()["columns"]] == pytest.approx([0, 0])
+    assert [of["psi"] for of in drift.summary()["columns"]] == pytest.approx([0, 0])
     lists = [np.arange(5.0), np.arange(5.0) ** 2]
     two = Profile.learn(encoding.encode(table), encoding, imputed, lists)
     counts = [two.scores.counted(of[:, np.newaxis]) for of in lists]
@@ -193,7 +193,7 @@ def test_new_categories_are_expected_where_many_are_rare():
     for n, seed in ((50, 1), (1000, 2)):
         drift = Drift(profile, encoding)
         drift.add(encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n])
-        found = drift.found()
+        found = drift.summary()
         assert found["columns"][0]["bins"][-2]["new"] > 0.3
         assert not found["drift"]
 
@@ -241,8 +241,8 @@ def test_a_column_named_as_the_scores():
     profile = Profile.learn(encoding.encode(table), encoding, imputed, [scores])
     drift = Drift(profile, encoding)
     drift.add(encoding.encode(table, gaps=drift.gaps), scores)
-    assert drift.found()["scores"]["bins"][-1]["new"] == 0
-    assert describe_drift(drift.found()) == "no drift in 1 column and the scores"
+    assert drift.summary()["scores"]["bins"][-1]["new"] == 0
+    assert describe_drift(drift.summary()) == "no drift in 1 column and the scores"
 
 
 # --- models ---
@@ -273,7 +273,7 @@ def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
         known = [HeldOut(y, model.decision_function(X))]
         drift = model.profiled(X, known).drift()
         drift.add(X, model.decision_function(noise(2000, 1)[0]))
-        assert drift.found()["scores"]["psi"] > 0.25
+        assert drift.summary()["scores"]["psi"] > 0.25
 
 
 def test_sparse_rows_have_their_scores_compared(tmp_path, monkeypatch):

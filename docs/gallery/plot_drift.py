@@ -38,7 +38,7 @@ for month in months:
     new = generated(month)
     drift = model.drift()
     drift.add(new.to_numpy(), model.decision_function(new))
-    found = drift.found()
+    found = drift.summary()
     index.append({of["name"]: of["psi"] for of in [*found["columns"], found["scores"]]})
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -122,7 +122,7 @@ plt.show()
 for name, rows in {"the same scanner": new, "a paler one": 0.6 * new}.items():
     drift = model.drift()
     drift.add(rows.to_numpy(), model.decision_function(rows))
-    columns = [of["name"] for of in drift.found()["columns"] if of["drift"]]
+    columns = [of["name"] for of in drift.summary()["columns"] if of["drift"]]
     hits = y[rows.index].iloc[model.rank(rows)["row"].head(30) - 1].sum()
     print(
         f"{name}: {len(columns)} of {rows.shape[1]} columns have drifted; {hits} of 30 are eights"
@@ -131,7 +131,7 @@ for name, rows in {"the same scanner": new, "a paler one": 0.6 * new}.items():
 # %%
 # The index says that something has changed, before anyone knows the answers; it does not say how
 # many hits that costs. Label some of the new rows, count, and compare again with them among the
-# others. ``drift.found()["scores"]`` compares the scores, too; those of boosted trees depend on
+# others. ``drift.summary()["scores"]`` compares the scores, too; those of boosted trees depend on
 # how many rows they have learnt from, so that their index alone is no alarm.
 #
 # Next: :doc:`recipes for fraud, churn and screening </own-data>`, with costs, times and groups,

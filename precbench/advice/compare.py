@@ -123,37 +123,10 @@ def prepare(
 ) -> Contest:
     """Make the experiment that compares methods on a list.
 
-    Parameters
-    ----------
-    data : Dataset or mapping
-        A mapping has ``file``, a path or what `precbench.data.own.table.open_table` made of it, and
-        how to read it: the parameters of `precbench.data.own.read.read_own_file`.
-    k : int, float or str, or a sequence of these
-        Length of the top of the list to score, see `precbench.topk.check_k`. Held-out lists are
-        shorter, so that a number of rows is measured as a share. Of several the first decides.
-    folder : pathlib.Path
-        Of the config file, which names the data relative to it; by default the current one.
-    solvers : sequence of str, of solvers or of classifiers of scikit-learn, optional
-        Labels of ``configs/compare.yaml``, whose grids they get, or other solvers of the registry,
-        with their defaults, or classifiers as they are. By default all of the first.
-    n_splits : int, optional
-        By default 10, and 5 with times or for more than 50,000 rows.
-    seed : int, default=0
-    list_rows : int, optional
-        Length of the list to score; by default as long as the file.
-    tuning : mapping, optional
-        In place of that of ``configs/compare.yaml``.
-    allow : sequence of str, optional
-        See `precbench.data.own.read.read_own_file`; the config does not repeat its check.
-
-    Returns
-    -------
-    Contest
-
-    Raises
-    ------
-    InputError
-        If the file, `k` or a contestant is not valid, or `k` exceeds the list to score.
+    The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. Of several
+    `k` the first decides. Held-out lists are shorter than the list to score, so that a number of
+    rows is measured as a share. `folder` is that of the config file, which names the data relative
+    to it.
     """
     k, *others = several_k(k)
     entry: Any
@@ -442,23 +415,20 @@ def compare(
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a method that was compared is fitted to all rows, and what its model can say of itself.
+    """How a recommended method is fitted to all rows, and what its model says of itself.
 
     Attributes
     ----------
     how : dict
-        Arguments of `Model.fit`: the method as it was tuned most often.
+        Arguments of `Model.fit`.
     quality : Quality
-        Of the comparison.
     lists : sequence of HeldOut
-        Of each split: with them the model is calibrated, and knows its training rows.
+        Of each split: they calibrate the model.
     test_share : float
     splits : sequence of RowSplit
         On which the importance of columns is measured.
     data : Dataset
-        The rows.
     encoding : Encoding or None
-        How those of a frame or file were encoded.
     """
 
     how: dict[str, Any]
@@ -506,10 +476,10 @@ class Comparison(Choice):
     @property
     def table(self) -> pd.DataFrame:
         """Hits of each method among the first k rows, the best first, with 95 % intervals."""
-        some = self.values.set_index("solver").rename_axis("method")
-        hits = some[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
+        methods = self.values.set_index("solver").rename_axis("method")
+        hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
         hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)
-        return hits.rename(columns={"mean": "hits"}).join(some[["p", "verdict", "seconds"]])
+        return hits.rename(columns={"mean": "hits"}).join(methods[["p", "verdict", "seconds"]])
 
     def plot(self) -> "Figure":
         """Draw hits, precision, recall and profit against the length of the list."""
@@ -615,31 +585,10 @@ def as_compared(
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
 ) -> tuple[Choice, Recipe]:
-    """Say how the recommended method is fitted to all rows, and forecast what a new list holds.
+    """Forecast what a new list holds, and say how the recommended method is fitted to all rows.
 
-    Parameters
-    ----------
-    contest : Contest
-    run : Run
-        Its results.
-    choice : Choice
-    k, list_rows, worth
-        See `precbench.advice.length.measure_length`.
-    amounts : ndarray of shape (n_samples,), optional
-        What each row gains if it is a hit.
-
-    Returns
-    -------
-    Choice
-        With its length.
-    Recipe
-        Of the parameters that were chosen most often. On splits where others were, the method is
-        fitted again: scores of one scale forecast those of the saved model.
-
-    Raises
-    ------
-    InputError
-        From `Recipe.fit`, if the method is one that no model can keep.
+    The method is fitted with the parameters that were chosen most often. Where other ones were, it
+    is fitted to the split again, so that the scores of all lists have the scale of the saved model.
     """
     data, method = contest.dataset, choice.recommended
     scored = [*final_scores(contest.plan, Store(run.folder), method)]

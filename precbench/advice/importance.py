@@ -45,13 +45,7 @@ class Importance(Fields):
 
 
 class Shuffling:
-    """Measures the importance of columns, split by split.
-
-    Parameters
-    ----------
-    encoding : Encoding or None
-        How rows of a file have become those of the splits.
-    """
+    """Measures the importance of columns, split by split."""
 
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
@@ -59,15 +53,7 @@ class Shuffling:
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
-        """Measure a model on rows that it was not fitted to.
-
-        Parameters
-        ----------
-        model : Model
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-            Labels -1 and +1.
-        """
+        """Measure a model on rows that it was not fitted to."""
         model = replace(model, encoding=self._encoding)
         rng = np.random.default_rng(len(self._splits))
         sample = _sample(y, rng)
@@ -113,9 +99,9 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
         return spans
     # Contributions are dense.
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
-    some = rng.permutation(X.shape[0])[:n_explained]
+    sample = rng.permutation(X.shape[0])[:n_explained]
     try:
-        added = np.abs(model.explain(X[some]).to_numpy()).sum(axis=0)
+        added = np.abs(model.explain(X[sample]).to_numpy()).sum(axis=0)
     except InputError:  # of trees of random features
         return []
     return [spans[j] for j in np.sort(np.argsort(-added, kind="stable")[:_MOST_COLUMNS])]
@@ -152,17 +138,9 @@ def _doubts(importance: Importance) -> list[str]:
 
 
 def describe_importance(importance: Importance) -> list[str]:
-    """Describe what columns matter.
+    """Describe what columns matter: a line for each clear loss, and one for the others.
 
-    Parameters
-    ----------
-    importance : Importance
-
-    Returns
-    -------
-    list of str
-        One line for all, one for each of the first whose loss is clear, and one for the others; the
-        first column of all is never among these.
+    The column that costs most is never among the others.
     """
     clear = [
         c

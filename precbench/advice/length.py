@@ -218,39 +218,17 @@ def measure_length(
     list_rows: int | None = None,
     worth: Worth | None = None,
 ) -> Length:
-    """Measure what a list of new rows holds, by its length.
+    """Measure what a list of `list_rows` new rows holds, by its length.
 
-    Parameters
-    ----------
-    lists : sequence of HeldOut
-        Of each split.
-    test_share : float
-        Share of the rows that is held out.
-    k : sequence of int, float or str
-        Lengths to include, of the list of new rows.
-    n_pos, n_rows : int
-        Of the whole file.
-    method : str
-        Its name.
-    list_rows : int, optional
-        New rows to choose from; default `n_rows`.
-    worth : Worth, optional
-
-    Returns
-    -------
-    Length
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed or exceeds the new rows.
+    Of the whole file with `n_rows` rows and `n_pos` positives, each of `lists` holds out
+    `test_share`.
     """
     rows = list_rows or n_rows
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)
-    asked = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
-    at = np.array(sorted({*asked, *_preferred(math.ceil(rows / n_held), rows)}))
+    lengths = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
+    at = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
     curves, depths = calibration.curves(scores), at * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
     expected = [
@@ -270,7 +248,7 @@ def measure_length(
         method=method,
         rows=rows,
         splits=len(lists),
-        k=asked,
+        k=lengths,
         curve={name: values.tolist() for name, values in curve.items()},
         groups=_groups(lists, curves[0]),
         profit=profit,
@@ -402,7 +380,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         then = times * gains * lengths - costs
         lost = float(then.max() - then[best])
         wrong.append(_Wrong(gain=name, best=int(lengths[np.argmax(then)]), lost=lost))
-    found = Profit(
+    most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
         column=worth.column,
         cost=float(worth.cost),
@@ -415,7 +393,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         wrong=wrong,
     )
     columns = (values[1:] for values in (profit, low, high))
-    return found, dict(zip(_OF_PROFIT, columns, strict=True))
+    return most_profitable, dict(zip(_OF_PROFIT, columns, strict=True))
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
@@ -451,12 +429,12 @@ def length_table(length: Length) -> Table:
     """Lay out some lengths around those asked for; the most profitable one is bold."""
     best = length.profit.best if length.profit else 0
     least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
-    kept = {*length.k, best}
+    always_shown = {*length.k, best}
     rows = []
     for row in length.table.to_dict("records"):
         n = int(row["length"])
         first = n / 10 ** int(math.log10(n))
-        if n not in kept and not (least <= n <= most and first in _SHOWN):
+        if n not in always_shown and not (least <= n <= most and first in _SHOWN):
             continue
         texts = [
             f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})",
@@ -549,21 +527,16 @@ def write_length(
 
 
 def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
-    """Read what `write_length` has written; None if there is none, or it is of other results.
-
-    Raises
-    ------
-    InputError
-        If it is malformed.
-    """
+    """Read what `write_length` has written; None if it is of other results."""
     path = folder / _FILE
     if not path.is_file():
         return None
     try:
-        found = parse(path.read_bytes(), _Stored)
+        stored = parse(path.read_bytes(), _Stored)
     except ValueError as error:
         raise InputError(f"{path}: {error}; compare again") from None
-    return (found, found.tables, found.command) if found.of == _digest(folder) else None
+    is_current = stored.of == _digest(folder)
+    return (stored, stored.tables, stored.command) if is_current else None
 
 
 def _digest(folder: Path) -> str:

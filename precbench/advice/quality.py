@@ -74,19 +74,7 @@ class Quality(_Measured):
 
 
 def quality_of(model: Model, name: str) -> Quality | None:
-    """Return what a model says about its quality, None if it was not measured.
-
-    Parameters
-    ----------
-    model : Model
-    name : str
-        Its name in the error.
-
-    Raises
-    ------
-    InputError
-        If it is damaged.
-    """
+    """Return what a model says about its quality; None if it was not measured."""
     try:
         return checked(model.about, Quality) if "precision_at_k" in model.about else None
     except ValueError as error:
@@ -94,25 +82,7 @@ def quality_of(model: Model, name: str) -> Quality | None:
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Divide rows into those to fit to and those to measure on, several times.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        See `precbench.data.splits.rule_for_new_lists`.
-    n_splits : int
-    seed : int
-
-    Returns
-    -------
-    list of RowSplit
-        Fewer, with a warning, where parts would have one class only.
-
-    Raises
-    ------
-    InputError
-        If no split has both classes in both parts.
-    """
+    """Divide rows several times; warn where a part would have one class, and leave it out."""
     rule = rule_for_new_lists(dataset, n_splits)
     splits, refusals = [], []
     for index in range(n_splits):
@@ -141,32 +111,11 @@ def held_out_quality(
     encoding: Encoding | None = None,
     list_rows: int | None = None,
 ) -> tuple[Quality, list[HeldOut], float]:
-    """Measure models that are fitted as the whole will be.
+    """Measure models that are fitted as the whole will be, by the first `k` of `list_rows` rows.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    splits : sequence of RowSplit
-    k : int, float or str
-    how : mapping
-        Arguments of `Model.fit`.
-    weights : ndarray of shape (n_samples,), optional
-        Of the rows that are fitted to; each row that is measured counts as one.
-    amounts : ndarray of shape (n_samples,), optional
-        For `HeldOut`.
-    encoding : Encoding, optional
-        With the names of the columns.
-    list_rows : int, optional
-        Length of the list whose first `k` rows count; by default as many as the data set has.
-
-    Returns
-    -------
-    quality : Quality
-        Without boosted trees where they are the model itself, where they would take too long, or
-        too much memory, or where they refuse the rows.
-    lists : list of HeldOut
-        Of each split.
-    test_share : float
+    Boosted trees are measured beside them, unless they are the model itself, take too long or
+    refuse the rows. Returns the quality, the held-out list of each split, and the share of rows
+    held out.
     """
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
@@ -212,18 +161,7 @@ def importance_of(
     how: Mapping[str, Any],
     encoding: Encoding | None,
 ) -> Importance | None:
-    """Measure the importance of columns by models that are fitted to some splits.
-
-    Parameters
-    ----------
-    dataset, splits, how, encoding
-        As in `held_out_quality`.
-
-    Returns
-    -------
-    Importance or None
-        None without splits, where it would take too long, or the method can explain no rows.
-    """
+    """Measure the importance of columns; None where it takes too long or cannot be explained."""
     most = max((len(split.train) for split in splits), default=0)
     if not 0 < most * dataset.X.shape[1] <= _MOST_VALUES:
         return None
@@ -294,17 +232,7 @@ def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -
 
 
 def describe_quality(quality: Quality) -> list[str]:
-    """Describe the quality of a model.
-
-    Parameters
-    ----------
-    quality : Quality
-
-    Returns
-    -------
-    list of str
-        One line each for the model and for boosted trees.
-    """
+    """Describe the quality of a model, and that of boosted trees, in a line each."""
     n, k, length = quality.splits, quality.k, quality.length
     if isinstance(k, int) and length is not None:
         top = share_of_list(k, length.rows)

@@ -184,7 +184,7 @@ def score(
     if known is not None and (sentence := known.sentence(n_known, n_rows)):
         sentences.append(sentence)
     if watched is not None and drift is not None:
-        told["drift"] = found = watched.found()
+        told["drift"] = found = watched.summary()
         sentences.append(describe_drift(found))
         with replacing(drift) as unfinished:
             unfinished.write_text(json.dumps(found, indent=1))

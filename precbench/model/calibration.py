@@ -40,19 +40,13 @@ class Calibration:
 
     @classmethod
     def fit(cls, lists: Sequence[HeldOut], test_share: float) -> Self:
-        """Fit curves to held-out lists.
+        """Fit curves to held-out lists, each with both classes.
 
-        Parameters
-        ----------
-        lists : sequence of HeldOut
-            Each with both classes. Their labels are smoothed as by Platt, so that no probability
-            is 0 or 1.
-        test_share : float
+        Labels are smoothed as by Platt, so that no probability is 0 or 1.
 
-        References
-        ----------
-        Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability
-        estimates", KDD 2002; Platt, "Probabilistic outputs for support vector machines", 1999.
+        References ---------- Zadrozny, Elkan, "Transforming classifier scores into accurate
+        multiclass probability estimates", KDD 2002; Platt, "Probabilistic outputs for support
+        vector machines", 1999.
         """
         from sklearn.isotonic import IsotonicRegression
 
@@ -73,12 +67,7 @@ class Calibration:
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
         """Return the curves for a model whose scores have another scale than those of the lists.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n,)
-            Of the lists.
-        own : ndarray of shape (m,)
-            Of the model; their quartiles are matched.
+        The quartiles of `own`, scores of the model, are matched to those of `scores`.
         """
         times, middle = _spread(own) / _spread(scores), np.median(own)
         if not abs(times - 1) > _ANOTHER:
@@ -90,15 +79,7 @@ class Calibration:
         return self.curves(scores)[0]
 
     def expected(self, scores: NDArray[np.float64], n_rows: int) -> Interval:
-        """Return the sum of the probabilities of a list, with the interval of its hits.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n,)
-            Of the first rows of a list, at least one.
-        n_rows : int
-            Of the whole list.
-        """
+        """Return the hits expected among the first rows of a list of `n_rows`, with an interval."""
         return self.hits(self.curves(scores).mean(axis=1), len(scores), n_rows)
 
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
@@ -120,13 +101,7 @@ class Calibration:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Rebuild from the arrays of an untrusted file.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If an array is missing, of another type or shape, or out of range.
-        """
+        """Rebuild from the arrays of an untrusted file, or raise an error."""
         test_share, held, positives = arrays["size"].tolist()
         scores, shares = arrays["scores"], arrays["shares"]
         is_whole = (

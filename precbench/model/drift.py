@@ -168,7 +168,7 @@ class Drift:
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
         self.gaps, self._rows, self._profile = Gaps(), 0, profile
         self._columns = _columns(encoding)
-        self._counts = [np.zeros(len(of.counts)) for of in (*profile.columns, profile.scores)]
+        self._counts = [np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
         """Count encoded rows and their scores."""
@@ -177,18 +177,18 @@ class Drift:
             self._counts[i] += self._profile.columns[i].counted(X[:, features])
         self._counts[-1] += self._profile.scores.counted(scores[:, np.newaxis])
 
-    def found(self) -> dict[str, Any]:
-        """Return what was found, as values of JSON."""
+    def summary(self) -> dict[str, Any]:
+        """Return the comparison of each column and of the scores, as values of JSON."""
         named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
         between = [0.0] * len(self._columns) + [self._profile.between]
         *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
-        is_found = any(of["drift"] for of in (*columns, scores))
+        has_drift = any(each["drift"] for each in (*columns, scores))
         return {
             "rows": self._rows,
             "training_rows": self._profile.rows,
-            "drift": is_found,
+            "drift": has_drift,
             "columns": columns,
             "scores": scores,
         }
@@ -206,12 +206,12 @@ class Drift:
         if bins.edges is None:
             order = np.argsort(-before, kind="stable")
             n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-            kept, others = order[:n_kept], order[n_kept:]
+            own, others = order[:n_kept], order[n_kept:]
             # A category of one row would have been a new one, had this row not been there.
             once = np.count_nonzero(before == 1)
-            before = np.array([*before[kept], before[others].sum() - once, once])
-            now = np.array([*now[kept], now[others].sum(), self.gaps.uncategorised[column.name]])
-            names = [*np.array(column.categories)[kept].tolist(), "other categories", _NEW]
+            before = np.array([*before[own], before[others].sum() - once, once])
+            now = np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]])
+            names = [*np.array(column.categories)[own].tolist(), "other categories", _NEW]
             more = {"new_categories": sorted(self.gaps.unseen[column.name])}
         else:
             low, *upper = (_shown(edge, column) for edge in bins.edges)
@@ -221,7 +221,7 @@ class Drift:
             more = {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows}
             names = [f"to {listed([edge])}" for edge in upper]
             inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
-            before, now = (np.add.reduceat(of, inner) for of in (before, now))
+            before, now = (np.add.reduceat(counts, inner) for counts in (before, now))
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
@@ -244,22 +244,23 @@ def _shown(value: float, column: Column) -> float | str:
     return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
 
 
-def describe_drift(found: dict[str, Any]) -> str:
-    """Return a sentence on the result of `Drift.found`."""
-    all_of = [*found["columns"], found["scores"]]
-    some = [f"{of['name']} (PSI {of['psi']:.2f})" for of in all_of if of["some"] > of["drift"]]
-    told = [_told(of) for of in all_of if of["drift"]]
-    n_columns = len(found["columns"])
-    compared = f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
-    text = f"drift: {listed(told)}" if told else f"no drift in {compared}"
-    return f"{text}; some in {listed(some)}" if some else text
+def describe_drift(summary: dict[str, Any]) -> str:
+    """Return a sentence on the result of `Drift.summary`."""
+    compared = [*summary["columns"], summary["scores"]]
+    little = [f"{c['name']} (PSI {c['psi']:.2f})" for c in compared if c["some"] > c["drift"]]
+    drifted = [_described(each) for each in compared if each["drift"]]
+    n_columns = len(summary["columns"])
+    places = f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
+    text = f"drift: {listed(drifted)}" if drifted else f"no drift in {places}"
+    return f"{text}; some in {listed(little)}" if little else text
 
 
-def _told(of: dict[str, Any]) -> str:
-    parts = [f"PSI {of['psi']:.2f}"]
-    if of.get("outside", 0) > _OUTSIDE:
-        parts.append(f"{of['outside']:.1%} outside {listed([of['low']])} to {listed([of['high']])}")
-    for last in of["bins"][-2:]:
+def _described(column: dict[str, Any]) -> str:
+    parts = [f"PSI {column['psi']:.2f}"]
+    if column.get("outside", 0) > _OUTSIDE:
+        ends = f"{listed([column['low']])} to {listed([column['high']])}"
+        parts.append(f"{column['outside']:.1%} outside {ends}")
+    for last in column["bins"][-2:]:
         if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:
             parts.append(f"{last['new']:.1%} {last['values']}")
-    return f"{of['name']} ({', '.join(parts)})"
+    return f"{column['name']} ({', '.join(parts)})"

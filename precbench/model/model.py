@@ -39,25 +39,9 @@ _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as t
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
-    """Return an unfitted solver that a model can be made of.
+    """Return an unfitted solver, linear or with trees or members, that a model can be made of.
 
-    Parameters
-    ----------
-    name : str
-        In the registry.
-    params : mapping
-        Parameters of the solver; their values are checked when it is fitted.
-
-    Returns
-    -------
-    Ranker
-        A linear solver, or one with a method ``to_trees`` or ``to_members``.
-
-    Raises
-    ------
-    InputError
-        An unknown solver or parameter (the message lists the known ones), a solver that has nothing
-        to save, or true or false for what is neither.
+    An unknown solver or parameter is refused; the solver checks the values when it is fitted.
     """
     if name not in SOLVERS:
         raise InputError(

@@ -15,24 +15,7 @@ _ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matt
 
 
 class Listing:
-    """The rows that `Model.rank_blocks` lists, and why they are listed.
-
-    Parameters
-    ----------
-    model : Model
-    n : int
-        See `reasons`.
-
-    Attributes
-    ----------
-    rows : dict of int to row
-        For `Model.rank_blocks` to fill.
-
-    Raises
-    ------
-    InputError
-        See `Model.explain`.
-    """
+    """The rows that `Model.rank_blocks` lists, and the `n` columns that raise each most."""
 
     def __init__(self, model: Model, n: int):
         model.explain(np.zeros((1, model.n_features)))  # refuses before a file is read
@@ -41,14 +24,7 @@ class Listing:
         self._missing: dict[int, frozenset[str]] = {}
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks of rows for `Model.rank_blocks`, and note what those that it lists lack.
-
-        Parameters
-        ----------
-        blocks : iterable of (X, names)
-        gaps : Gaps
-            Learns what each block lacks.
-        """
+        """Yield blocks of rows, and note which values of the listed ones are missing."""
         n_rows = 0
         for X, names in blocks:
             yield X, names
@@ -65,7 +41,8 @@ class Listing:
         why = [*reasons(self._model, [self.rows[row] for row in numbers], self._n, missing)]
         said = {
             f"{way}_{i + 1}": [
-                "{column} = {value}".format(**of[way][i]) if i < len(of[way]) else "" for of in why
+                "{column} = {value}".format(**row[way][i]) if i < len(row[way]) else ""
+                for row in why
             ]
             for way, n in (("raises", self._n), ("lowers", 1))
             for i in range(n)
@@ -77,23 +54,10 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield the columns that raise the score of a row most, and the one that lowers it most.
+    """Yield the `n` columns that raise the score of a row most, and the one that lowers it most.
 
-    Parameters
-    ----------
-    model : Model
-    X : sequence of rows
-        Encoded, dense or sparse.
-    n : int
-        Number of columns that raise it.
-    missing : sequence of collections of str, optional
-        Columns of each row whose values are filled in.
-
-    Yields
-    ------
-    dict
-        ``raises`` and ``lowers``, each a list of ``column``, ``value`` as text and
-        ``contribution``, the most important one first; fewer where fewer columns do.
+    Each has ``column``, ``value`` as text and ``contribution``. `missing` names the filled-in
+    columns of each row.
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
 
@@ -104,18 +68,18 @@ def reasons(
         return {"column": column.name, "value": value, "contribution": contribution}
 
     for start in range(0, len(X), length):
-        some = X[start : start + length]
-        rows = np.stack(some) if isinstance(some[0], np.ndarray) else sparse.vstack(some).tocsr()
+        block = X[start : start + length]
+        rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, added) in enumerate(zip(rows, values, strict=True), start):
             least = _ROUNDING * np.abs(added).sum()
             order = np.argsort(-added, kind="stable")
-            found = {
+            columns = {
                 "raises": [int(j) for j in order[:n] if added[j] > least],
                 "lowers": [int(j) for j in order[-1:] if added[j] < -least],
             }
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             yield {
                 way: [described(i, features, j, float(added[j])) for j in js]
-                for way, js in found.items()
+                for way, js in columns.items()
             }

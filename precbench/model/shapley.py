@@ -48,36 +48,18 @@ class Contributions(NamedTuple):
         *,
         is_stacked: bool,
     ) -> Self:
-        """Explain weighted sums of scores.
+        """Explain weighted sums of the scores of members.
 
-        Parameters
-        ----------
-        members : iterable of Member
-        X : ndarray of shape (n_rows, n_features)
-        mean : ndarray of shape (n_features,)
-            Of the training rows.
-        column : ndarray of shape (n_features,)
-            What each feature belongs to, from 0 on; the features of a column become known together.
-        is_stacked : bool
-            Whether the score of a forest is the log odds of its probability. Their difference to
-            the base is divided among the columns like that of the probabilities.
-
-        Returns
-        -------
-        Contributions
-
-        Raises
-        ------
-        InputError
-            If a member is one that cannot be explained.
+        The features of one `column` become known together. Of a stack, the score of a forest is the
+        log odds of its probability; it is divided among the columns like the probability.
         """
         base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
         for member in members:
-            of = cls(*_of_member(member, X, mean, column, values.shape[1]))
+            part = cls(*_of_member(member, X, mean, column, values.shape[1]))
             if is_stacked and member.trees is not None and member.trees.is_forest:
-                of = of._as_log_odds()
-            base += member.weight * of.base
-            values += member.weight * of.values
+                part = part._as_log_odds()
+            base += member.weight * part.base
+            values += member.weight * part.values
         return cls(base, values)
 
     def _as_log_odds(self) -> Self:

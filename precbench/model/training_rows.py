@@ -46,8 +46,10 @@ class TrainingRows:
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)
-        some = distinct[:_MOST].copy()
-        return cls(some, len(some) / len(distinct), float(counts[counts > 1].sum() / len(X)))
+        smallest = distinct[:_MOST].copy()
+        return cls(
+            smallest, len(smallest) / len(distinct), float(counts[counts > 1].sum() / len(X))
+        )
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""

@@ -121,7 +121,7 @@ def examine(task: Any, seed: int, folder: Path, **options: Any) -> pd.DataFrame:
         low=expected.low,
         high=expected.high,
         sum=float(model.probabilities(taken).sum()),
-        drift=drift.found()["drift"],
+        drift=drift.summary()["drift"],
         seconds=seconds,
     )
 
