@@ -85,11 +85,11 @@ sanitize: $(VENV)/.dev  ## Test kernels and readers under sanitizers, with CASES
 	    PRECBENCH_BUILD=$$build $(INSTALL) $(ALONE) --no-deps --upgrade \
 	        --target build/$$build/site . || exit; \
 	done
-	$(call OTHER,checked) $(BIN)/python tests/fuzz/run.py files --overflow IndexError
-	$(SANITIZED) $(BIN)/python tests/fuzz/run.py files --overflow AddressSanitizer
+	$(call OTHER,checked) $(BIN)/python tests/fuzz/run.py --overflow IndexError
+	$(SANITIZED) $(BIN)/python tests/fuzz/run.py --overflow AddressSanitizer
 	$(call OTHER,checked) $(KERNEL_TEST)
 	$(SANITIZED) $(KERNEL_TEST)
-	$(SANITIZED) $(BIN)/python tests/fuzz/run.py files --cases $(CASES) --seed $(SEED)
+	$(SANITIZED) $(BIN)/python tests/fuzz/run.py --cases $(CASES) --seed $(SEED)
 
 lint: $(VENV)/.dev  ## Check style, types and layers.
 	$(BIN)/ruff check .

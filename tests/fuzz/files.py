@@ -42,8 +42,6 @@ checkpoints: 3
 class Files:
     """One valid file of each kind, its mutations, and how a command reads it."""
 
-    cases = "mutated files"
-
     def __init__(self, folder: Path):
         self.folder = folder
         table = make_world(folder / "world", CONFIG, ["run", "mine.yaml", "--no-plots"])

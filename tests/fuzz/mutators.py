@@ -1,7 +1,6 @@
 """Changes at random to files of every untrusted kind, as bytes or in the parts they consist of."""
 
 import contextlib
-import csv
 import io
 import json
 import random
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 TOKENS = [
     *(b"", b"\0", b"-1", b"0", b"1", b"2147483647", b"2147483648", b"9223372036854775808"),
@@ -149,48 +147,3 @@ def changed_json_file(rng: random.Random, content: bytes) -> bytes:
     for _ in range(rng.choice([1, 1, 2, 3])):
         value = changed_json(rng, value)
     return json.dumps(value).encode()
-
-
-def changed_yaml(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of a YAML file, or a value in it."""
-    if rng.random() < 0.4:
-        return changed_bytes(rng, content)
-    return yaml.safe_dump(changed_json(rng, yaml.safe_load(content)), sort_keys=False).encode()
-
-
-def changed_csv(rng: random.Random, content: bytes) -> bytes:
-    """Change the bytes of a CSV file, or its cells, columns or rows."""
-    if rng.random() < 0.2:
-        return changed_bytes(rng, content)
-    rows = list(csv.reader(io.StringIO(content.decode())))
-    for _ in range(rng.choice([1, 1, 2])):
-        if len(rows) < 2 or not rows[0]:
-            break
-        column, row = rng.randrange(len(rows[0])), rng.randrange(1, len(rows))
-        few = [j for j in range(len(rows[0])) if 1 < len({of[j] for of in rows[1:]}) < 6]
-        if few and rng.random() < 0.5:  # which solver, metric, split or data set
-            column = rng.choice(few)
-        value = rng.choice([*WORDS, *(str(other) for other in VALUES), rng.choice(rows)[column]])
-        match rng.choice([0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 8]):
-            case 0 | 1:
-                rows[row][column] = value
-            case 2:
-                rows[1:] = [[*of[:column], value, *of[column + 1 :]] for of in rows[1:]]
-            case 3:  # no row with a value is left
-                rows[1:] = [of for of in rows[1:] if of[column] != rows[row][column]]
-            case 4:
-                rows = [[*of[:column], *of[column + 1 :]] for of in rows]
-            case 5:
-                rows[0][column] = value
-            case 6:
-                rows.append(rng.choice([rows[row], [*rows[row], value], rows[row][:-1]]))
-            case 7:
-                rows[1:] = rng.choice([rows[:0], rows[:1:-1], rows[1:row], rows[1:] * 2])
-            case 8:  # another value for all rows that share one
-                old = rows[row][column]
-                for of in rows[1:]:
-                    of[column] = value if of[column] == old else of[column]
-        rows[1:] = [[*of, *[""] * len(rows[0])][: len(rows[0])] for of in rows[1:]]
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue().encode("utf-8", "surrogatepass")

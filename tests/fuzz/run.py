@@ -1,10 +1,9 @@
-"""Give mutated files to the readers or to whole commands: each must end as documented.
+"""Give mutated files to the readers: each must be read, or refused with an error message.
 
-A file of a small world is changed at random, as bytes or in the parts that it consists of, and read
-as the commands read it (``files``, which ``make sanitize`` runs over kernels built with the address
-and undefined-behaviour sanitizers), or commands that read it are given (``commands``). The cases
-follow from ``--seed`` alone: ``--first`` repeats one. The file of a case with a finding, or that
-killed the process, lies in the folder.
+A file is changed at random, as bytes or in the parts that it consists of, and read as the commands
+read it. ``make sanitize`` runs this over kernels built with the address and undefined-behaviour
+sanitizers. The cases follow from ``--seed`` alone: ``--first`` repeats one. The file of a case with
+a finding, or that killed the process, lies in the folder.
 """
 
 import argparse
@@ -18,7 +17,6 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from commands import Commands
 from files import Files
 from world import ring
 
@@ -33,7 +31,7 @@ parse_block(text, len(text), 9, row_ends=np.empty(150, np.intp), inexact=np.empt
 """
 
 
-def run(target: Files | Commands, n_cases: int, seed: int, first: int) -> int:
+def run(target: Files, n_cases: int, seed: int, first: int) -> int:
     """Give the cases and return the number of findings."""
     signal.signal(signal.SIGALRM, ring)
     warnings.simplefilter("ignore")
@@ -50,7 +48,7 @@ def run(target: Files | Commands, n_cases: int, seed: int, first: int) -> int:
     seconds = time.perf_counter() - started
     counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(outcomes.items()))
     print(
-        f"fuzz: {n_cases:,} {target.cases} in {seconds:.0f} s, seed {seed}: {counts}; "
+        f"fuzz: {n_cases:,} mutated files in {seconds:.0f} s, seed {seed}: {counts}; "
         f"{findings.total():,} findings"
     )
     return findings.total()
@@ -68,19 +66,17 @@ def overflow(expected: str) -> bool:
 def main() -> int:
     """Run the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("target", choices=["files", "commands"])
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--folder", type=Path, help="which is made anew [default: in build]")
+    parser.add_argument("--folder", type=Path, default=Path("build", "fuzz"))
     parser.add_argument("--overflow", metavar="TEXT", help="see that a planted overflow is found")
     options = parser.parse_args()
     if options.overflow:
         return int(not overflow(options.overflow))
-    folder = (options.folder or Path("build", f"fuzz-{options.target}")).resolve()
+    folder = options.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
-    target = {"files": Files, "commands": Commands}[options.target](folder)
-    return int(run(target, options.cases, options.seed, options.first) > 0)
+    return int(run(Files(folder), options.cases, options.seed, options.first) > 0)
 
 
 if __name__ == "__main__":
