@@ -142,14 +142,14 @@ class Choice:
     expected: Expected | None = None
 
     def with_length(self, length: Length) -> "Choice":
-        """Return the choice with what a new list holds, by its length and in the card."""
+        """Return the choice with a forecast for a new list."""
         row = length.table.set_index("length").loc[length.k[0], ["hits", "low", "high", "lift"]]
         expected = Expected(length.rows, length.k[0], *map(float, row))
         return replace(self, length=length, expected=expected)
 
     @property
     def card(self) -> list[str]:
-        """What to take, how many hits to expect, and how sure that is: a sentence each."""
+        """What to use, the hits to expect, and how sure that is: a sentence each."""
         return [f"{sentence}." for sentence in _sentences(self) if sentence]
 
     @property
@@ -278,7 +278,7 @@ def _simplest(methods: pd.DataFrame) -> str:
 
 
 def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
-    """Give each method its verdict, and each interval without width the one of a single list."""
+    """Give each method its verdict; an interval without width becomes that of a single list."""
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
@@ -301,7 +301,7 @@ def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
-    """Return with about how many positives half an interval would be `_WANTED` of the hits."""
+    """Return the number of positives with which half an interval would be `_WANTED` of the hits."""
     half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half.empty or best <= 0:
         return None
@@ -311,7 +311,7 @@ def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
 
 
 def _best(run: Run, trials: pd.DataFrame, metric: str) -> tuple[str, Callable[[str], pd.DataFrame]]:
-    """Return the best method, and what compares all with one of them."""
+    """Return the best method, and a function that compares all methods with one."""
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares)
@@ -335,7 +335,7 @@ def _best(run: Run, trials: pd.DataFrame, metric: str) -> tuple[str, Callable[[s
 def _against(
     one: str, solvers: Sequence[str], summary: pd.DataFrame, run: Run, trials: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return a row for each method, with its difference from one of them, which is the first."""
+    """Compare each method with one of them, which is the first row."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
@@ -383,7 +383,7 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    """Say how the recommended method compares with the best, or the one that most would take."""
+    """Compare the recommended method with the best, or with `REFERENCE`."""
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:

@@ -99,13 +99,11 @@ class Contest:
 
     @property
     def config(self) -> str:
-        """The text of its config file."""
         style: dict[str, Any] = {"default_flow_style": None, "allow_unicode": True}
         return yaml.safe_dump(self.document, sort_keys=False, **style)
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the experiment."""
         return make_plan(self.experiment, datasets={_NAME: self.dataset})
 
 
@@ -173,7 +171,7 @@ def prepare(
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
-    """Name a comparison after the file, with its folders from here, its label and the lengths."""
+    """Name a comparison after its file, label and lengths."""
     folders = Path(os.path.relpath(path.parent, folder)).parts
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
     said = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
@@ -184,7 +182,7 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
-    """Refuse rows that no split can divide, before any of its trials fails."""
+    """Refuse rows that no split can divide, before a trial fails."""
     parts: dict[int, Trial] = {}
     for trial in experiment.trials():
         if trial.candidates or trial.split.index not in parts:
@@ -217,7 +215,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 
 
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    """Return the label and the entry in a config of a solver, or a classifier of scikit-learn."""
+    """Return the label and the config entry of a solver or scikit-learn classifier."""
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules
     names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
@@ -240,7 +238,7 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    """Return the parameters that are not those of a name in the registry."""
+    """Return the parameters that differ from those of a name in the registry."""
     defaults = SOLVERS[name]().get_params(deep=False)
     params = estimator.get_params(deep=False)
     params = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
@@ -448,7 +446,7 @@ class Recipe:
             return None
 
     def fit(self) -> Model:
-        """Fit a model to all rows, and keep how they were encoded."""
+        """Fit a model to all rows, with its encoding, quality and calibration."""
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
@@ -518,7 +516,7 @@ class Comparison(Choice):
 def _rows(
     X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
 ) -> tuple[Dataset, Encoding | None]:
-    """Return rows and labels as they are trained on, and how a frame was encoded."""
+    """Return the rows and labels as a data set, and the encoding of a frame."""
     encoding, imputed = None, None
     if is_frame(X):
         table = table_of(X, "X")
@@ -568,7 +566,7 @@ def report_length(
     tables: Sequence[Table] = (),
     command: str = "",
 ) -> None:
-    """Write it beside the results, and into their report, with tables and the next command."""
+    """Write the length beside the results and into their report."""
     store = Store(folder)
     with store.lock():
         write_length(length, store.folder, tables, command)
@@ -633,7 +631,7 @@ def as_compared(
 def _how(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of `Model.fit` for a method, and the parameters chosen most often."""
+    """Return the arguments of `Model.fit`, and the parameters chosen most often."""
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     often = dict(Counter(tuple(values.items()) for values in chosen).most_common(1)[0][0])
@@ -650,5 +648,4 @@ def _how(
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -134,7 +134,7 @@ def fit(
 def _parameters(
     solver: str, params: Mapping[str, Any], k: TopK, random_state: int
 ) -> dict[str, Any]:
-    """Return parameters of a solver with `k` and `random_state`, if it has them."""
+    """Add `k` and `random_state` to the parameters of a solver that has them."""
     known = make_solver(solver, params).get_params()
     common = {"k": k, "random_state": random_state}
     if twice := common.keys() & params.keys():

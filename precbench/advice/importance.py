@@ -66,7 +66,7 @@ class Shuffling:
         self._splits.append((len(y), int(np.count_nonzero(y > 0)), whole, losses))
 
     def importance(self, test_share: float) -> Importance | None:
-        """Return means and intervals over the splits; None if nothing could be measured."""
+        """Return means and intervals over the splits; None if nothing was measured."""
         if not self._columns:
             return None
         n_rows, n_pos, whole, losses = zip(*self._splits, strict=True)
@@ -86,14 +86,14 @@ class Shuffling:
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return some rows in their order, of the positives as many as there may be."""
+    """Draw rows, half of them positive if there are so many."""
     positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
 
 
 def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list[tuple[str, slice]]:
-    """Return names and features of the columns that add or take most, where there are many."""
+    """Return the columns with the greatest contributions, where there are many."""
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
@@ -108,7 +108,7 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
-    """Return rows whose values of some features are those of other rows."""
+    """Shuffle some features among the rows."""
     if isinstance(X, np.ndarray):
         X = X.copy()
         X[:, features] = X[order, features]
@@ -121,7 +121,6 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    """Lay out what columns matter, the greatest loss first."""
     rows = [[c.column, f"{c.loss:.3f}", _ends(c, "{:.3f} to {:.3f}")] for c in importance.columns]
     note = (
         f"Drop in average precision ({importance.average_precision:.3f} on {importance.rows:,} "
@@ -132,7 +131,7 @@ def importance_table(importance: Importance, title: str) -> Table:
 
 
 def _doubts(importance: Importance) -> list[str]:
-    """Ask for columns on which most depends, whether they are known in time."""
+    """Ask whether the columns on which most depends are known in time."""
     most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
     return [f"More than half depends on {column}: is it known before the label?" for column in most]
 

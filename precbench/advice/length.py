@@ -64,7 +64,7 @@ class Worth:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are none, and two gains or none."""
+        """Require finite values and exactly one gain."""
         for name, value in (("gain", self.gain), ("cost", self.cost)):
             is_number = isinstance(value, Real) and 0 <= value <= _MOST_WORTH
             if value is not None and not is_number:
@@ -197,7 +197,6 @@ class Length(Fields):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The columns of `curve`."""
         return pd.DataFrame(self.curve)
 
 
@@ -277,7 +276,7 @@ def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> 
 
 
 def _a_day(held: HeldOut, k: int, of_entities: bool) -> float:
-    """Return the mean precision of the first k rows or entities of each day."""
+    """Return the mean precision of the first k rows, or entities, of each day."""
     assert held.days is not None
     entities = held.entities if of_entities else np.arange(len(held.y))
     assert entities is not None
@@ -397,13 +396,13 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
-    """Return whether the rows between two lengths may gain what they cost."""
+    """Whether the rows between two lengths may gain what they cost."""
     _, low, high = amounts.expected(start, end, None)
     return low <= amounts.worth.cost <= high
 
 
 def _groups(lists: Sequence[HeldOut], probabilities: NDArray[np.float64]) -> _Columns:
-    """Return the gain table of the held-out rows of all splits."""
+    """Return the columns of the gain table."""
     scores = np.concatenate([held.scores for held in lists])
     positive = np.concatenate([held.y > 0 for held in lists])
     order = np.argsort(-scores, kind="stable")
@@ -426,7 +425,7 @@ def _groups(lists: Sequence[HeldOut], probabilities: NDArray[np.float64]) -> _Co
 
 
 def length_table(length: Length) -> Table:
-    """Lay out some lengths around those asked for; the most profitable one is bold."""
+    """Lay out the lengths around `k`; the most profitable one is bold."""
     best = length.profit.best if length.profit else 0
     least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
     always_shown = {*length.k, best}
@@ -461,7 +460,7 @@ def _money(value: float) -> str:
 
 
 def profit_text(length: Length) -> str:
-    """Return sentences about the most profitable length; empty without a gain."""
+    """Describe the most profitable length; empty without a gain."""
     profit = length.profit
     if profit is None:
         return ""
@@ -489,7 +488,6 @@ def profit_text(length: Length) -> str:
 
 
 def by_day_lines(length: Length) -> list[str]:
-    """Return a line for each precision by day."""
     lines = []
     for day in length.by_day:
         ends = "" if day.interval is None else " ({:.3f} to {:.3f})".format(*day.interval)
@@ -503,7 +501,6 @@ def by_day_lines(length: Length) -> list[str]:
 
 
 def gain_table(length: Length) -> Table:
-    """Lay out the gain table."""
     groups = pd.DataFrame(length.groups)
     names = ("mean_probability", "response_rate", "capture_rate", "cumulative_capture")
     columns = [groups["group"].map("{:.0f}".format)]
@@ -521,7 +518,7 @@ def gain_table(length: Length) -> Table:
 def write_length(
     length: Length, folder: Path, tables: Iterable[Table] = (), command: str = ""
 ) -> None:
-    """Write ``length.json`` into a results folder, with tables and the next command."""
+    """Write ``length.json`` into a results folder."""
     stored = _Stored(of=_digest(folder), tables=[*tables], command=command, **dict(length))
     write_whole({folder / _FILE: stored.model_dump_json()})
 
@@ -544,7 +541,7 @@ def _digest(folder: Path) -> str:
 
 
 def length_sheet(length: Length) -> Sheet:
-    """Return the figure of hits, and profit if a gain is known, up to four times the length."""
+    """Return the figure of hits, and of profit if a gain is known."""
     caption = (
         f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}. Bands: 95 % "
         "of such lists; grey line: by chance; vertical: the lengths asked for"

@@ -69,7 +69,6 @@ class Quality(_Measured):
     importance: Importance | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was measured."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -209,7 +208,7 @@ def held_out(
     scores: NDArray[np.float64],
     amounts: NDArray[np.float64] | None,
 ) -> HeldOut:
-    """Return some rows of a data set with their scores, and what is known of all rows."""
+    """Return the held-out rows with their scores, days, amounts and groups."""
     days = None
     if dataset.time is not None:
         # Dates are microseconds since 1970; smaller numbers are taken for days.
@@ -220,7 +219,7 @@ def held_out(
 
 
 def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:
-    """Return means and intervals; where a precision shows no variance, that of a single list."""
+    """Return means and intervals; a precision without variance has that of a single list."""
     means: dict[str, Any] = {}
     for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
         mean, low, high = share_interval(of_metric, test_share)
@@ -265,7 +264,7 @@ def describe_quality(quality: Quality) -> list[str]:
 
 
 def _written(mean: float, interval: list[float] | None) -> str:
-    """Return a mean as text, with its interval, if there is one."""
+    """Format a mean with its interval."""
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
         return f"{mean:.3f}"
     return f"{mean:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

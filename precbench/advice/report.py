@@ -21,7 +21,7 @@ from precbench.results import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    """Recommend a method for each data set whose splits allow a test, and a length."""
+    """Recommend a method for each data set, and a length."""
     length, data, command = read_length(run.folder) or (None, [], "")
     choices: list[tuple[str, list[str], Table]] = []
     for dataset in run.datasets:

@@ -30,8 +30,6 @@ _to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 
 
 class _Description(Fields):
-    """What a model file holds beside arrays."""
-
     solver: str
     params: dict[str, Any]
     intercept: Number
@@ -109,7 +107,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    """Rebuild the parts of a model; each checks its own arrays and bounds."""
+    """Rebuild the parts of a model, each of which checks its own arrays."""
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")

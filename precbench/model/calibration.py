@@ -91,11 +91,10 @@ class Calibration:
         return expected_hits(around, tested, self.test_share, k)._replace(mean=float(k * together))
 
     def curves(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of a hit at each score by each curve: one a row."""
+        """Return the probability of a hit at each score, a row for each curve."""
         return np.array([np.interp(scores, self.scores, shares) for shares in self.shares])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a saved model must carry."""
         sizes = np.array([self.test_share, self.held, self.positives])
         return {"size": sizes, "scores": self.scores, "shares": self.shares}
 

@@ -68,7 +68,7 @@ class _Bins(Fields):
 
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
-        """Count the rows of a column, or of scores, some of which are filled in."""
+        """Count the rows of a column, or of scores; `missing` ones are filled in."""
         edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
@@ -84,7 +84,7 @@ class _Bins(Fields):
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count rows by the features of the column."""
+        """Count new rows."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
@@ -96,7 +96,7 @@ class _Bins(Fields):
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
     ) -> NDArray[np.float64]:
-        """Return counts without the values that were filled in."""
+        """Subtract the values that were filled in."""
         if not n_gaps:
             return counts
         texts = column.categories
@@ -128,7 +128,6 @@ class Profile(Fields):
     def learn(
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
-        """Count encoded training rows, and lists of scores."""
         gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gaps.get(features.start, ()))
@@ -142,7 +141,7 @@ class Profile(Fields):
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
     def check(self, encoding: Encoding | None) -> None:
-        """Raise a `ValueError` if this is not of rows with an encoding."""
+        """Raise a `ValueError` if the profile is not of rows with this encoding."""
         columns = [] if encoding is None else [column for column, _ in _columns(encoding)]
         is_whole = encoding is not None and len(columns) == len(self.columns)
         for column, bins in zip(columns, self.columns, strict=is_whole):
@@ -158,7 +157,7 @@ class Profile(Fields):
 
 
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
-    """Return the columns that are compared; none of sparse rows."""
+    """Return the columns to compare; none of sparse rows."""
     return encoding.spans() if encoding.dense else []
 
 
@@ -171,7 +170,6 @@ class Drift:
         self._counts = [np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
-        """Count encoded rows and their scores."""
         self._rows += len(scores)
         for i, (_, features) in enumerate(self._columns):
             self._counts[i] += self._profile.columns[i].counted(X[:, features])

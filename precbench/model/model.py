@@ -139,7 +139,6 @@ class Model:
     mean: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        """Return what it is in a line."""
         return f"Model({self.solver!r}, {self.n_features} features)"
 
     @classmethod
@@ -319,7 +318,7 @@ class Model:
             return np.concatenate([*in_turn(of_block, range(0, X.shape[0], length))])
 
     def _prepared(self, rows: Any) -> Any:
-        """Return some rows as the training rows were: scaled, and as random features."""
+        """Scale rows and map them to random features."""
         rows = self._scaled(rows)
         return rows if self.random_features is None else self.random_features.transform(rows)
 
@@ -404,7 +403,7 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Return the scores of the training rows where they are as those of other rows."""
+        """Score the training rows, if they have enough rows for each weight."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
@@ -604,7 +603,7 @@ def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
 
 
 def _threads(n: int) -> ThreadPoolExecutor:
-    """Return threads that treat floating-point errors as this one does."""
+    """Return threads that inherit how floating-point errors are treated."""
     return ThreadPoolExecutor(n, initializer=partial(np.seterr, **np.geterr()))
 
 
@@ -621,7 +620,7 @@ def _matrix(X: Any) -> Any:
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
-    """Return what a model says about its making; nothing of a user, a machine or a folder."""
+    """Describe how the model was made; nothing of a user, a machine or a folder."""
     from precbench import __version__
 
     library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")

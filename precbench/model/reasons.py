@@ -35,7 +35,7 @@ class Listing:
             n_rows += X.shape[0]
 
     def explained(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
-        """Return a ranking with columns of reasons as text, and its rows with lists of them."""
+        """Return a ranking with reasons as text columns, and its rows with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
         why = [*reasons(self._model, [self.rows[row] for row in numbers], self._n, missing)]

@@ -15,7 +15,7 @@ _SIGMAS = 4  # of the number of rows that are equal by chance
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return sums of the bits of values times powers of an odd number: a fifth of pandas' time."""
+    """Hash rows by a sum of products, in a fifth of the time of pandas."""
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # without -0
     bits ^= bits >> np.uint64(32)  # the low bits of whole numbers are all 0
     odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
@@ -58,7 +58,7 @@ class TrainingRows:
         return int((self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum())
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
-        """Return a warning where more rows are training rows than would be equal by chance."""
+        """Return a warning if more rows are training rows than chance makes equal."""
         by_chance = self.repeated * self.share * n_rows
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
@@ -70,13 +70,12 @@ class TrainingRows:
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
-        """Return the arrays of a file."""
         numbers = np.array([self.share, self.repeated])
         return {"hashes": self.hashes.view(np.int64), "numbers": numbers}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        """Rebuild them from the arrays of an untrusted file."""
+        """Rebuild from the arrays of an untrusted file."""
         hashes, numbers = arrays["hashes"], arrays["numbers"]
         is_whole = (hashes.dtype, hashes.ndim, numbers.dtype) == (np.int64, 1, np.float64)
         if not (is_whole and 0 < len(hashes) <= _MOST and len(numbers) == 2 == len(arrays)):

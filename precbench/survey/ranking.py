@@ -75,7 +75,7 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant, by its label: ``SOLVER`` or ``SOLVER, what is special``."""
+    """Return the kind of a contestant with a label such as ``SOLVER, random features``."""
     name, _, special = solver.partition(", ")
     if "random features" in special:
         return FEATURES
@@ -149,7 +149,6 @@ class Survey:
 
     @property
     def real(self) -> list[str]:
-        """The real tasks."""
         return list(self.tasks.index)
 
     def of(self, *kinds: str) -> list[str]:
@@ -175,7 +174,7 @@ class Survey:
         return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
 
     def looked_at(self, metric: str) -> pd.Series:
-        """Return at how many rows of a test part of each real task a measure looks."""
+        """Return the number of test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
         of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.of == "rows":
@@ -228,6 +227,6 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 
 
 def in_words(posterior: Posterior) -> str:
-    """Say what a comparison has found of the first contestant."""
+    """Describe how the first contestant compares."""
     words = ("ahead", "practically equivalent", "behind")
     return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")

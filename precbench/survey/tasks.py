@@ -64,7 +64,7 @@ def read_task(task: Any) -> pd.DataFrame:
 
 
 def _require(packages: Iterable[str]) -> None:
-    """Name all distributions that are not installed at once."""
+    """Name all missing distributions at once."""
     missing = []
     for package in dict.fromkeys(packages):
         try:
@@ -78,7 +78,6 @@ def _require(packages: Iterable[str]) -> None:
 
 
 def read_tasks() -> list[Any]:
-    """Return the tasks of the survey, the smallest first; those that have cards name no package."""
     tasks = pd.read_csv(TASKS, keep_default_na=False)
     return list(tasks.sort_values("rows", kind="stable").itertuples())
 
