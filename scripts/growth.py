@@ -48,13 +48,6 @@ ITERATIONS = {
     "extra-trees": {"n_estimators": 2},
     "ensemble": {"n_estimators": 2, "n_components": 2},
 }
-REASONS = {
-    "bbr-pairs": "visits every pair of a positive and a negative: the square of the rows",
-    "random-forest": "grows each tree to the end, so its depth grows with the rows",
-    "extra-trees": "grows each tree to the end, so its depth grows with the rows",
-    "ensemble": "has extra-trees among its members",
-    "lcbr": "visits 5,000 pairs, however many rows there are",
-}
 
 
 def rows_and_labels(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -120,17 +113,17 @@ def measure(names: list[str], sizes: tuple[int, ...]) -> pd.DataFrame:
 
 
 def growth_table(table: pd.DataFrame) -> str:
-    """Lay out the committed figures."""
-    sizes = sorted(table["rows"].unique())
-    header = ["solver", *(f"{n:,} rows" for n in sizes), "bytes per row", "why not straight"]
+    """Lay out the committed figures of solvers in memory."""
+    table = table[~table["solver"].str.endswith(STREAMED)]
+    sizes = [n for n in ROWS if n != 10**5]
+    header = ["solver", *(f"{n:,} rows" for n in sizes), "bytes per row"]
     lines = []
     for name, of_solver in table.groupby("solver", sort=False):
         per_row = {row.rows: 1e9 * row.seconds / row.rows for row in of_solver.itertuples()}
         largest = of_solver.iloc[-1]
         cells = [_digits(per_row[n]) if n in per_row else "" for n in sizes]
-        beyond = _digits(max(0.0, largest["bytes"] / largest["rows"]))
-        lines.append([f"`{name}`", *cells, beyond, REASONS.get(name, "")])
-    return laid_out(header, lines)
+        lines.append([f"`{name}`", *cells, _digits(max(0.0, largest["bytes"] / largest["rows"]))])
+    return laid_out(header, lines, numbers=len(header) - 1)
 
 
 def _digits(value: float) -> str:

@@ -36,6 +36,7 @@ from precbench.claims.verdicts import Verdict
 from precbench.survey import ranking
 from precbench.yaml.document import load
 from scripts import growth, peers, power, printed, reference, scale
+from scripts.bench import BENCH, WHY, reason_of, said
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
 from scripts.survey.tables import (
@@ -83,9 +84,11 @@ def filled_in(text: str) -> str:
         "advice": lambda: advice.hits_table(pd.read_csv(advice.REFERENCE)),
         "forecasts": lambda: advice.forecasts_table(pd.read_csv(advice.REFERENCE)),
         "bench": bench,
-        "bench-machine": lambda: f"{pd.read_csv(REFERENCE / 'bench.csv')['machine'][0]}\n",
+        "bench-machine": lambda: f"{read_bench()['machine'][0]}\n",
+        "bench-missed": bench_missed,
+        "bench-shapes": shapes,
         "growth": lambda: growth.growth_table(pd.read_csv(growth.GROWTH)),
-        "peers": lambda *title: peers.peers_table(pd.read_csv(peers.PEERS), " ".join(title)),
+        "peers": lambda: peers.peers_table(pd.read_csv(peers.PEERS)),
         "peers-settings": lambda: peers.settings_table(pd.read_csv(peers.PEERS)),
         "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
         "planted": planted,
@@ -112,21 +115,37 @@ def power_table() -> str:
 
 def bench(*titles: str) -> str:
     """Lay out the figures of `make bench` whose titles begin so."""
-    figures = pd.read_csv(REFERENCE / "bench.csv")
-    rows = []
-    for row in figures[figures["bench"].str.startswith(titles)].itertuples():
-        target = "" if np.isnan(row.target) else f"{'≥' if row.least else '≤'} {row.target:g}"
-        missed = "" if row.met else " missed"
-        rows.append(
-            [
-                row.bench.removeprefix("speed-up, "),
-                row.of,
-                row.to,
-                f"{row.ratio:.2f}",
-                target + missed,
-            ]
-        )
-    return laid_out(["rows", "time of", "to that of", "ratio", "target"], rows)
+    figures = read_bench()
+    rows = figures.loc[figures["bench"].str.startswith(titles), ["bench", "of", "to", "shown"]]
+    return laid_out(["rows", "time of", "to that of", "ratio"], rows.to_numpy(), numbers=1)
+
+
+def shapes(*title: str) -> str:
+    """Lay out the figures of a bench, with a column for each shape of rows."""
+    figures, start = read_bench(), f"{' '.join(title)} "
+    figures = figures[figures["bench"].str.startswith(start)]
+    of = "to" if figures["of"].nunique() == 1 else "of"
+    wide = figures.pivot(index=of, columns="bench", values="shown")
+    names, columns = figures[of].unique(), figures["bench"].unique()
+    rows = [[name, *wide.loc[name, columns]] for name in names]
+    shown = [column.removeprefix(start) for column in columns]
+    return laid_out(["time of" if of == "of" else "to that of", *shown], rows, len(columns))
+
+
+def bench_missed() -> str:
+    """List the figures of `make bench` that miss their targets, and why."""
+    figures = read_bench()
+    missed = figures[~figures["met"]].to_dict("records")
+    held = figures["target"].notna().sum()
+    lines = [f"- {row['bench']}, {said(row)}; {reason_of(row, WHY)}.\n" for row in missed]
+    return f"{len(missed)} of {held} targets are missed:\n\n" + "".join(lines)
+
+
+def read_bench() -> pd.DataFrame:
+    """Read the figures of `make bench`; ``shown`` marks those that miss their targets."""
+    figures = pd.read_csv(BENCH)
+    shown = figures["ratio"].map("{:.2f}".format) + np.where(figures["met"], "", " †")
+    return figures.assign(shown=shown)
 
 
 def verdicts(paper: str) -> str:

@@ -379,24 +379,18 @@ def contest(
 # --- the page ---
 
 
-def peers_table(table: pd.DataFrame, title: str) -> str:
-    """Lay out the figures of one size."""
-    header = ["contestant", "read", "train", "total (wall)", "to 99 %", "MB", "prec@0.25"]
-    header += [f"prec@{FIXED}", "total to Vowpal Wabbit's", "missed"]
-    here = table[table["bench"] == title]
-    to = here.loc[here["of"] == VW, "total"]
+def peers_table(table: pd.DataFrame) -> str:
+    """Lay out CPU seconds and precision at each size, and the memory at the largest."""
+    titles = list(table["bench"].unique())
+    wide = table.pivot(index="of", columns="bench")
+    header = ["contestant", *(f"{title}: {what}" for title in titles for what in ("s", "prec@0.25"))]
     rows = []
-    for row in here.itertuples():
-        at_once = "" if row.read < 0.005 else f"{row.read:.2f}"  # learns while it reads
-        near = "" if np.isnan(row.near_best) else f"{row.near_best:.2f}"
-        total = f"{row.total:.2f} ({row.total_wall:.2f})"
-        ratio = f"{row.total / to.iloc[0]:.2f}" if len(to) else ""
-        missed = "" if pd.isna(row.missed) else row.missed
-        memory = "" if np.isnan(row.memory_mb) else f"{row.memory_mb:.0f}"
-        cells = [row.of, at_once, f"{row.train:.2f}", total, near, memory]
-        cells += [f"{row.prec_quarter:.3f}", f"{row.prec_fixed:.2f}", ratio, missed]
-        rows.append(cells)
-    return laid_out(header, rows)
+    for name in table["of"].unique():
+        of = wide.loc[name]
+        pairs = [(of["total", title], of["prec_quarter", title]) for title in titles]
+        cells = [text for s, top in pairs for text in (f"{s:.2f}", f"{top:.3f}")]
+        rows.append([name, *cells, f"{of['memory_mb', titles[-1]]:.0f}"])
+    return laid_out([*header, "MB there"], rows, numbers=2 * len(titles) + 1)
 
 
 def settings_table(table: pd.DataFrame) -> str:
@@ -412,16 +406,20 @@ def settings_table(table: pd.DataFrame) -> str:
 
 def missed_list(table: pd.DataFrame) -> str:
     """List what misses its target, and why, and what was not held to it."""
-    lines = []
+    found: dict[str, list[str]] = {}
     for title, here in table.groupby("bench", sort=False):
         rows = here.to_dict("records")
-        for row in rows:
-            for figure in judged(row, SIZES[str(title)].share, rows):
-                if figure["target"] is None:
-                    lines.append(f"- {title}: {said(figure)}; not judged: {OTHER_WORK}.\n")
-                elif not figure["met"]:
-                    lines.append(f"- {title}: {said(figure)}; {reason_of(figure, WHY)}.\n")
-    return "".join(lines) or "None is missed.\n"
+        for figure in (f for row in rows for f in judged(row, SIZES[str(title)].share, rows)):
+            if figure["target"] is None:
+                why = f"not judged: {OTHER_WORK}"
+            elif not figure["met"]:
+                sign = "≥" if figure["least"] else "≤"
+                why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
+            else:
+                continue
+            place = f"{figure['ratio']:.2f} x at {title}"
+            found.setdefault(f"- {figure['of']} to {figure['to']}: {{}}; {why}.\n", []).append(place)
+    return "".join(line.format(", ".join(places)) for line, places in found.items())
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:

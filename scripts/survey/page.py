@@ -47,6 +47,7 @@ WIDE = 20  # training rows for each column
 TRAIN_SHARE = 0.7
 LEAST_TASKS = 5  # in a situation
 HEADLINE = (AP, MAIN)
+SHOWN = (AP, MAIN, "precision_at_k(k=100)", "partial_auc_mcclish(beta=0.1)", "auc")
 NEAR = 0.01  # of logistic regression's AUC to that of boosting: nearly linear
 _TOP = 5
 
@@ -224,35 +225,33 @@ def _between(
     yield f"{name}: more than {last}", values > bounds[-1]
 
 
-def contestants(survey: Survey, metric: str) -> str:
-    """Lay out where all contestants stand, by "average_precision" or "precision_at_k(k=0.25)"."""
-    table = standings(survey.values(metric, sound(survey, metric)))
-    others = {m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in MEASURES}
+def contestants(survey: Survey) -> str:
+    """Lay out where all contestants stand, by average precision first."""
+    table = {m: standings(survey.values(m, sound(survey, m) or survey.real)) for m in SHOWN}
     seconds = median_seconds(survey).median()
-    rows = [
-        [
-            *(solver, kind_of(solver), _interval(table, solver, "rank", "{:.1f}")),
-            _interval(table, solver, "lost", "{:.1%}"),
-            _interval(table, solver, "wins", "{:.0%}"),
-            *(f"{others[m]['rank'][solver]:.1f}" for m in MEASURES if m != metric),
-            _seconds(seconds[solver]),
-        ]
-        for solver in map(str, table.index)
-    ]
-    titles = [measure.title for m, measure in MEASURES.items() if m != metric]
-    header = ["contestant", "kind", "mean rank", "lost", "wins", *titles, "seconds"]
-    return laid_out(header, rows, numbers=len(header) - 2)
+    rows = []
+    for solver in map(str, table[AP].index):
+        cells = [solver, kind_of(solver)]
+        for metric in HEADLINE:
+            cells.append(_interval(table[metric], solver, "rank", "{:.1f}"))
+            cells.append(f"{table[metric]['lost'][solver]:.1%}")
+        cells += [f"{table[m]['rank'][solver]:.1f}" for m in SHOWN if m not in HEADLINE]
+        rows.append([*cells, _seconds(seconds[solver])])
+    header = ["contestant", "kind"]
+    for metric in SHOWN:
+        header += [MEASURES[metric].title, "lost"] if metric in HEADLINE else [MEASURES[metric].title]
+    return laid_out([*header, "seconds"], rows, numbers=len(header) - 1)
 
 
 def pairs(survey: Survey, metric: str) -> str:
-    """Lay out the Bayesian comparisons of the first few."""
+    """Lay out the Bayesian comparisons of the first with the next few."""
     values = survey.values(metric, sound(survey, metric))
-    first = standings(values).index[:_TOP]
+    first, *others = standings(values).index[:_TOP]
     rows = []
-    for one, other in combinations(first, 2):
-        found = compared(values, one, other)
-        rows.append([one, other, *(f"{p:.2f}" for p in found), in_words(found)])
-    header = ["first", "second", "first better", "equivalent", "second better", "the first is"]
+    for other in others:
+        found = compared(values, first, other)
+        rows.append([f"`{other}`", *(f"{p:.2f}" for p in found), in_words(found)])
+    header = ["against", f"`{first}` better", "equivalent", "worse", f"`{first}` is"]
     return laid_out(header, rows)
 
 
@@ -277,18 +276,16 @@ def tests(survey: Survey, metric: str) -> str:
 
 
 def tasks(survey: Survey) -> str:
-    """Lay out the real tasks, with the average precision of the best of some kinds."""
+    """Lay out the real tasks, with the average precision of the best and the best linear method."""
     values = survey.values(AP)
-    shown = survey.best(values)
-    splits = survey.table.groupby("task")["split"].nunique()
+    shown = [survey.best(values)[0], survey.best(values, LINEAR)[0]]
     rows = []
     task: Any
     for task in survey.tasks.reset_index().itertuples():
         about = [task.task, f"{task.rows:,}", f"{task.columns}", f"{task.positives:,}"]
-        of_task, best = values.loc[task.task], values.loc[task.task].max()
-        cells = [f"{v:.3f}" if v < best else f"**{v:.3f}**" for v in of_task[shown]]
-        rows.append([*about, _percent(task.positives / task.rows), splits[task.task], *cells])
-    header = ["task", "rows", "columns", "positives", "share", "splits", *shown]
+        cells = [f"{v:.3f}" for v in values.loc[task.task, shown]]
+        rows.append([*about, *cells, f"{values.loc[task.task].max():.3f}"])
+    header = ["task", "rows", "columns", "positives", *shown, "best of all"]
     return laid_out(header, rows, numbers=len(header) - 1)
 
 
@@ -388,10 +385,6 @@ def committed() -> Survey:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 _PARTS: Sequence[Callable[..., str]] = (
