@@ -2,10 +2,10 @@
 
 ``make docs`` runs it. Between ``<!-- name -->`` and ``<!-- end -->`` of a page stands what this
 script makes: tables of the committed reference, of the ledger and its power, of the documented
-deviations and of the promises, what the survey says, and the layers of the package with their
-imports. The pictures of the survey are made from its committed means, that of the peers from their
-figures, those of one's own lists from what the page on them runs. A test fails when a page or
-picture drifts from its sources.
+deviations and of the promises, what the survey says, and the modules of the package. The pictures
+of the survey are made from its committed means, that of the peers from their figures, those of
+one's own lists from what the page on them runs. A test fails when a page or picture drifts from
+its sources.
 
 ``make docs RESULTS=results`` also takes the picture of the README from results/ijcnn1, if the
 run there agrees with the committed reference.
@@ -35,7 +35,7 @@ from precbench.claims.ledger import read_ledger
 from precbench.claims.verdicts import Verdict
 from precbench.survey import ranking
 from precbench.yaml.document import load
-from scripts import growth, peers, power, printed, reference, scale
+from scripts import growth, peers, power, printed, reference
 from scripts.bench import BENCH, WHY, reason_of, said
 from scripts.reference import KAR2015, LEDGER, REFERENCE, ROOT, SOLVERS
 from scripts.survey import advice, coverage, page
@@ -93,10 +93,8 @@ def filled_in(text: str) -> str:
         "peers-missed": lambda: peers.missed_list(pd.read_csv(peers.PEERS)),
         "planted": planted,
         "power": power_table,
-        "scale": lambda part: scale.scale_table(pd.read_csv(scale.SCALE), part),
         "promises": promises,
         "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
-        "layers": layers,
         "modules": modules,
     }
 
@@ -218,53 +216,20 @@ def layered() -> list[list[str]]:
     return [[name.strip().split(".")[1] for name in layer.split("|")] for layer in found]
 
 
-def layers() -> str:
-    """Draw the layers as a stack."""
-    lines = ["   ".join(layer) for layer in layered()]
-    width = max(map(len, lines)) + 4
-    rule = "├" + "─" * width + "┤"
-    inside = f"\n{rule}\n".join(f"│{line:^{width}}│" for line in lines)
-    return f"```text\n┌{'─' * width}┐\n{inside}\n└{'─' * width}┘\n```\n"
-
-
 def modules() -> str:
-    """List what each module holds and imports, the highest layer first."""
-    order = [module for layer in layered() for module in layer]
-    rows = []
-    for module in order:
-        imported = imports(module)
-        listed = " ".join(f"`{other}`" for other in order if other in imported)
-        rows.append([f"`{module}`", summary(module), listed])
-    return laid_out(["module", "what it holds", "imports"], rows)
+    """List what each module holds, the highest layer first."""
+    rows = [[f"`{name}`", summary(name)] for layer in layered() for name in layer]
+    return laid_out(["module", "what it holds"], rows)
 
 
 def summary(module: str) -> str:
-    """Return the first sentence of a module's docstring."""
-    text = ast.get_docstring(ast.parse(sources(module)[0].read_text())) or ""
-    first = re.split(r"(?<=\.)\s", text.split("\n\n")[0].replace("\n", " "))[0]
-    return re.sub(r"`+", "`", first).rstrip(".")
-
-
-def sources(module: str) -> list[Path]:
-    """Return the files of a module or package, the one with its docstring first."""
-    package = PACKAGE / module
-    found = sorted(package.rglob("*.py*")) if package.is_dir() else [PACKAGE / f"{module}.py"]
-    found = [path for path in found if path.suffix in (".py", ".pyx")]
-    return sorted(found, key=lambda path: path != package / "__init__.py")
-
-
-def imports(module: str) -> set[str]:
-    """Return the other modules that a module or package imports."""
-    found = set()
-    for path in sources(module):
-        if path.suffix == ".py":
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    found |= {f"{node.module}.{alias.name}" for alias in node.names}
-                elif isinstance(node, ast.Import):
-                    found |= {alias.name for alias in node.names}
-    ours = {name.split(".")[1] for name in found if name.startswith("precbench.")}
-    return ours - {module}
+    """Return the first clause of a module's docstring."""
+    places = [PACKAGE / module / "__init__.py", PACKAGE / f"{module}.py", PACKAGE / f"{module}.pyx"]
+    path = next(place for place in places if place.exists())
+    text = ast.get_docstring(ast.parse(path.read_text())) or ""
+    first = re.split(r"\.\s|;", text.split("\n\n")[0].replace("\n", " "))[0]
+    start = first.partition(": ")[0]
+    return re.sub(r"`+", "`", first if len(start.split()) <= 3 else start).rstrip(".")
 
 
 def pictures() -> dict[Path, str]:

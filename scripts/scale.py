@@ -1,6 +1,6 @@
 """Large files: a streamed pass, reading in pieces, averaged weights.
 
-``python -m scripts.scale --write`` measures what docs/cluster.md shows. Files are synthetic, and
+``python -m scripts.scale --write`` measures what docs/cluster.md quotes. Files are synthetic, and
 read from the page cache. Contestants take turns; medians of CPU times over the rounds.
 """
 
@@ -23,7 +23,6 @@ from precbench.data.preprocess import Scaler
 from precbench.metrics import precision_at_k
 from precbench.solvers import SOLVERS
 from scripts.reference import REFERENCE
-from scripts.survey.tables import laid_out
 
 SCALE = REFERENCE / "scale.csv"
 COLUMNS, GROUP_ROWS, BUFFER = 10, 2**20, 2**26
@@ -216,42 +215,6 @@ def _mean_of_passes(X: Any, y: Any, parts: list[np.ndarray], eta0: float) -> np.
         for rows in parts
     ]
     return np.mean(fitted, axis=0)
-
-
-# --- the page ---
-
-
-def scale_table(table: pd.DataFrame, part: str) -> str:
-    """Lay out one part of the figures."""
-    return {"stream": _streams, "averaging": _averaging}[part](table)
-
-
-def _streams(table: pd.DataFrame) -> str:
-    rows = [
-        [
-            f"{row.of}, {row.gigabytes:.1f} GB",
-            row.what,
-            f"{row.seconds:.1f}",
-            f"{row.ratio:.2f}",
-            f"{row.memory_mb:.0f}",
-        ]
-        for row in table[table["bench"] == "stream"].itertuples()
-    ]
-    header = ["file", "what", "CPU seconds", "to reading the file", "MB of memory"]
-    return laid_out(header, rows, numbers=3)
-
-
-def _averaging(table: pd.DataFrame) -> str:
-    here = table[table["bench"] == "averaging"]
-    rows = []
-    for name in here["of"].unique():
-        of = here[here["of"] == name]
-        others = of[of["what"] != of["what"].iloc[0]].itertuples()
-        cells = [f"{row.lost:+.3f} ± {row.lost_error:.3f}" for row in others]
-        first = of.iloc[0]
-        rows.append([f"{name}, {first['rows']:,} rows", f"{first['precision']:.3f}", *cells])
-    header = ["data", "one pass", *(f"{count} parts" for count in PARTS[1:])]
-    return laid_out(header, rows, numbers=len(PARTS))
 
 
 def main() -> None:
