@@ -193,20 +193,17 @@ def planted() -> str:
 
 
 def promises() -> str:
-    """List the promises, what keeps each, and the figures that were seen at both sizes."""
+    """List the promises, and the figures that were seen at both sizes."""
     seen = pd.read_csv(DOCS / "trust.csv", index_col=["promise", "size"])
     rows = []
     for name, promise in load(DOCS / "promises.yaml").data.items():
         of = seen.loc[[name]].droplevel("promise") if name in seen.index else seen[:0]
-        files = sorted({file for files in of["tests"] for file in files.split()})
-        kept = [*(f"`{file}`" for file in files), *(f"`{c}`" for c in promise.get("also", ()))]
+        also = "".join(f" (also `{c}`)" for c in promise.get("also", ()))
         quick, full = (of["figure"].get(size, "") for size in ("quick", "full"))
-        rows.append(
-            [f"{name}. {promise['says']}", ", ".join(kept), quick, "" if full == quick else full]
-        )
+        rows.append([f"{name}. {promise['says']}{also}", quick, "" if full == quick else full])
     dates = seen.groupby("size")["date"].max()
     columns = [f"{size} ({dates[size]})" if size in dates else size for size in ("quick", "full")]
-    return laid_out(["promise", "kept by", *columns], rows)
+    return laid_out(["promise", *columns], rows)
 
 
 def layered() -> list[list[str]]:
