@@ -396,12 +396,8 @@ def peers_table(table: pd.DataFrame) -> str:
 def settings_table(table: pd.DataFrame) -> str:
     """Lay out how each contestant was run."""
     versions = dict(zip(table["of"], table["version"], strict=True))
-    rows = [
-        [name, f"{peer.package} {versions[name]}", peer.settings]
-        for name, peer in CONTESTANTS.items()
-        if name in versions
-    ]
-    return laid_out(["contestant", "package", "settings"], rows)
+    rows = [[name, versions[name], CONTESTANTS[name].settings] for name in versions]
+    return laid_out(["contestant", "version", "settings"], rows)
 
 
 def missed_list(table: pd.DataFrame) -> str:

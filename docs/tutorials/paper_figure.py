@@ -2,8 +2,8 @@
 A figure of a paper, small
 ==========================
 
-Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws ``prec@0.25`` against
-training time. We repeat its form on generated rows, of which one in twenty is
+For anyone who repeats a figure. Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws
+``prec@0.25`` against training time; after this page you can draw its like. We repeat its form on generated rows, of which one in twenty is
 positive. The axis is rows visited, not seconds, so that the figure is the same on every machine.
 """
 
