@@ -383,14 +383,14 @@ def peers_table(table: pd.DataFrame) -> str:
     """Lay out CPU seconds and precision at each size, and the memory at the largest."""
     titles = list(table["bench"].unique())
     wide = table.pivot(index="of", columns="bench")
-    header = ["contestant", *(f"{title}: {what}" for title in titles for what in ("s", "prec@0.25"))]
+    header = [f"{title}: {what}" for title in titles for what in ("s", "prec@0.25")]
     rows = []
     for name in table["of"].unique():
         of = wide.loc[name]
         pairs = [(of["total", title], of["prec_quarter", title]) for title in titles]
         cells = [text for s, top in pairs for text in (f"{s:.2f}", f"{top:.3f}")]
         rows.append([name, *cells, f"{of['memory_mb', titles[-1]]:.0f}"])
-    return laid_out([*header, "MB there"], rows, numbers=2 * len(titles) + 1)
+    return laid_out(["contestant", *header, "MB there"], rows, numbers=len(header) + 1)
 
 
 def settings_table(table: pd.DataFrame) -> str:
@@ -402,20 +402,20 @@ def settings_table(table: pd.DataFrame) -> str:
 
 def missed_list(table: pd.DataFrame) -> str:
     """List what misses its target, and why, and what was not held to it."""
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for title, here in table.groupby("bench", sort=False):
         rows = here.to_dict("records")
         for figure in (f for row in rows for f in judged(row, SIZES[str(title)].share, rows)):
-            if figure["target"] is None:
-                why = f"not judged: {OTHER_WORK}"
-            elif not figure["met"]:
-                sign = "≥" if figure["least"] else "≤"
-                why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
-            else:
+            target = figure["target"]
+            if target is not None and figure["met"]:
                 continue
-            place = f"{figure['ratio']:.2f} x at {title}"
-            found.setdefault(f"- {figure['of']} to {figure['to']}: {{}}; {why}.\n", []).append(place)
-    return "".join(line.format(", ".join(places)) for line, places in found.items())
+            why = f"not judged: {OTHER_WORK}"
+            if target is not None:
+                sign = "≥" if figure["least"] else "≤"
+                why = f"target {sign} {target:g}; {reason_of(figure, WHY)}"
+            places = found.setdefault((f"{figure['of']} to {figure['to']}", why), [])
+            places.append(f"{figure['ratio']:.2f} x at {title}")
+    return "".join(f"- {of}: {', '.join(at)}; {why}.\n" for (of, why), at in found.items())
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:

@@ -6,7 +6,7 @@ other code run again (``--rerun changed-code``). The check goes from its cheapes
 dearest and ends where the error is found; then, for the errors that it has not found (``--all``:
 for every one), the tests run until one fails, those first that name the module. What is known is
 kept in the folder and not done again. ``--write`` takes it into results/reference/planted.csv,
-which ``make docs`` shows in docs/claims.md.
+which ``make docs`` counts in docs/claims.md.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 Your first ranked list
 ======================
 
-For anyone who has a list and can look at a few rows a day: 30 scans, of which as many as possible should
-show an 8. After this page you can choose a method, save the model, rank new rows, explain them,
-and notice when the data change. Fraud and churn are the same with other columns.
+For anyone who has a list and can look at a few rows a day: here at 30 scans, of which as many as
+possible should show an 8. After this page you can choose a method, save the model, rank new rows,
+explain them, and notice when the data change.
 """
 
 # %%

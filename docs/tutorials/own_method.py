@@ -2,9 +2,9 @@
 A method of one's own
 =====================
 
-For anyone who has a method of their own. After this page you can write a ranker in 20 lines, and measure
-it against one that is there. It is the *centroid* rule: the weights are the mean of the positive
-rows minus the mean of the negative ones.
+For anyone who has a method of their own. After this page you can write a ranker in 20 lines, and
+measure it against one that is there. It is the *centroid* rule: the weights are the mean of the
+positive rows minus the mean of the negative ones.
 """
 
 # %%

@@ -2,9 +2,10 @@
 A figure of a paper, small
 ==========================
 
-For anyone who repeats a figure. Figure 2 of :doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>` draws
-``prec@0.25`` against training time; after this page you can draw its like. We repeat its form on generated rows, of which one in twenty is
-positive. The axis is rows visited, not seconds, so that the figure is the same on every machine.
+For anyone who repeats a figure of a paper. After this page you can draw Figure 2 of
+:doc:`Kar, Narasimhan and Jain 2015 </papers/kar2015>`, ``prec@0.25`` against training time, on
+generated rows, of which one in twenty is positive. The axis is rows visited, not seconds, so that
+the figure is the same on every machine.
 """
 
 # %%

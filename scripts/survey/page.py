@@ -6,7 +6,7 @@ results make another page.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,10 +237,9 @@ def contestants(survey: Survey) -> str:
             cells.append(f"{table[metric]['lost'][solver]:.1%}")
         cells += [f"{table[m]['rank'][solver]:.1f}" for m in SHOWN if m not in HEADLINE]
         rows.append([*cells, _seconds(seconds[solver])])
-    header = ["contestant", "kind"]
-    for metric in SHOWN:
-        header += [MEASURES[metric].title, "lost"] if metric in HEADLINE else [MEASURES[metric].title]
-    return laid_out([*header, "seconds"], rows, numbers=len(header) - 1)
+    titles = [[MEASURES[m].title, *["lost"] * (m in HEADLINE)] for m in SHOWN]
+    header = ["contestant", "kind", *chain.from_iterable(titles), "seconds"]
+    return laid_out(header, rows, numbers=len(header) - 2)
 
 
 def pairs(survey: Survey, metric: str) -> str:
