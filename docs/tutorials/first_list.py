@@ -95,7 +95,7 @@ for place, (_, row) in zip(("first", "30th", "last"), why.iterrows(), strict=Tru
 for name, rows in {"the same scanner": new, "a paler one": 0.6 * new}.items():
     drift = model.drift()
     drift.add(rows.to_numpy(), model.decision_function(rows))
-    columns = [of["name"] for of in drift.found()["columns"] if of["drift"]]
+    columns = [of["name"] for of in drift.summary()["columns"] if of["drift"]]
     hits = y[rows.index].iloc[model.rank(rows)["row"].head(30) - 1].sum()
     print(
         f"{name}: {len(columns)} of {rows.shape[1]} columns have drifted; {hits} of 30 are eights"
