@@ -768,7 +768,8 @@ def test_list(what):
     assert len({member["about"] for member in members}) == len(members)
     if what == "solvers":
         assert [member["name"] for member in members] == list(SOLVERS)
-        assert members[0]["parameters"]["batch_size"] == 500
+        [sgd] = [member for member in members if member["name"] == "sgd-avg"]
+        assert sgd["parameters"]["batch_size"] == 500
 
 
 # --- data sets ---

@@ -132,7 +132,10 @@ def _of_trees(
             feature, right.astype(np.int32), share, column, parent, above, zero, reach
         )
         if most < 0:
-            raise InputError("a tree with a leaf below 1,024 splits is too deep to be explained")
+            raise InputError(
+                "a tree with a leaf below 1,024 splits is too deep to be explained: fit with a "
+                "smaller max_depth"
+            )
         base += float(value[feature < 0] @ reach[feature < 0])
         if most == 0:
             continue

