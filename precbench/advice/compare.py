@@ -555,8 +555,8 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
         raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
     if (missing := np.asarray(pd.isna(values))).any():
         raise InputError(
-            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or remove "
-            "the row"
+            f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or "
+            "remove the row"
         )
     return values if values.dtype.kind in "fiubU" else values.astype(str)
 
