@@ -38,7 +38,7 @@ _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
 _WANTED = 0.1  # difference that a list should show, as a share of the hits
 _MOST_LOST = 0.25  # share of the hits that the recommended method may lose in a file that decides
-_RULE_OF_THREE = 3.0  # rows, of a list on which two methods never differed: 95 % bound
+_RULE_OF_THREE = 3.0  # rows, of those at the top where two methods never differed: 95 % bound
 
 
 @dataclass(frozen=True)
@@ -230,14 +230,16 @@ def choose_method(
         raise InputError(f"no method has a result ({reasons})")
     one_hit = 1.0 if isinstance(measure.parameters["k"], int) else tested  # of the longer list
     margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
-    values = _judged(values, k, margin, chance)
+    # Rows at the top of any of the lists, which share rows.
+    n_tested = round(k * (1 - (1 - tested) ** int(values["n"].max())) / tested)
+    values = _judged(values, k, n_tested, margin, chance)
     alike = values[values["verdict"].isin(["recommended", "equivalent"])]
     simplest = recommended = _simplest(alike)
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
     if recommended != best:
-        values = _judged(against(recommended), k, margin, chance)
+        values = _judged(against(recommended), k, n_tested, margin, chance)
     taken, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
     decided = bool(
@@ -277,17 +279,19 @@ def _simplest(methods: pd.DataFrame) -> str:
     return str(methods["solver"].iloc[simple.index(min(simple))])
 
 
-def _judged(values: pd.DataFrame, k: int, margin: float, by_chance: float) -> pd.DataFrame:
-    """Give each method its verdict; an interval without width becomes that of a single list."""
+def _judged(
+    values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
+) -> pd.DataFrame:
+    """Give each method its verdict; an interval without width becomes that of the tested rows."""
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
     for i in values.index[vanishing]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
-        values.loc[i, ["low", "high"]] = binomial_interval(mean, k)
+        values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
     equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH
-    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / k
-    values.loc[equal, "behind_high"] += _RULE_OF_THREE / k
+    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested
+    values.loc[equal, "behind_high"] += _RULE_OF_THREE / n_tested
     is_whole = values["n"] == values["n"].max()
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
     is_close &= values["low"] > by_chance
