@@ -4,10 +4,10 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from scipy import sparse
 
 from precbench.data import find_card
 from precbench.data.cards.fetch import info
+from precbench.data.stream.row_stream import RowStream, n_bytes
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
@@ -69,13 +69,8 @@ def show_outlook(
         console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
     if cluster is not None:
         used = {trial.dataset.name for trial in trials}
-        size = sum(_n_bytes(plan.datasets[name].X) for name in used)
+        rows = [plan.datasets[name].X for name in used]
+        size = sum(n_bytes(X) for X in rows if not isinstance(X, RowStream))  # read where it lies
         workers = count(cluster.n_workers, "worker")
         console.print(f"on {workers}, each of which gets the rows it needs of {size / 1e6:.3g} MB")
     return round(seconds, 1)
-
-
-def _n_bytes(X: Any) -> int:
-    if sparse.issparse(X):
-        return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    return getattr(X, "nbytes", 0)  # a stream is read where it lies

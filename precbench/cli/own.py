@@ -239,7 +239,7 @@ class OwnRows(FileLayout):
         own = self.table()
         if own.frame is None or self.label is None:
             raise InputError(f"{self.file}: --open is for tables, and needs --label")
-        return own.parted(self.label)
+        return own.split_labelled(self.label)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -307,8 +307,8 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
     return model, model.encoding
 
 
+# Suffixes of the lists that are written
 LISTS = (".csv", ".xlsx", ".parquet")
-"""Suffixes of the lists that are written."""
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 
 

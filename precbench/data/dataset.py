@@ -15,29 +15,12 @@ if TYPE_CHECKING:
 
     Matrix: TypeAlias = NDArray[np.floating] | csr_matrix
 
+# The type that values of rows are stored in
 Dtype = Literal["float64", "float32"]
-"""The type that values of rows are stored in."""
 
 
 def stored(X: Matrix, dtype: Dtype, name: str) -> Matrix:
-    """Return rows with each value as the nearest of a type; without a copy if it is theirs.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix
-    dtype : {"float64", "float32"}
-    name : str
-        Of the rows, for the message.
-
-    Returns
-    -------
-    ndarray or csr_matrix
-
-    Raises
-    ------
-    InputError
-        If the type cannot hold a value.
-    """
+    """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
     try:
         with np.errstate(over="raise"):
             return X.astype(dtype, copy=False)
@@ -46,6 +29,11 @@ def stored(X: Matrix, dtype: Dtype, name: str) -> Matrix:
             f"{name}: {dtype} holds values up to {np.finfo(dtype).max:.3g} only, and X has larger "
             "ones: leave out dtype"
         ) from error
+
+
+def parts(X: Matrix) -> list[NDArray]:
+    """Return the arrays that hold the rows."""
+    return [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
 
 
 class Arrays(NamedTuple):
@@ -59,21 +47,15 @@ class Arrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Imputed:
-    """Values of X that were missing and are filled in.
+    """The values of X that were missing and have been filled in."""
 
-    Attributes
-    ----------
-    how : {"mean", "median", "most-frequent"}
-    columns : tuple of (int, int, ndarray of int64)
-        For each column with missing values its first feature, the one after its last (several are
-        the categories of text, of which the most frequent is filled in), and the rows that lack it.
-    """
-
-    how: str
+    how: str  # "mean", "median" or "most-frequent"
+    # For each column with gaps: its first feature, the one after its last (several features are
+    # categories), and the rows without a value.
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
-    def of(self, rows: NDArray[np.intp]) -> Imputed:
-        """Return those of some rows, which are given in ascending order."""
+    def select(self, rows: NDArray[np.intp]) -> Imputed:
+        """Return the part for some rows, in ascending order."""
         columns = (
             (
                 start,
@@ -86,7 +68,7 @@ class Imputed:
 
 
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return what stands for a missing value: 0 where nothing is known."""
+    """Return the fill value of one column, or of the features of one category; 0 without values."""
     if not len(values):
         return 0.0
     if values.shape[1] > 1:
@@ -103,32 +85,31 @@ class Dataset:
 
     Attributes
     ----------
-    name : str
-    title : str
-        Name in tables and plots; that of a stand-in ends with ``(stand-in, synthetic)``.
+    name, title : str
+        The title is shown in tables and plots; a stand-in's ends with ``(stand-in, synthetic)``.
     X : ndarray of shape (n_samples, n_features), C-contiguous, or csr_matrix with int32 indices
-        Of float64, or where it was asked for of float32.
+        Of float64 or float32.
     y : ndarray of shape (n_samples,), float64
         -1 or +1.
     sha256 : str
-        Identity of the content: of the files and how they are read, or of the generator's
+        Identity of the content: hash of the files and how they are read, or of the generator's
         parameters.
     stand_in : bool
-        Whether synthetic rows stand in for a data set that could not be obtained.
+        Whether the rows are synthetic because the data set could not be obtained.
     groups : ndarray of shape (n_samples,), int64, or None
-        Rows with the same number belong together; no split separates them.
-    time : ndarray of shape (n_samples,), int64 or float64, or None
-        When each row was seen: numbers as they were given, dates as microseconds since 1970 (UTC).
+        No split separates rows with the same number.
     n_train : int or None
         The first `n_train` rows are the provided training set.
     feature_names : tuple of str or None
     optimum : ndarray of shape (n_features,) or None
-        The unit vector that generated the labels, where one is known.
-    imputed : Imputed or None
-        Which values of X were missing and are filled in from all rows; `gathered` fills them in
-        from the training rows of a split.
+        The unit vector that generated the labels, if known.
     split_key : str or None
-        What random splits are drawn from; None for the name.
+        Seed key of random splits; None for the name.
+    time : ndarray of shape (n_samples,), int64 or float64, or None
+        Time of each row: numbers, or for dates microseconds since 1970 (UTC).
+    imputed : Imputed or None
+        Missing values of X that were filled in from all rows; `gathered` fills them in from the
+        training rows.
 
     Examples
     --------
@@ -154,13 +135,7 @@ class Dataset:
     imputed: Imputed | None = None
 
     def gathered(self, rows: NDArray[np.intp], train: NDArray[np.intp]) -> Matrix:
-        """Return a copy of rows of X, with what they lack filled in from the training rows alone.
-
-        Parameters
-        ----------
-        rows, train : ndarray of int
-            Numbers of rows.
-        """
+        """Return a copy of some rows of X, its gaps filled in from the rows `train` alone."""
         X = self.X[rows]
         if self.imputed is None:
             return X

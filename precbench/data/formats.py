@@ -1,7 +1,4 @@
-"""Formats of files with rows, and text packed as gz, bz2 or xz.
-
-A format is known from the suffix, packed text from its first bytes.
-"""
+"""File formats, known from the suffix, and compressed text, known from its first bytes."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from typing import IO, Any, Literal, cast
 from precbench.errors import InputError
 
 Source = str | os.PathLike[str] | IO[bytes]
+# Of files that are read whole
 Format = Literal["svmlight", "csv", "tsv", "parquet", "xlsx", "npz"]
-"""Of files that are read whole."""
+# Of files that are read block by block in any order
 StreamFormat = Literal["svmlight", "npy"]
-"""Of files that are read block by block in any order."""
 
 SUFFIXES = {
     ".svm": "svmlight",
@@ -49,7 +46,7 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, given: str | None) -> str:
-    """Return the format of an existing file: as given, else from its suffix, else the suffix."""
+    """Return the given format, else that of the suffix, else the suffix itself."""
     if not path.is_file():
         raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
@@ -57,20 +54,14 @@ def find_format(path: Path, given: str | None) -> str:
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
-    """Return what opens the packed text that a file holds; None if it holds plain text."""
+    """Return the function that opens the compressed text in a file, None for plain text."""
     head = file.peek(10)[:10].decode("latin-1")
     return next((opens for magic, opens in _OPENERS.items() if re.match(magic, head)), None)
 
 
 @contextmanager
 def opened(source: Source) -> Iterator[IO[bytes]]:
-    """Open a file, through the decompressor that its first bytes ask for.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be opened; meanwhile, if the packed text is damaged.
-    """
+    """Open a file for reading, decompressed if its first bytes say so."""
     name = name_of(source)
     try:
         with ExitStack() as stack:
@@ -88,7 +79,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 
 
 def name_of(source: Source) -> str:
-    """Return the name of a source in messages."""
+    """Return the name of a source for messages."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     return str(getattr(source, "name", "<stream>"))

@@ -1,4 +1,4 @@
-"""Folds of whole groups, alike in their rows and in their fraction of positives."""
+"""Folds of whole groups with equal numbers of rows and equal fractions of positives."""
 
 from __future__ import annotations
 
@@ -12,26 +12,12 @@ def stratified_group_folds(
     n_folds: int,
     random_state: np.random.RandomState,
 ) -> NDArray[np.intp]:
-    """Deal the groups to folds, so that each fold gets its share of both classes.
+    """Assign each row to a fold of whole groups, so that each fold gets its share of both classes.
 
-    Groups with as many positives and negatives as each other are dealt at one go, to the folds that
-    hold the least of what they have, large groups before small ones. There are few such kinds,
-    whatever the number of groups: of n rows, about n^(2/3) at most.
-
-    Parameters
-    ----------
-    is_positive : ndarray of shape (n_samples,), bool
-        Both classes must occur.
-    groups : ndarray of shape (n_samples,), int64
-    n_folds : int
-        At most the number of groups.
-    random_state : RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), intp
-        The fold of each row, from 0 to ``n_folds - 1``. Any group is in any fold with the same
-        probability. A fold may be empty where a few groups hold most of the rows.
+    Groups with equal numbers of positives and of negatives are assigned together, to the folds that
+    hold the least of what they have, large groups first. Of n rows there are about n^(2/3) such
+    kinds at most. Every group is in every fold with the same probability. A fold may be empty if a
+    few groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
     sizes = np.bincount(group)
@@ -62,7 +48,7 @@ def stratified_group_folds(
 
 
 def _level(load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int) -> NDArray[np.int64]:
-    """Return how many of `n_units` go to each fold, one after another to the lowest load."""
+    """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
     order = np.lexsort([rows, load])
     ascending = load[order]
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)

@@ -1,4 +1,4 @@
-"""Scale features and rows in place, in float64 whatever type the values are stored in."""
+"""Scale features and rows in place, with sums in float64 for either dtype."""
 
 from __future__ import annotations
 
@@ -22,20 +22,12 @@ _OF_FEATURES = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 
 
 class Scaler:
-    """Map every feature x to (x - shift) / scale, then every row to norm 1 where that is asked for.
+    """Map every feature x to (x - shift) / scale, then for ``unit-norm`` every row to norm 1.
 
-    Parameters
-    ----------
-    kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
-        ``standardise``: to mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and
-        maximum; of a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay.
-        A constant feature keeps its scale. ``unit-norm``: each row divided by its Euclidean norm,
-        a row of zeros stays. ``standardise-unit-norm``: the one after the other.
-
-    Attributes
-    ----------
-    shift, scale : ndarray of shape (n_features,)
-        Known after `fit`; not for ``none`` and ``unit-norm``.
+    ``standardise``: mean 0 and standard deviation 1. ``unit``: to [0, 1] by minimum and maximum, or
+    for a sparse matrix to [-1, 1] by the largest absolute value, so that zeros stay. A constant
+    feature keeps its scale. ``unit-norm``: each row divided by its Euclidean norm; a zero row
+    stays. ``standardise-unit-norm``: both, in this order.
     """
 
     shift: NDArray[np.float64] | None
@@ -51,7 +43,7 @@ class Scaler:
 
     @property
     def learns(self) -> bool:
-        """Whether there is a shift and a scale to learn."""
+        """Whether `fit` computes shift and scale."""
         return self._of_features != "none"
 
     @property
@@ -60,28 +52,11 @@ class Scaler:
         return self.kind != self._of_features
 
     def fit(self, X: Matrix) -> Self:
-        """Learn shift and scale as `fit_blocks` does, a few thousand rows at a time."""
+        """Learn shift and scale, a few thousand rows at a time."""
         return self.fit_blocks(X[rows] for rows in _slices(X.shape[0]))
 
     def fit_blocks(self, blocks: Iterable[Matrix]) -> Self:
-        """Learn shift and scale from rows that come block by block.
-
-        Parameters
-        ----------
-        blocks : iterable of ndarray or csr_matrix of shape (n_block, n_features)
-            All dense or all sparse. None is taken where there is nothing to learn.
-
-        Returns
-        -------
-        Scaler
-            This scaler.
-
-        Raises
-        ------
-        InputError
-            Standardisation of a sparse matrix, which would make it dense, or values so large that
-            their mean or variance overflows.
-        """
+        """Learn shift and scale from blocks of rows, all dense or all sparse."""
         if not self.learns:
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -117,23 +92,7 @@ class Scaler:
         return self
 
     def transform_in_place(self, X: Matrix) -> Matrix:
-        """Scale the rows where they are.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-            Overwritten.
-
-        Returns
-        -------
-        ndarray or csr_matrix
-            `X` itself.
-
-        Raises
-        ------
-        InputError
-            Another number of features than in `fit`, or sparse rows after a dense fit.
-        """
+        """Overwrite rows with their scaled values, and return them."""
         self._scale_features(X)
         if self.scales_rows:
             from sklearn.preprocessing import normalize
@@ -165,13 +124,13 @@ class Scaler:
                 X.data[entries] /= self.scale[X.indices[entries]]
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that a saved model must carry; none where nothing was learnt."""
+        """Return the fitted arrays, for a saved model."""
         arrays = {"shift": self.shift, "scale": self.scale}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, kind: Scaling, arrays: Mapping[str, NDArray[np.float64]]) -> Self:
-        """Rebuild a fitted scaler from what `to_arrays` gave."""
+        """Rebuild a fitted scaler from the result of `to_arrays`."""
         scaler = cls(kind)
         scaler.shift, scaler.scale = arrays.get("shift"), arrays.get("scale")
         return scaler

@@ -1,7 +1,7 @@
 """Splits into training and test rows.
 
-A random choice is keyed by seed, data set and index (see `precbench.seeds`), so that a split stays
-the same whatever else is run.
+A random split is keyed by seed, data set and index (see `precbench.seeds`), so it does not depend
+on what else is run.
 """
 
 from __future__ import annotations
@@ -26,15 +26,7 @@ Kind = Literal["random", "kfold", "time", "provided", "none"]
 
 
 class RowSplit(NamedTuple):
-    """The row numbers of both parts of a split.
-
-    Attributes
-    ----------
-    train : ndarray of shape (n_train,), intp
-        In random order, so that consecutive rows are a random sample.
-    test : ndarray of shape (n_test,), intp
-        Ascending.
-    """
+    """The row numbers of both parts: training rows in random order, test rows ascending."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
@@ -51,36 +43,15 @@ def split_rows(
     stratified: bool = False,
     seed: int = 0,
 ) -> RowSplit:
-    """Return one of several splits of a data set.
+    """Return one split of a data set; rows of one group stay together.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Rows of one group of ``dataset.groups`` stay together.
-    kind : {"random", "kfold", "time", "provided", "none"}
-        ``random``: the test set is a fraction `test_size` of the rows (of the groups), drawn anew
-        for each index; ``kfold``: the test sets of the `n_splits` indices partition the rows;
-        ``time``: the test set is the latest fraction `test_size` of the rows, with index 1 the
-        fraction before it, and so on, and all earlier rows are used for training, except those of
-        groups in the test set; rows of equal ``dataset.time`` stay together, so that a set may be
-        somewhat larger or smaller; ``provided``: the first ``dataset.n_train`` rows are the
-        training set; ``none``: all rows are used for both.
-    index : int
-        From 0 to ``n_splits - 1``.
-    n_splits : int
-    test_size : float
-        For ``random`` and ``time``, in (0, 1); for ``time`` below ``1 / n_splits``.
-    train_size : int, optional
-        For ``random``, instead of `test_size`: the number of training rows.
-    stratified : bool
-        Whether both sets get the same fraction of positives.
-    seed : int
-
-    Raises
-    ------
-    InputError
-        A provided split or times that the data do not have, a provided split that separates a
-        group, too few rows or groups, or a part with one class only.
+    ``random``: the test set is a fraction `test_size` of the rows (of the groups), drawn anew for
+    each index; `train_size` sets the number of training rows instead. ``kfold``: the test sets of
+    the `n_splits` indices partition the rows. ``time``: the test set is the latest fraction
+    `test_size` of the rows, for index 1 the fraction before it, and so on. All earlier rows are
+    used for training, except those of groups in the test set. Rows of equal time stay together, so
+    the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
+    training set. ``none``: all rows are used for both.
     """
     tested = test_size if train_size is None else _all_but(train_size, dataset)
     match kind:
@@ -107,7 +78,7 @@ def split_rows(
 
 
 class Rule(NamedTuple):
-    """How to divide rows, as `split_rows` has it."""
+    """The arguments of `split_rows` that `rule_for_new_lists` chooses."""
 
     kind: Kind
     test_size: float
@@ -117,14 +88,9 @@ class Rule(NamedTuple):
 def rule_for_new_lists(dataset: Dataset, n_splits: int) -> Rule:
     """Return how to divide a list so that intervals over its splits hold for new lists.
 
-    Stratified splits share one number of positives, which varies from list to list: intervals of
-    their means would be too narrow.
-
-    Returns
-    -------
-    Rule
-        With times the latest rows, up to half of them; otherwise 30 % by chance, stratified only
-        where a part might be left without positives.
+    With times: the latest rows, up to half of them. Otherwise 30 % at random, stratified only if
+    a part might lack positives: stratified splits share one number of positives, which varies
+    between lists, so the intervals would be too narrow.
     """
     if dataset.time is not None:
         return Rule("time", min(0.3, 0.5 / n_splits), stratified=False)
@@ -138,30 +104,7 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set a part of the training rows aside: the latest ones, or without times a stratified choice.
-
-    Parameters
-    ----------
-    y_train : ndarray of shape (n_train,)
-        Labels, -1 or +1.
-    share : float
-        Fraction of the rows to set aside, in (0, 1).
-    seed_key : sequence of str and int
-        Purpose of the split, see `precbench.seeds`.
-    groups : ndarray of shape (n_train,), optional
-        Rows of one group stay together; not used with times.
-    time : ndarray of shape (n_train,), optional
-
-    Returns
-    -------
-    fit_rows, validation_rows : ndarray, intp
-        Positions in `y_train`, ascending (which keeps the random order of a training set).
-
-    Raises
-    ------
-    InputError
-        A class with too few rows for both parts.
-    """
+    """Return positions of fit and validation rows: the latest, else a stratified choice."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     random_state = legacy_generator(*seed_key)
@@ -191,7 +134,7 @@ def validation_split(
 
 
 def _all_but(train_size: int, dataset: Dataset) -> int:
-    """Return the number of test rows that leaves so many for training."""
+    """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
             f"the rows of {dataset.name} come in groups, which a train_size in rows would part; "
@@ -215,7 +158,7 @@ def _drawn(
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Draw a random split, or one of the folds, which are the same for every index."""
+    """Draw a random split, or the fold `index` of a partition shared by all indices."""
     from sklearn import model_selection as ms
 
     y, groups, is_drawn_anew = dataset.y, dataset.groups, kind == "random"
@@ -248,8 +191,7 @@ def _drawn(
 
 
 def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    if dataset.n_train is None:
-        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+    assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
         parted = np.intersect1d(dataset.groups[train], dataset.groups[test])
@@ -264,11 +206,7 @@ def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    if dataset.time is None:
-        raise InputError(
-            f"{dataset.name} has no times to split by: name their column (time), or use another "
-            "split"
-        )
+    assert dataset.time is not None
     try:
         train, test = _past_and_next(dataset.time, test_size, index)
     except ValueError as error:
@@ -289,9 +227,9 @@ def _by_time(
 def _past_and_next(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before the window `index` of a fraction of the rows, and those in it.
+    """Return the rows before window `index`, and those in it; window 0 is the latest.
 
-    Window 0 is the latest; each begins and ends at the change of time next to its exact place.
+    Each window is a fraction of the rows, and begins and ends at the nearest change of time.
     """
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
@@ -321,7 +259,7 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Set aside as many of several stratified folds of groups as make up the share."""
+    """Choose enough stratified folds of groups to make up the share."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which no split may part")

@@ -1,7 +1,7 @@
-"""svmlight files: strict, streaming, several times faster than general readers.
+"""A strict, streaming reader of svmlight files, several times faster than general readers.
 
-Plain text, ``.gz``, ``.bz2`` and ``.xz`` are recognised by their first bytes. Every value is the
-double nearest to the printed number. The grammar is in ``precbench/kernels/svmlight.pyx``.
+Every value is the double nearest to the printed number. The grammar is in
+``precbench/kernels/svmlight.pyx``.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _MISTAKES = {
 
 
 class Rows(NamedTuple):
-    """Some rows, of some lines; ``row_ends`` counts the entries up to the end of each."""
+    """Parsed rows; ``row_ends`` counts the entries up to the end of each."""
 
     data: NDArray[np.floating]
     indices: NDArray[np.int32]
-    row_ends: NDArray[np.intp]
+    row_ends: NDArray[np.integer]
     labels: NDArray[np.float64]
     largest_index: int
     n_lines: int
@@ -73,14 +73,13 @@ def read_svmlight(
     Parameters
     ----------
     source : path or binary file object
-        Plain text, or text compressed as gz, bz2 or xz.
+        Plain text, or text compressed as gz, bz2 or xz, recognised by its first bytes.
     n_features : int, optional
         Number of columns; by default the largest index in the file.
     dtype : {"float64", "float32"}
         Type of the values of X.
     n_jobs : int, optional
-        Number of threads, which change neither result nor message: -1 takes all cores, by default
-        one.
+        Number of threads; -1 uses all cores, the default one. The result does not depend on it.
 
     Returns
     -------
@@ -122,19 +121,19 @@ def read_svmlight(
             labels.add(rows.labels, times)
             n_entries += len(rows.data)
             largest = max(largest, rows.largest_index)
-    parts = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
-    return _matrix(*parts, largest if n_features is None else n_features)
+    arrays = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
+    return matrix_of(Rows(*arrays, largest, 0), largest if n_features is None else n_features)
 
 
 class _Growing:
-    """An array in more room than it needs yet; what is not filled takes no memory."""
+    """An array with spare capacity; pages that are not filled take no memory."""
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._room = np.empty(0, dtype)
         self._n = 0
 
     def add(self, part: NDArray[Any], times: float) -> None:
-        """Append, in room for at least `times` as many values if there is too little."""
+        """Append values; if capacity is lacking, reserve `times` the filled length."""
         end = self._n + len(part)
         if end > len(self._room):
             room = np.empty(max(end, int(times * end)), self._room.dtype)
@@ -144,13 +143,13 @@ class _Growing:
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        """Return the array, and give the rest of the room back."""
+        """Return the filled part, and free the spare capacity."""
         self._room.resize(self._n, refcheck=False)
         return self._room
 
 
 def _size_of(stream: Any) -> int:
-    """Return the size of a file of plain text, else 0 or less than is read."""
+    """Return the size of a plain text file; 0, or less than is read, for other streams."""
     try:
         return os.fstat(stream.fileno()).st_size
     except (AttributeError, OSError):
@@ -158,21 +157,12 @@ def _size_of(stream: Any) -> int:
 
 
 def matrix_of(rows: Rows, n_features: int) -> tuple[csr_matrix, NDArray[np.float64]]:
-    """Return the rows of a block, which keep their arrays, and their labels."""
-    return _matrix(rows.data, rows.indices, rows.row_ends, rows.labels, n_features)
-
-
-def _matrix(
-    data: NDArray[np.floating],
-    indices: NDArray[np.int32],
-    row_ends: NDArray[np.integer],
-    labels: NDArray[np.float64],
-    n_features: int,
-) -> tuple[csr_matrix, NDArray[np.float64]]:
+    """Return a block as a CSR matrix without a copy, and its labels."""
     from scipy.sparse import csr_matrix
 
-    indptr = np.concatenate([[0], row_ends], dtype=np.int32)
-    return csr_matrix((data, indices, indptr), shape=(len(labels), n_features)), labels
+    indptr = np.concatenate([[0], rows.row_ends], dtype=np.int32)
+    shape = len(rows.labels), n_features
+    return csr_matrix((rows.data, rows.indices, indptr), shape=shape), rows.labels
 
 
 def dense_if_full(X: csr_matrix) -> Matrix:
@@ -187,7 +177,7 @@ def parsed(
     block_bytes: int,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[bytes, Rows]]:
-    """Yield blocks of whole lines, and the rows in them, in the order of the file."""
+    """Yield blocks of whole lines with their rows, in the order of the file."""
     n_lines = n_rows = 0
     for text, is_cut, parsing in _started(stream, name, n_features, block_bytes, n_jobs):
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
@@ -216,7 +206,7 @@ def _started(
     block_bytes: int,
     n_jobs: int | None,
 ) -> Iterator[tuple[bytes, bool, Future[Rows]]]:
-    """Yield blocks, whether their last line is too long, and what they will be parsed to."""
+    """Yield blocks, whether their last line is too long, and the future of their rows."""
     n_threads = effective_n_jobs(n_jobs)
     parsers: SimpleQueue[Parser] = SimpleQueue()
     for _ in range(n_threads):
@@ -248,7 +238,7 @@ def _started(
 
 
 class Parser:
-    """Parses blocks of whole lines, in room that grows with the longest one."""
+    """Parses blocks of whole lines into buffers that grow with the longest block."""
 
     def __init__(self, name: str, n_features: int | None) -> None:
         self.name = name
@@ -264,7 +254,7 @@ class Parser:
         self.inexact = np.empty((n_bytes // 4 + 1, 3), dtype=np.intp)
 
     def parse(self, text: bytes, n_lines: int = 0) -> Rows:
-        """Parse whole lines, which follow `n_lines` earlier ones."""
+        """Parse whole lines; `n_lines` is the number of lines before them."""
         if not text.endswith(b"\n"):
             text += b"\n"
         if self.n_bytes < len(text):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data import Dataset, StreamedDataset, load_dataset, stream_dataset
+from precbench.data.dataset import parts
 from precbench.data.preprocess import Scaler
 from precbench.data.splits import RowSplit
 from precbench.data.stream.row_stream import Keep, RowStream
@@ -48,27 +49,7 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set that an entry of a config names.
-
-    Parameters
-    ----------
-    entry : NamedData, FileData, StreamedCard or StreamedFile
-    mirror : str, optional
-        Folder or address to try before the official ones.
-    stand_ins : bool, default=True
-        False turns ``on_missing: stand-in`` into an error.
-    rows : int, optional
-        Keep at most this many rows: a random choice, always the same, with the classes in their
-        proportions, but at least two rows of each, and 2 % if it has that many. Of a streamed file
-        about this many rows, each chosen independently.
-    dtype : {"float64", "float32"}
-        Type in which the rows are kept.
-
-    Returns
-    -------
-    Dataset
-        A `StreamedDataset` for a streamed entry.
-    """
+    """Load the data set that an entry of a config names."""
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
@@ -145,17 +126,7 @@ class InMemory:
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Rows that are read again at every pass.
-
-    In memory stay the labels and the scores under one weight vector, 16 bytes a row, when
-    they are asked for; where rows are few, the scores under several.
-
-    Attributes
-    ----------
-    stream : RowStream
-    name : str
-        Name of the rows in messages.
-    """
+    """Rows that are read again at every pass."""
 
     stream: RowStream
     name: str
@@ -180,10 +151,7 @@ class Streamed:
         return self.stream.labels()
 
     def train(self, solver: Any, trace: Trace) -> None:
-        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
-
-        The clock runs while blocks are read and shuffled: that is what streaming costs.
-        """
+        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``."""
         self.train_together([Fit(solver, trace)])
 
     def train_together(self, fits: Sequence[Fit]) -> None:
@@ -229,18 +197,12 @@ def _with_intercepts(
     )
 
 
+# Rows that solvers learn from or are measured on
 Sample: TypeAlias = InMemory | Streamed
-"""Rows that solvers learn from or are measured on."""
 
 
 class Rows:
-    """The rows of a trial, scaled; each part is prepared once, when it is first asked for.
-
-    Parameters
-    ----------
-    trial : Trial
-    dataset : Dataset
-    """
+    """The rows of a trial, scaled; each part is prepared once, when it is first asked for."""
 
     def __init__(self, trial: Trial, dataset: Dataset):
         self._trial, self._dataset = trial, dataset
@@ -257,10 +219,7 @@ class Rows:
             return self._streamed("training", self._streams.train)
         X, _ = self._prepared
         rows = InMemory(X, self._dataset.y[self.split[0].train])
-        for array in (
-            rows.y,
-            *([X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]),
-        ):
+        for array in (rows.y, *parts(X)):
             array.flags.writeable = False
         return rows
 
@@ -281,10 +240,7 @@ class Rows:
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """How tuning divides the training rows, as `part` of the samples takes them.
-
-        Pairs of the rows that candidates are fitted to, and those that they are compared on.
-        """
+        """How tuning divides the training rows, as `part` of the samples takes them."""
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -310,10 +266,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, and the function that prepares others alike.
-
-        It scales rows in place, and maps them to random features.
-        """
+        """The training rows, and the function that prepares others alike."""
         trial, train = self._trial, self.split[0].train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
@@ -349,6 +302,6 @@ def _at_most(dataset: Dataset, rows: int) -> Dataset:
         y=dataset.y[chosen],
         groups=None if dataset.groups is None else dataset.groups[chosen],
         time=None if dataset.time is None else dataset.time[chosen],
-        imputed=None if dataset.imputed is None else dataset.imputed.of(chosen),
+        imputed=None if dataset.imputed is None else dataset.imputed.select(chosen),
         n_train=None if dataset.n_train is None else int(np.sum(chosen < dataset.n_train)),
     )

@@ -46,7 +46,7 @@ def test_every_card_is_valid(name):
     assert card.licence
     assert card.train_rows is None or card.train_rows < card.rows
     for file in card.files:
-        assert file.has_checksum or card.name in ("kdd08", "ppi")
+        assert file.checksum or card.name in ("kdd08", "ppi")
 
 
 def test_an_unknown_name_suggests_the_nearest_one():

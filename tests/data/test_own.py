@@ -161,7 +161,7 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
             assert (X[:, [1, 3, 7, 9]] == changed.iloc[rows, :4].isna()).all(axis=None)
         assert (dataset.gathered(train, train)[:, 8] == 0).all()  # nothing is known
         some = np.flatnonzero(rng.random(200) < 0.5)
-        part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.of(some))
+        part = replace(dataset, X=dataset.X[some], imputed=dataset.imputed.select(some))
         known = np.flatnonzero(np.isin(some, train))
         np.testing.assert_array_equal(
             part.gathered(known, known), dataset.gathered(some[known], some[known])

@@ -188,9 +188,7 @@ def test_provided_and_none():
 @pytest.mark.parametrize(
     ("dataset", "arguments", "what"),
     [
-        (make(), {"kind": "provided"}, ""),
         (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
-        (make(), {"kind": "time"}, ""),
         (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
         (
             make(time=np.arange(N), groups=np.arange(N) % 60),

@@ -1,8 +1,7 @@
-"""Arrays in the cache, parsed once, so that many processes share one memory map.
+"""The cache of parsed arrays, memory-mapped so that processes share them.
 
-``prepared/<name>-<first 16 digits of the sha256>/`` holds one ``.npy`` per array, and with
-``-float32`` behind its name the same with the values of X as float32. A folder
-appears whole (written under another name, then renamed) or not at all.
+``prepared/<name>-<first 16 digits of the sha256>/``, followed by ``-float32`` for that dtype,
+holds one ``.npy`` per array. A folder is written under another name, then renamed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from precbench.locations import cache_folder
 
 
 def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the arrays of a data set into memory, read-only; None unless all can be read."""
+    """Map the cached arrays into memory, read-only; None unless all can be read."""
     folder = _folder(name, sha256, dtype)
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
@@ -41,7 +40,7 @@ def load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | 
 
 
 def store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
-    """Write the arrays of a data set into the cache, if it can be written."""
+    """Write the arrays of a data set to the cache, if it is writable."""
     folder = _folder(name, sha256, dtype)
     parts = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):

@@ -1,7 +1,4 @@
-"""The card of a data set: its sources, its format, and the sizes that parsing must give.
-
-A card is a YAML file in ``datasets/``, named after its data set.
-"""
+"""Cards of data sets, ``datasets/NAME.yaml``: sources, format and expected sizes."""
 
 from __future__ import annotations
 
@@ -27,27 +24,14 @@ Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadeci
 
 
 class File(Section):
-    """One file as its source serves it.
-
-    Attributes
-    ----------
-    name : str
-    urls : tuple of str
-        Official addresses, https only, in the order to be tried.
-    sha256, md5 : str or None
-        Published checksums. A file without any is checked by its rows, features and positives.
-    bytes : int or None
-        Exact size, when known.
-    max_bytes : int or None
-        Largest size to accept, when the exact one is not known.
-    """
+    """One file of a data set."""
 
     name: PlainName
-    urls: Items[Address] = ()
+    urls: Items[Address] = ()  # in the order to try
     sha256: Sha256 | None = None
     md5: Md5 | None = None
     bytes: PositiveInt | None = None
-    max_bytes: PositiveInt | None = None
+    max_bytes: PositiveInt | None = None  # if the exact size is not known
 
     @model_validator(mode="after")
     def _one_size(self) -> Self:
@@ -61,9 +45,9 @@ class File(Section):
         return self.bytes or self.max_bytes or 0
 
     @property
-    def has_checksum(self) -> bool:
-        """Whether a checksum is published."""
-        return self.sha256 is not None or self.md5 is not None
+    def checksum(self) -> str | None:
+        """The published checksum; a file without one is checked by its parsed sizes."""
+        return self.sha256 or self.md5
 
 
 class Use(Section):
@@ -74,85 +58,39 @@ class Use(Section):
 
 
 class StandIn(Section):
-    """Parameters of the synthetic substitute.
+    """Parameters of the synthetic substitute."""
 
-    Attributes
-    ----------
-    density : float
-        Fraction of non-zero values.
-    noise : float
-        Standard deviation of the label noise, the linear signal having 1.
-    """
-
-    density: Annotated[float, Field(gt=0, le=1)]
-    noise: Annotated[float, Field(ge=0)]
+    density: Annotated[float, Field(gt=0, le=1)]  # fraction of non-zero values
+    noise: Annotated[float, Field(ge=0)]  # standard deviation, the signal having 1
 
 
 class Card(Section):
-    """A data set: sources, format and sizes.
-
-    Attributes
-    ----------
-    name, title : str
-        The key in ``DATASETS``, and the name in tables and plots.
-    folder : str
-        Folder of the files in a cache or a mirror.
-    format : {"svmlight", "csv", "kdd08", "ppi", "synthetic"}
-    files : tuple of File
-        Their rows are joined in this order.
-    label_column : int or None
-        Column of the label, counted from 1 (csv).
-    separator : {"comma", "blanks"}
-        Separator of the values in a row (csv).
-    feature_columns : tuple of int or None
-        Columns that become features, counted from 1 (csv); None means all but the label's.
-    positive : str or number or None
-        The label of the positive class, as printed in the files.
-    generator : {"counterexample", "margin", "signal"} or None
-        Generator of a synthetic data set.
-    gamma : float or None
-        The strong margin of ``generator: margin``.
-    non_linear : float or None
-        Fraction of the variance of the signal of ``generator: signal`` that no linear function
-        sees.
-    swapped : int
-        Number of positives, and of negatives, whose labels are then swapped.
-    rows, features, positives : int
-    train_rows : int or None
-        The first rows form the provided training set.
-    scaling : {"standardise", "unit", "none"}
-        Recommended scaling.
-    licence, citation : str
-    used_by : tuple of Use
-    note : str
-        Decisions and their reasons.
-    stand_in : StandIn or None
-        None for synthetic data, which are never missing.
-    """
+    """A data set: sources, format and sizes."""
 
     name: PlainName
-    title: str
-    folder: PlainName
+    title: str  # in tables and plots
+    folder: PlainName  # in a cache or a mirror
     format: Literal["svmlight", "csv", "kdd08", "ppi", "synthetic"]
-    files: Items[File] = ()
-    label_column: PositiveInt | None = None
-    separator: Literal["comma", "blanks"] = "comma"
-    feature_columns: Items[PositiveInt] | None = None
-    positive: str | int | float | None = None
+    files: Items[File] = ()  # their rows are joined in this order
+    label_column: PositiveInt | None = None  # csv, from 1
+    separator: Literal["comma", "blanks"] = "comma"  # csv
+    feature_columns: Items[PositiveInt] | None = None  # csv, from 1; None: all but the label
+    positive: str | int | float | None = None  # label of the positive class, as printed
     generator: Literal["counterexample", "margin", "signal"] | None = None
-    gamma: Annotated[float, Field(gt=0, lt=2)] | None = None
+    gamma: Annotated[float, Field(gt=0, lt=2)] | None = None  # margin of ``generator: margin``
+    # Fraction of the variance of ``generator: signal`` that no linear function explains.
     non_linear: Annotated[float, Field(ge=0, le=1)] | None = None
-    swapped: Annotated[int, Field(ge=0)] = 0
+    swapped: Annotated[int, Field(ge=0)] = 0  # positives, and negatives, with swapped labels
     rows: PositiveInt
     features: PositiveInt
     positives: PositiveInt
-    train_rows: PositiveInt | None = None
-    scaling: Literal["standardise", "unit", "none"]
+    train_rows: PositiveInt | None = None  # the first rows are the provided training set
+    scaling: Literal["standardise", "unit", "none"]  # recommended
     licence: str
     citation: str
     used_by: Items[Use] = ()
-    note: str = ""
-    stand_in: StandIn | None = None
+    note: str = ""  # decisions and their reasons
+    stand_in: StandIn | None = None  # not for synthetic data
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -188,7 +126,7 @@ class Card(Section):
 
 
 def read_card(path: Path) -> Card:
-    """Read ``NAME.yaml``; an `InputError` has one line for each mistake in it."""
+    """Read ``NAME.yaml``; the error has one line for each mistake."""
     document = load(path)
     card = validated(document, Card)
     if card.name != path.stem:

@@ -1,4 +1,4 @@
-"""Removing from the cache what can be made again."""
+"""Cleaning of the cache."""
 
 import shutil
 from collections.abc import Iterable
@@ -8,18 +8,9 @@ from precbench.locations import cache_folder
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
-    """Remove prepared arrays and unfinished files from the cache.
+    """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Data sets whose files go, too, with those that the user has added.
-    dry_run : bool, default=False
-
-    Returns
-    -------
-    dict of str to int
-        What is removed, relative to the cache, with its size in bytes.
+    Return the removed paths, relative to the cache, with their sizes in bytes.
     """
     root = cache_folder()
     found = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}

@@ -1,7 +1,7 @@
-"""Get the files of a card: from the cache, a mirror, or their official addresses.
+"""Files of a card, from the cache, a mirror or their official addresses.
 
-A file enters the cache only once its size and its published checksum are right. Files without a
-published checksum must give the arrays of the card, see `precbench.data.cards.parsers`.
+A file enters the cache only if its size and its published checksum are right. Files without a
+published checksum must parse to the sizes on the card.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"
 
 @dataclass(frozen=True)
 class FileReport:
-    """State of one file of a card in the cache; "as added" has no published checksum."""
+    """State of one cached file; "as added" means without a published checksum."""
 
     name: str
     status: Literal["verified", "as added", "damaged", "missing"]
@@ -44,24 +44,14 @@ class FileReport:
 
 
 class _SourceError(InputError):
-    """Why a source does not give a file; the next one is tried."""
+    """A source that does not give a file; the next one is tried."""
 
 
 def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[FileReport, ...]:
-    """Return the files of a card, after getting those that are not in the cache.
+    """Return the files of a card, after fetching those that are missing.
 
-    Parameters
-    ----------
-    card : Card
-    mirror : str or path, optional
-        A folder, or an https or (on this machine only) http address, holding
-        ``<folder of the card>/<file name>``, plain or wrapped as ``.bz2``; by default
-        ``$PRECBENCH_MIRROR``.
-
-    Raises
-    ------
-    DataUnavailableError
-        No source has a file; the message lists each one tried, and why it failed.
+    A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
+    ``<folder of the card>/<file name>``, plain or compressed as ``.bz2``.
     """
     return tuple(_fetched(card, file, mirror) for file in card.files)
 
@@ -86,13 +76,7 @@ def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> F
 
 
 def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileReport, ...]:
-    """Put files of the user, named as in the card, into the cache.
-
-    Raises
-    ------
-    InputError
-        A file is not what the card describes; none of the files is then in the cache.
-    """
+    """Add the user's files, named as on the card, to the cache: all of them, or none."""
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated: it takes no files")
@@ -107,12 +91,12 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Compare a cached file with its checksum."""
-    path, expected = cache_folder() / "files" / card.folder / file.name, file.sha256 or file.md5
+    """Compare a cached file with its size and checksum."""
+    path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
-        return FileReport(file.name, "missing", path, expected)
-    status: Any = "damaged" if _fault(file, path) else "verified" if expected else "as added"
-    return FileReport(file.name, status, path, expected, _digest(path), path.stat().st_size)
+        return FileReport(file.name, "missing", path, file.checksum)
+    status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
+    return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
 
 
 def _digest(path: Path, algorithm: str = "sha256") -> str:
@@ -121,14 +105,13 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 
 def _fault(file: File, path: Path) -> str:
-    """Return what is wrong with the size or the checksum of a file, "" for nothing."""
+    """Describe a wrong size or checksum; "" if both are right."""
     size, algorithm = path.stat().st_size, "sha256" if file.sha256 else "md5"
     if size > file.limit or size < (file.bytes or 0):
         return f"it has {size:,} bytes, and the card says {file.limit:,}"
-    expected = file.sha256 or file.md5
-    if expected is None or (actual := _digest(path, algorithm)) == expected:
+    if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
         return ""
-    return f"wrong checksum, found {algorithm} {actual}, expected {expected}"
+    return f"wrong checksum, found {algorithm} {actual}, expected {file.checksum}"
 
 
 def _wanted(card: Card) -> str:
@@ -136,7 +119,7 @@ def _wanted(card: Card) -> str:
 
 
 def _sources(card: Card, file: File, base: str) -> Iterator[tuple[str, str]]:
-    """Yield paths and addresses, each with the name of what it holds."""
+    """Yield paths and addresses with the file name at each."""
     if base:
         for name in (file.name, f"{file.name}.bz2"):
             yield f"{base}/{card.folder}/{name}", name
@@ -161,7 +144,7 @@ def _is_safe(address: str) -> bool:
 
 
 def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    """Put files into the cache once all of them are what the card describes, else raise."""
+    """Move files into the cache if all of them match the card, else raise."""
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
     advice = "name another folder in PRECBENCH_CACHE"
     with writing(folder, advice), temporary(folder / "new") as place:
@@ -176,7 +159,7 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
                 raise _SourceError(f"{address}: {reason}") from error
             accepted[path.name] = path
         paths = [accepted.get(file.name, folder / file.name) for file in card.files]
-        if not all(file.has_checksum for file in card.files) and all(map(Path.is_file, paths)):
+        if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
             except InputError as error:
@@ -186,7 +169,7 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
 
 
 def _accepted(card: Card, address: str, path: Path) -> Path:
-    """Get and unpack what an address holds, and check its size and checksum."""
+    """Copy or download a file, decompress it, and check its size and checksum."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -205,7 +188,6 @@ def _accepted(card: Card, address: str, path: Path) -> Path:
 
 
 def _download(address: str, path: Path) -> None:
-    """Save what an address serves."""
     import pooch
     import requests
 

@@ -1,4 +1,4 @@
-"""From the name of a data set to its rows."""
+"""Loading of data sets by name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from precbench.data.cards import parsers, stand_in, synthetic
 from precbench.data.cards.array_cache import load_prepared, store_prepared
 from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import fetch
 from precbench.data.cards.registry import find_card
-from precbench.data.dataset import Arrays, Dataset, Dtype, stored
+from precbench.data.dataset import Arrays, Dataset, Dtype, parts, stored
 from precbench.errors import DataUnavailableError, InputError
 
 
@@ -26,25 +24,24 @@ def load_dataset(
     on_missing: Literal["error", "stand-in"] = "error",
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load a data set: from the cache, a mirror, or its official addresses.
+    """Load a data set from the cache, a mirror, or its official addresses.
 
     Parameters
     ----------
     name : str
         A key of ``DATASETS``.
     mirror : str or path, optional
-        As in `precbench.data.cards.fetch.fetch`.
+        A folder or address with ``<folder of the card>/<file name>``; default
+        ``$PRECBENCH_MIRROR``.
     on_missing : {"error", "stand-in"}
-        What to do when the files cannot be obtained; a stand-in is synthetic, and its title says
-        so.
+        What to do if the files cannot be obtained. A stand-in is synthetic, and its title says so.
     dtype : {"float64", "float32"}
-        Type of the values of X; the sums of the solvers are of float64 either way.
+        Type of the values of X; solvers sum in float64 either way.
 
     Returns
     -------
     Dataset
-        Its arrays are read-only; where the cache can be written they are memory maps, which
-        processes share.
+        With read-only arrays: memory maps if the cache is writable.
 
     Raises
     ------
@@ -94,7 +91,7 @@ def load_dataset(
 def _source(
     card: Card, mirror: str | os.PathLike[str] | None
 ) -> tuple[dict[str, Any], Callable[[], Arrays]]:
-    """Return what a data set is made of, and what makes it."""
+    """Return the identity of a data set, for its hash, and the function that makes its arrays."""
     if card.format == "synthetic":
         wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {
@@ -114,9 +111,7 @@ def _source(
 
 
 def _read_only(arrays: Arrays) -> Arrays:
-    X = arrays.X
-    parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
-    for array in (*parts, arrays.y, arrays.groups, arrays.optimum):
+    for array in (*parts(arrays.X), arrays.y, arrays.groups, arrays.optimum):
         if array is not None:
             array.flags.writeable = False
     return arrays

@@ -1,4 +1,4 @@
-"""Parse the files of a card to arrays, and check these against the card."""
+"""Parsers of card files; the arrays are checked against the card."""
 
 from __future__ import annotations
 
@@ -29,11 +29,6 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     """Read the files of a card and check the numbers of rows, features and positives.
 
     X is dense unless the format is sparse and at most half of the values are non-zero.
-
-    Raises
-    ------
-    InputError
-        A malformed file, or other numbers of rows, features or positives than the card's.
     """
     arrays = _PARSERS[card.format](card, paths)
     actual = (*arrays.X.shape, int(np.count_nonzero(arrays.y > 0)))
@@ -118,7 +113,7 @@ def _table(
     separator: str | None = None,
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
-    """Read rows of numbers, separated by blanks unless a separator is given."""
+    """Read rows of numbers, separated by blanks by default."""
     try:
         return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:

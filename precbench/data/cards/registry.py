@@ -1,7 +1,7 @@
-"""The data sets by name; a card is read when it is first asked for.
+"""The registry of data sets; a card is read on first use.
 
-Installed packages add cards through the entry point group ``precbench.cards``, whose entry points
-name packages with YAML files in them.
+Installed packages add cards through entry points of the group ``precbench.cards``, which name
+packages with YAML files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _paths() -> dict[str, Path]:
 
 
 def _cards_of(entry: EntryPoint) -> list[Path]:
-    """Return the YAML files in the package that an entry point names, without importing it."""
+    """Return the YAML files in a package, without importing it."""
     try:
         spec = find_spec(entry.value)
     except Exception as error:
@@ -53,7 +53,7 @@ def _card(path: Path) -> Card:
 
 
 class _Cards(Mapping[str, "Card"]):
-    """Name -> card, in alphabetical order, followed by the cards of installed packages."""
+    """Cards by name: those of precbench in alphabetical order, then those of packages."""
 
     def __getitem__(self, name: str) -> Card:
         return _card(_paths()[name])

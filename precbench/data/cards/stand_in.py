@@ -26,13 +26,11 @@ ROWS_AT_ONCE = 4096
 
 
 def generate_stand_in(card: Card) -> Arrays:
-    """Make the stand-in of a card.
+    """Generate the stand-in of a card.
 
-    The positives are the rows with the largest ``X @ w / scale + noise``, the signal having unit
-    variance and the noise the card's.
-
-    Features are dense and Gaussian, some set to zero; or, for a sparse format with at most half of
-    the values non-zero, binary in CSR.
+    The positives are the rows with the largest ``X @ w / scale + noise``; the signal has unit
+    variance, the noise the card's. Features are dense and Gaussian, some set to zero, or for a
+    sparse format binary in CSR.
     """
     from precbench.data.svmlight import DENSE_ABOVE
 
@@ -57,7 +55,7 @@ def generate_stand_in(card: Card) -> Arrays:
 def _binary(
     rng: np.random.Generator, n_samples: int, n_features: int, density: float
 ) -> csr_matrix:
-    """Draw independent binary columns whose frequencies fall off as Zipf's law says."""
+    """Draw independent binary columns with frequencies that follow Zipf's law."""
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Generated data sets: a counterexample, data with a known margin, and a signal with noise."""
+"""Generators of data: a counterexample, rows with a known margin, and a signal with noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the sig
 
 
 def generate(card: Card) -> Arrays:
-    """Make the data of a synthetic card, with `optimum` for ``generator: margin``."""
+    """Generate the rows of a synthetic card, with `optimum` for ``generator: margin``."""
     if card.generator == "counterexample":
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
@@ -26,12 +26,11 @@ def generate(card: Card) -> Arrays:
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Rows in the unit ball with min positive - max negative score = gamma along a unit vector.
+    """Generate rows of the unit ball with min positive - max negative score = gamma along a vector.
 
-    Then, as noise, a number of positives and as many negatives get the other label.
-
-    A row is s w + z with a score s of at least gamma/2 in absolute value, its sign the label, and
-    z orthogonal to w and uniform in the remaining ball.
+    A row is s w + z: the score s is at least gamma/2 in absolute value, its sign is the label, and
+    z is orthogonal to w and uniform in the remaining ball. Then, as noise, a number of positives
+    and as many negatives swap their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
@@ -58,11 +57,11 @@ def _with_margin(card: Card) -> Arrays:
 
 
 def _with_signal(card: Card) -> Arrays:
-    """Independent Gaussian features; the positives are the rows with the most signal plus noise.
+    """Generate Gaussian features; the positives are the rows with the most signal plus noise.
 
     The signal is a linear function and, for the share `non_linear` of its variance, a sum of
-    squares of single features and of products of each two neighbours, all with random factors. A
-    Gaussian feature correlates with neither.
+    squares of features and of products of neighbours, with random factors. A Gaussian feature
+    correlates with neither.
     """
     assert card.non_linear is not None
     rng = data_generator(card.name)

@@ -1,1 +1,1 @@
-"""Files of the user's own."""
+"""Tables and matrices in the user's own files."""

@@ -1,4 +1,4 @@
-"""What the values of a column are: numbers and dates, however people write them, or text."""
+"""Detection of what a column holds: numbers and dates in any common notation, or text."""
 
 from __future__ import annotations
 
@@ -23,29 +23,18 @@ _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 _CURRENCY = r"[$€£¥₹]"
 _BLANKS = " \u00a0\u202f"
+# Of a date, in messages
 EXAMPLE = datetime(2024, 5, 31)
-"""Of a date, in messages."""
 
 
 class Content(NamedTuple):
-    """What a column holds.
-
-    Attributes
-    ----------
-    holds : {"numbers", "dates", "text", "nothing"}
-    numbers : ndarray of shape (n_rows,)
-        NaN for what is missing, a date or text.
-    notation : str, optional
-        Of numbers that are no plain ones the decimal mark, of dates that are not in ISO 8601 their
-        format; None for all others.
-    others : tuple of str
-        Further notations in which all values can be read, with other results.
-    """
+    """What a column holds, and in which notation."""
 
     holds: Literal["numbers", "dates", "text", "nothing"]
-    numbers: NDArray[np.float64]
+    numbers: NDArray[np.float64]  # NaN for what is missing, a date or text
+    # The decimal mark of amounts, or the format of dates that are not in ISO 8601.
     notation: str | None = None
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # notations in which all values can be read differently
 
 
 def content_of(
@@ -56,19 +45,11 @@ def content_of(
     decimal: Decimal | None = None,
     date_format: str | None = None,
 ) -> Content:
-    """Find out what a column holds, from all its values, in whatever order they come.
+    """Detect what a column holds, from all its values, whatever their order.
 
-    Parameters
-    ----------
-    values : pandas.Series
-    where : str
-        Name of the table in messages.
-    declares_text : bool, default=False
-        Whether digits are text where the type of the column says so, as in Parquet.
-    decimal : {".", ","}, optional
-        The decimal mark of all numbers in text; by default known from the values.
-    date_format : str, optional
-        Of dates that are not in ISO 8601, as for `datetime.strptime`; by default known, too.
+    With `declares_text`, as for Parquet, digits in a column of type text are text. `decimal` is the
+    decimal mark of all numbers in text, `date_format` the format of dates that are not in ISO 8601,
+    as for `datetime.strptime`; both are detected by default.
     """
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
@@ -98,13 +79,13 @@ def content_of(
 
 
 def is_declared_text(values: pd.Series) -> bool:
-    """Whether a column is of text, or of categories, by its type or in all values."""
+    """Return whether a column is of text or categories, by its type or in all values."""
     is_category = isinstance(values.dtype, pd.CategoricalDtype) and not is_date(values)
     return is_category or pd.api.types.is_string_dtype(values.dropna())
 
 
 def is_date(values: pd.Series) -> bool:
-    """Whether the values are dates or times, which pandas would count in nanoseconds or months."""
+    """Return whether the values are dates, times or periods, which pandas would count in units."""
     typed = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
     return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
 
@@ -112,7 +93,7 @@ def is_date(values: pd.Series) -> bool:
 def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.float64]:
     """Return the values as numbers; NaN for what is missing, text or a date.
 
-    With a decimal mark, texts are read as people write amounts: 7,200.00, $ 1,571.00, 9.75 %.
+    With a decimal mark, amounts such as 7,200.00, $ 1,571.00 and 9.75 % are numbers.
     """
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
         return values.to_numpy(np.float64)
@@ -129,7 +110,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 
 
 def _amount(text: str, decimal: str) -> float:
-    """Return the number that a text writes with separators or a unit, NaN for no number."""
+    """Parse a number with separators or a unit; NaN for other text."""
     groups = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
     bare = re.sub(
         rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip().replace("\u2212", "-")
@@ -145,7 +126,7 @@ def _amount(text: str, decimal: str) -> float:
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
-    """Return the values as text; 7.0, which an integer is beside a missing value, as 7."""
+    """Return the values as text; 7.0, an integer beside a missing value, becomes 7."""
     try:
         if values.dtype.kind == "f":
             codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
@@ -159,7 +140,7 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
 
 
 def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
-    """Return dates, by default in ISO 8601, as timestamps in UTC, anything else as NaT."""
+    """Return dates, by default in ISO 8601, as timestamps in UTC; anything else as NaT."""
     if isinstance(values.dtype, pd.PeriodDtype):
         values = values.dt.to_timestamp()
     elif values.dtype.kind != "M":
@@ -169,7 +150,7 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
 
 
 def check_date_format(text: str | None) -> None:
-    """Refuse what is no format of dates."""
+    """Require a format of dates."""
     try:
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
@@ -190,5 +171,5 @@ def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
 
 
 def mostly(texts: NDArray[np.object_], pattern: str) -> bool:
-    """Whether most different texts begin as a pattern says."""
+    """Return whether more than half of the distinct texts begin with a pattern."""
     return bool(pd.Series(texts).drop_duplicates().str.match(pattern).mean() > 0.5)

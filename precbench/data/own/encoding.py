@@ -1,4 +1,4 @@
-"""How columns of a table become features: numbers, days, and one feature for each category."""
+"""Encoding of table columns as features: numbers, days, and one feature for each category."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from precbench.data.own.table import OwnTable
 
 MOST_CATEGORIES = 1000
+# More of them than half the rows are taken for identifiers
 _FEW_CATEGORIES = 100
-"""More of them than half the rows are taken for identifiers."""
 _WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _SEVERAL = 0.1  # of the values: text among numbers that is no slip, but a category such as 5more
 _COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
@@ -46,35 +46,16 @@ Categorical = Literal["error", "one-hot"] | Sequence[str]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table and its encoding.
-
-    Attributes
-    ----------
-    name : str
-    categories : tuple of str or None
-        None for numbers and dates; else the values that get a feature of their own. Any other value
-        of a new row gives zeros.
-    fill : float or str or None
-        Replaces a missing value; None refuses it.
-    origin : str or None
-        For dates and times, which are converted to days since then: the first day of the training
-        rows.
-    notation : str or None
-        Of numbers such as 1,234.50 in text the decimal mark, of dates that are not in ISO 8601
-        their format.
-    words : bool
-        Whether NA, None and the like are values of the column, not missing ones.
-    indicator : bool
-        Whether the last feature of the column is 1 where its value is missing, else 0.
-    """
+    """One column of a table and its encoding."""
 
     name: str
+    # None for numbers and dates; else one feature each. Other values of new rows give zeros.
     categories: tuple[str, ...] | None = None
-    fill: float | str | None = None
-    origin: str | None = None
-    notation: str | None = None
-    words: bool = False
-    indicator: bool = False
+    fill: float | str | None = None  # replaces a missing value; None refuses it
+    origin: str | None = None  # of dates, which become days since the first one in training
+    notation: str | None = None  # see `Content`
+    words: bool = False  # whether NA, None and the like are values, not gaps
+    indicator: bool = False  # whether the last feature is 1 where the value is missing
 
     @property
     def width(self) -> int:
@@ -82,17 +63,9 @@ class Column:
         return (1 if self.categories is None else len(self.categories)) + self.indicator
 
     def value_of(self, features: NDArray[np.float64]) -> str:
-        """Return in words what `Encoding.encode` made features of.
+        """Return the value that `Encoding.encode` made these features of, in words.
 
-        Parameters
-        ----------
-        features : ndarray of shape (width,)
-
-        Returns
-        -------
-        str
-            Of a number four digits or more, a date in ISO 8601, a category, ``(unknown)`` for those
-            that the training rows did not have, or ``(missing)``.
+        ``(unknown)`` is a category that the training rows did not have.
         """
         if self.indicator and features[-1]:
             return "(missing)"
@@ -106,7 +79,7 @@ class Column:
 
 
 def _few_digits(number: float) -> str:
-    """Return a number with four digits, or all of those before its point."""
+    """Format a number with four digits, or with all digits before its point."""
     if not 1 <= abs(number) < 1e15:
         return f"{number:.4g}"
     n_before = len(f"{abs(number):.0f}")
@@ -116,41 +89,24 @@ def _few_digits(number: float) -> str:
 
 @dataclass
 class Gaps:
-    """What new rows lack, counted while they are encoded, perhaps block by block.
+    """Missing values and unseen categories of new rows, counted block by block."""
 
-    Attributes
-    ----------
-    refuse : bool
-        Whether a missing value is an error.
-    n_rows : int
-        Number of rows so far.
-    filled : Counter
-        Number of missing values that were filled in, by column.
-    unseen : dict of str to set of str
-        Categories that the training rows did not have, by column; no more than 1,001 of each.
-    uncategorised : Counter
-        Number of rows with such a category, by column.
-    missing : dict of str to ndarray
-        Which of the rows that were encoded last lack a value, by column.
-    places : list of pandas.Index
-        Of the rows of each block of a table in its file, from 0.
-    """
-
-    refuse: bool = False
+    refuse: bool = False  # whether a missing value is an error
     n_rows: int = 0
+    # By column: numbers of filled values, at most 1,001 unseen categories, and rows with one.
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
-    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    places: list[Any] = field(default_factory=list)
+    missing: dict[str, NDArray[np.bool_]] = field(default_factory=dict)  # of the last block
+    places: list[Any] = field(default_factory=list)  # index of each block in its file, from 0
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Return the numbers of rows in their file, where blank rows count; both from 1."""
+        """Return the numbers of rows in their file, blank rows included; both from 1."""
         rows = np.asarray(rows)
         return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 
     def sentences(self) -> list[str]:
-        """Return what a user should know of it."""
+        """Return warnings about filled and unseen values."""
         empty = [name for name, n in self.filled.items() if n == self.n_rows]
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
@@ -177,21 +133,12 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How rows of a file become rows of X; the same for training rows and new ones.
-
-    Attributes
-    ----------
-    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
-    n_features : int
-    dense : bool
-    columns : tuple of Column
-        Columns of a table; empty for svmlight and npz, whose features have no names.
-    """
+    """How rows of a file become rows of X; the same for training rows and new ones."""
 
     format: Format
     n_features: int
     dense: bool
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = ()  # none for svmlight and npz
 
     @classmethod
     def learn(
@@ -202,28 +149,10 @@ class Encoding:
         missing: Missing = "error",
         numeric: Sequence[str] = (),
     ) -> Self:
-        """Learn from the training rows how columns of a table become features.
+        """Learn the encoding of the training rows; see `precbench.data.own.read.read_own_file`.
 
-        Parameters
-        ----------
-        table : OwnTable
-        names : sequence of str, optional
-            The columns to take, by default all.
-        categorical : {"error", "one-hot"} or sequence of str
-            Treatment of text, or the columns whose values are categories though they may be
-            numbers; ``"one-hot"`` among them stands for all columns of text.
-        missing : {"error", "mean", "median", "most-frequent"}
-            Treatment of missing values; in text the most frequent value replaces them, and a
-            further feature says which rows lack a value. With "error" they are refused here, and
-            new rows get the median.
-        numeric : sequence of str
-            Columns of nothing but numbers.
-
-        Raises
-        ------
-        TableError
-            Two columns of one name, text or missing values that are to be refused, a slip in a
-            column of numbers or dates, too many different texts; all of them at once.
+        With ``missing="error"`` missing values are refused here, and new rows get the median. All
+        problems are raised at once, as one `TableError`.
         """
         header = table.frame.columns
         if not header.is_unique:
@@ -234,8 +163,8 @@ class Encoding:
         n_features = sum(column.width for column in columns)
         return cls(table.format, n_features, dense=True, columns=columns)
 
-    def written(self, decimal: str | None, date_format: str | None) -> Self:
-        """Return the encoding of rows whose numbers or dates are written in another way."""
+    def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
+        """Return the encoding for rows with another notation of numbers or dates."""
         columns = tuple(
             column
             if column.categories is not None
@@ -249,23 +178,7 @@ class Encoding:
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Turn rows of a table into features.
-
-        Parameters
-        ----------
-        table : pandas.DataFrame of n_samples rows
-            Other columns than those of the encoding are ignored. Its index counts the rows from 0.
-        name : str
-            Name of the table in messages.
-        gaps : Gaps, optional
-            Counts what these rows lack.
-
-        Raises
-        ------
-        InputError
-            A missing column; text or a date in a column of numbers, infinity, or a missing value,
-            with column and row.
-        """
+        """Return the features of rows of a table; other columns are ignored."""
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
@@ -298,7 +211,7 @@ class Encoding:
         return X
 
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
-        """Return which values of the training rows are filled in, None if none is."""
+        """Return which values of the training rows are filled in, None without any."""
         columns = []
         for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
@@ -307,7 +220,7 @@ class Encoding:
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return the columns with their features; ``feature 1`` and so on where none has a name."""
+        """Return the columns with their features; unnamed ones are ``feature 1`` and so on."""
         unnamed = (Column(f"feature {j}") for j in range(1, self.n_features + 1))
         columns = self.columns or tuple(unnamed)
         ends = np.cumsum([0, *(column.width for column in columns)]).tolist()
@@ -317,7 +230,7 @@ class Encoding:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of X; None without a table.
 
-        They are ``column`` or ``column=category``, and ``column is missing`` of an indicator.
+        ``column`` or ``column=category``, and ``column is missing`` for an indicator.
         """
         if not self.columns:
             return None
@@ -335,12 +248,12 @@ class Encoding:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the encoding as values of JSON."""
+        """Return the encoding as JSON values."""
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """Rebuild an encoding from the result of `to_dict`, which is untrusted."""
+        """Rebuild an encoding from the untrusted result of `to_dict`."""
         from pydantic import TypeAdapter
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
@@ -403,7 +316,7 @@ def _learn_columns(
 
 
 def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
-    """Learn the categories of a column, the first day, or how its numbers are written."""
+    """Learn the categories of a column, its first day, or the notation of its numbers."""
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
@@ -509,7 +422,7 @@ def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return numbers, or days; NaN only for what is missing."""
+    """Return numbers, or days; NaN only for missing values."""
     dated = column.origin is not None
     numbers = _days(values, column, where) if dated else as_numbers(values, column.notation)
     if not np.isfinite(numbers).all():
@@ -522,7 +435,7 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return days since a date; NaN for what is missing or no date."""
+    """Return days since the origin; NaN for missing values and for what is no date."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)
     moments = moments_of(values, where, None if is_date(values) else column.notation)
@@ -531,7 +444,7 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
-    """Name the first missing value; `word` is how the file writes it."""
+    """Raise for the first missing value; `word` is its text in the file."""
     name, row = str(values.name), values.index[values.isna()][0] + 1
     if word:
         text = (

@@ -1,4 +1,4 @@
-"""What is wrong with a table, all at once, and with which options it can be read."""
+"""Problems of a table, collected, with the options that would solve them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20
+# What is said of several columns with the same problem
 _TOGETHER = {
     "text": "hold text: encode it (categorical), or drop them",
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
@@ -21,40 +22,21 @@ _TOGETHER = {
     "--allow to use them",
     "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
 }
-"""What is said of several columns with the same problem."""
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Return the names for a message, shortened if there are many."""
+    """Join names for a message, shortened if there are many."""
     shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
 
 
 class TableError(InputError):
-    """What is wrong with a table.
+    """A problem of a table, or several.
 
-    Parameters
-    ----------
-    where : str
-        Name of the table.
-    text : str
-        What was found, and what to do.
-    kind : str, optional
-        The same for problems of several columns that are told together.
-    column : str, optional
-    place : str, optional
-        Of the first value that shows it.
-    remedy : (str, object), optional
-        An option of `precbench.data.own.read.read_own_file` and a value of it, or one for its list,
-        with which the table can be read.
-
-    Attributes
-    ----------
-    remedies : list of (str, object)
-        Of all problems, see `remedy`.
-    is_enough : bool
-        Whether the remedies leave no problem.
+    Problems of one `kind` are reported together. A remedy is an option of
+    `precbench.data.own.read.read_own_file` with a value (or one for its list) that solves the
+    problem; `is_enough` says whether the remedies leave none.
     """
 
     def __init__(
@@ -88,14 +70,9 @@ def column_of(
 def named_columns(
     given: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
 ) -> list[str]:
-    """Return the columns that an option names, some of them together with commas between them.
+    """Return the columns that an option names; a text may name several, separated by commas.
 
-    Some words may stand in place of a column.
-
-    Raises
-    ------
-    InputError
-        If there is no such column among the names.
+    `words` are valid in place of a column.
     """
     named = [
         name
@@ -112,13 +89,7 @@ def named_columns(
 
 
 class Problems:
-    """Collects what is wrong with a table.
-
-    Parameters
-    ----------
-    where : str
-        Name of the table.
-    """
+    """Collects the problems of a table."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -126,18 +97,18 @@ class Problems:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Go on after an error."""
+        """Collect an `InputError` instead of raising it."""
         try:
             yield
         except InputError as error:
             self.add(error)
 
     def add(self, error: InputError) -> None:
-        """Note an error, or each of several."""
+        """Add an error, or each part of one."""
         self.errors += getattr(error, "parts", [error])
 
     def raise_if_any(self) -> None:
-        """Raise the errors, if there are any: one problem a line where there are several."""
+        """Raise the collected errors, if any, with one line for each problem."""
         if not self.errors:
             return
         if len(self.errors) == 1:
@@ -167,7 +138,7 @@ class _SeveralError(TableError):
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
-    """Return a line for each problem, and one for those of a kind."""
+    """Return one line for each problem, or for all of one kind."""
     lines: dict[object, str] = {}
     for part in parts:
         kind = getattr(part, "kind", "")

@@ -1,4 +1,4 @@
-"""What a table of the user's holds, column by column, before anything is trained."""
+"""Description of a table, column by column, before anything is trained."""
 
 from __future__ import annotations
 
@@ -21,23 +21,10 @@ from precbench.errors import InputError
 def profile_table(
     source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Describe a table.
+    """Describe a table, read with the given options.
 
-    It has ``rows``, ``duplicates`` of earlier ones in every column, ``positives`` (None where the
-    labels are not known), ``columns`` (see `profile_columns`), and a ``refusal``, why it cannot be
-    read with these options, or None.
-
-    Parameters
-    ----------
-    source : path, DataFrame or OwnTable
-    reading : mapping
-        The options of `precbench.data.own.read.read_own_file` with which it is to be read.
-    allow : sequence of str
-
-    Raises
-    ------
-    InputError
-        If it is no table, or cannot be read whatever the options.
+    Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
+    ``columns`` (see `profile_columns`), and ``refusal``: why the options cannot read it, or None.
     """
     own = open_table(source, reading)
     positives, columns = profile_columns(own, reading)
@@ -58,12 +45,10 @@ def profile_table(
 def profile_columns(
     own: OwnTable, reading: Mapping[str, Any]
 ) -> tuple[int | None, list[dict[str, Any]]]:
-    """Return the number of positives, if the labels are known, and the other columns.
+    """Return the number of positives, None if unknown, and a description of each other column.
 
-    Of each the ``name``, what it ``holds`` (numbers, dates, text or nothing, with the notation of
-    the first two where it is no plain one), the numbers of ``distinct`` and of ``missing`` values,
-    the smallest and the largest (``low``, ``high``; of text the most frequent one), and the ``auc``
-    of the column alone, in the better direction, None without labels.
+    ``low`` and ``high`` are the smallest and largest value (for text, ``low`` is the most frequent
+    one), ``auc`` is that of the column alone in the better direction, None without labels.
     """
     if own.frame is None:
         raise InputError(f"{own.path}: {own.format} has no columns with names: a table is profiled")

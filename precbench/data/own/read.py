@@ -1,4 +1,4 @@
-"""Read files of the user: svmlight, CSV, TSV, Parquet, XLSX or npz."""
+"""Readers of the user's files: svmlight, CSV, TSV, Parquet, XLSX or npz."""
 
 from __future__ import annotations
 
@@ -75,65 +75,54 @@ def read_own_file(
     path : path, DataFrame or OwnTable
         The last from `precbench.data.own.table.open_table`, with the same options.
     format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}, optional
-        By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.csv``;
-        ``.tsv``; ``.parquet``; ``.xlsx``; ``.npz``. Text may be packed (``.gz``, ``.bz2``,
-        ``.xz``). A table has its column names in the first line. An npz file holds ``X``
-        (or the parts ``data``, ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
+        By default known from the suffix. An npz file holds ``X`` (or the parts ``data``,
+        ``indices``, ``indptr``, ``shape`` of a CSR matrix) and ``y``.
     label : str
         Column of the labels, for a table.
     positive : str or number, or a list of these, optional
-        The labels of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
+        The labels of the positive class; not needed for 0 and 1, or -1 and 1.
     groups : str, optional
         Column (or array of an npz file) whose equal values keep rows together in a split; not a
         feature.
     time : str, optional
         Column (or array of an npz file) of the order of the rows, for splits by time: numbers, or
-        dates, taken as UTC where they name no zone; not a feature.
+        dates, in UTC without a zone; not a feature.
     drop : sequence of str
         Columns to leave out of the features.
     id : sequence of str
-        Columns that name each row, with a value of its own: left out, too.
+        Columns with a different value in each row, left out, too.
     categorical : {"error", "one-hot"} or sequence of str
-        Treatment of text, or the columns whose values are categories, be they text, numbers or
-        some of both (``["zip", "doors"]``, or ``["zip,doors"]``); ``"one-hot"`` among them stands
-        for all columns of text. Dates are not text: they are converted to days since the first
-        one. Nor are amounts such as $ 7,200.00, or 9.75 %, of which all rows have some. In columns
-        that are named here NA and None are words.
+        Treatment of text, or the columns whose values are categories, be they text or numbers
+        (``["zip", "doors"]``, or ``["zip,doors"]``); ``"one-hot"`` among them stands for all
+        columns of text. In columns that are named NA and None are words. Dates are converted to
+        days since the first one, amounts such as $ 7,200.00 or 9.75 % to numbers.
     numeric : sequence of str
-        Columns in which nothing but numbers is allowed.
+        Columns in which only numbers are allowed.
     missing : {"error", "mean", "median", "most-frequent"}
         Treatment of missing values in a table; in text the most frequent value replaces them. A
-        further feature, ``column is missing``, is 1 for the rows that lack a value.
+        further feature, ``column is missing``, marks the rows.
     allow : sequence of str, optional
-        If given, columns of a table that look like a leak, an identifier or a code are refused,
-        but for these. Those are columns which alone have an AUC above 0.99, which have another
-        value in each row, and of whole numbers that all have as many digits, or zeros before them.
+        If given, columns that look like a leak (an AUC above 0.99 alone), an identifier (another
+        value in each row) or a code (whole numbers of one length, or with leading zeros) are
+        refused, except these.
     dtype : {"float64", "float32"}
         Type of the values of X. A table is encoded in float64 first.
     **layout
-        See `precbench.data.own.table.Layout`: ``separator``, ``encoding``, ``decimal``,
-        ``date_format``, ``sheet`` and ``skip_rows``.
+        See `precbench.data.own.table.Layout`.
 
     Returns
     -------
     dataset : Dataset
-        Its random splits follow the labels, not the name of the file: copies, and the same rows
-        in another format, are split alike.
+        Its random splits follow the labels, not the name of the file: the same rows in another
+        file or format are split alike.
     encoding : Encoding
-        For `read_new_rows`.
+        For `read_new_blocks`.
 
     Raises
     ------
     InputError
-        An unknown format, a malformed or empty file. Of a table, as `TableError` and all at once: a
-        column that does not exist, one class only, an unknown positive label; text, missing values
-        or infinity, or a time that is neither a number nor a date, with column and row; texts of
-        which there are too many.
-
-    Warns
-    -----
-    UserWarning
-        If rows of several labels count as negative.
+        An unknown format, a malformed or empty file; for a table a `TableError` with all
+        problems, with column and row.
     """
     given = {"format": format, "label": label, "groups": groups, "categorical": categorical}
     own = open_table(path, given | asdict(Layout(**layout)))
@@ -213,7 +202,7 @@ def read_own_file(
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return a column of numbers of at least 0, which an option names."""
+    """Return a column of numbers of at least 0, for an option."""
     if table.frame is None:
         raise InputError(
             f"{table.path}: {option} is for tables, and this file has no named columns"
@@ -240,7 +229,7 @@ def _roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[Any, Any, Any, list[str]]:
-    """Return labels, groups, times and the columns of features, beside problems."""
+    """Return labels, groups, times and feature columns; collect the problems."""
     where, frame = table.where, table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
@@ -278,7 +267,7 @@ def _roles(
 
 
 def _likely_label(frame: pd.DataFrame, given: str | None) -> str | None:
-    """Return the column that was perhaps meant: one of two values, best with a name like it."""
+    """Guess the label column: one of two values, best with a similar or typical name."""
     two = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
     if given is not None:
         return next(iter(get_close_matches(str(given).lower(), two, 1)), None)
@@ -293,40 +282,11 @@ def read_new_blocks(
     gaps: Gaps | None = None,
     **layout: Any,
 ) -> Iterator[tuple[Matrix, pd.DataFrame]]:
-    """Read rows to be scored, encoded as the training rows were; those of a table block by block.
+    """Yield rows to be scored, encoded as the training rows were; a table comes block by block.
 
-    Parameters
-    ----------
-    path : path
-    encoding : Encoding
-        Encoding of the training rows.
-    format : str, optional
-        By default known from the suffix.
-    keep : sequence of str
-        Columns of a table to pass on; "all" stands for all of them.
-    gaps : Gaps, optional
-        Counts what the rows of a table lack, and knows their places.
-    **layout
-        See `precbench.data.own.table.Layout`.
-
-    Yields
-    ------
-    X : ndarray or csr_matrix of shape (n_block, n_features)
-    kept : pandas.DataFrame of str
-        The columns of `keep` as they stand in the file: ``007`` stays ``007``, a missing value is
-        ``""``.
-
-    Raises
-    ------
-    InputError
-        As `Encoding.encode`, or a file of another kind (table, svmlight or npz) than the
-        encoding's. No label column is needed.
-
-    Warns
-    -----
-    UserWarning
-        Counts missing values that were filled in, and categories that the training rows did not
-        have.
+    Beside the features come the columns of `keep` ("all" for all) as they stand in the file:
+    ``007`` stays ``007``, a missing value is ``""``. No label column is needed. Filled and unseen
+    values are counted in `gaps`, and warned of at the end.
     """
     path, how = Path(path), Layout(**layout)
     kind = format_of(path, format)
@@ -343,7 +303,7 @@ def read_new_blocks(
     fitting = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
     gaps = Gaps() if gaps is None else gaps
-    encoding = encoding.written(how.decimal, how.date_format)
+    encoding = encoding.with_notation(how.decimal, how.date_format)
     blocks = read_blocks(
         path,
         kind,
@@ -367,7 +327,7 @@ def read_labels(
     format: Format | None = None,  # noqa: A002
     **layout: Any,
 ) -> NDArray[np.float64]:
-    """Read -1 and +1 for each row, with the parameters of `read_own_file`; all may be alike."""
+    """Read -1 and +1 for each row as `read_own_file` does; all may be alike."""
     own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
     if own.frame is not None:
         if label is None:
@@ -387,10 +347,7 @@ def read_labels(
 def _matrix(
     path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
 ) -> tuple[Matrix, dict[str, NDArray]]:
-    """Read X from a file without named columns, and the arrays beside it, for labels as y.
-
-    svmlight rows of unknown width come out dense if most values are not zero.
-    """
+    """Read X from a file without named columns, and its other arrays (labels as y)."""
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, n_features, dtype, n_jobs=-1)
@@ -400,7 +357,7 @@ def _matrix(
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    """Read an npz file; return X and all arrays."""
+    """Read X and all arrays of an npz file."""
     from scipy.sparse import csc_matrix, csr_matrix
 
     parts = ("data", "indices", "indptr", "shape")

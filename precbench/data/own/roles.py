@@ -1,4 +1,4 @@
-"""What the labels, groups and times of rows say: the class, what belongs together, what is past."""
+"""Labels, groups, ids and times of the rows of a table."""
 
 from __future__ import annotations
 
@@ -28,29 +28,10 @@ def signs(
     *,
     one_class: bool = False,
 ) -> NDArray[np.float64]:
-    """Turn labels into -1 and +1.
+    """Convert labels to -1 and +1, with a warning if several labels count as negative.
 
-    Parameters
-    ----------
-    labels : pandas.Series
-        Its index counts the rows from 0.
-    where : str
-        Name of the table in messages.
-    positive : str or number, or a list of these, optional
-        May be left out if the labels are 0 and 1, or -1 and 1. Of three kinds one may mean that a
-        row has no label, so that it is needed.
-    one_class : bool, default=False
-        Whether all labels may be alike, as in a month without hits.
-
-    Raises
-    ------
-    InputError
-        A missing label, one class only, or no row with a positive label.
-
-    Warns
-    -----
-    UserWarning
-        If rows of several labels count as negative, or all labels are alike.
+    `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
+    be alike, as in a month without hits.
     """
     codes, distinct = _factorised(labels, where, "label")
     counts = np.bincount(codes)
@@ -80,7 +61,7 @@ def are_positive(
     positive: Sequence[Label] | None,
     counts: NDArray[np.intp] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which of the different labels are positive, see `signs`; `counts` are of rows."""
+    """Return which of the distinct labels are positive; `counts` are their rows."""
     names = [canonical(label) for label in labels]
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
     if positive is None:
@@ -103,7 +84,7 @@ def are_positive(
 def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Propose the positive label in all its spellings: one that says so, else the rarest."""
+    """Propose the positive label in all its spellings: a typical word, else the rarest."""
     spellings: dict[str, list[tuple[int, str]]] = {}
     for label, n in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
@@ -116,7 +97,7 @@ def _likely_positive(
 
 
 def canonical(label: object) -> object:
-    """Make 1, 1.0, True, "1" and "+1" the same label."""
+    """Map 1, 1.0, True, "1" and "+1" to the same label."""
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
@@ -133,7 +114,7 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 
 def require_unique(values: pd.Series, where: str) -> None:
-    """Refuse a column as an id that has a value twice."""
+    """Raise unless a column for ids has a different value in each row."""
     n_distinct = values.map(str).nunique()
     if n_distinct < len(values):
         raise InputError(
@@ -146,14 +127,9 @@ def require_unique(values: pd.Series, where: str) -> None:
 def order_in_time(
     values: pd.Series, where: str, date_format: str | None = None
 ) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Return when each row was seen: numbers as they are, dates in microseconds since 1970.
+    """Return the time of each row: numbers as they are, dates in microseconds since 1970.
 
-    Dates and times may be text, of UTC where they name no zone.
-
-    Raises
-    ------
-    InputError
-        A missing value, or one that is no number in a column of numbers, or no date.
+    Dates and times may be text, in UTC without a zone.
     """
     name = f"column {values.name!r}"
     if values.isna().any():
@@ -183,7 +159,7 @@ def order_in_time(
 def refuse(
     values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, *, drop: bool = False
 ) -> None:
-    """Name the first wrong value; with `drop` the column can be left out instead."""
+    """Raise for the first wrong value; with `drop`, dropping the column is a remedy."""
     if wrong.any():
         i, name = int(np.argmax(wrong)), str(values.name)
         text = f"column {name!r}, row {values.index[i] + 1}: {str(values.iloc[i])!r} {what}"
@@ -193,7 +169,7 @@ def refuse(
 def ambiguous(
     values: pd.Series, notation: str | None, others: Sequence[str], where: str
 ) -> TableError:
-    """Return the error of a column that can be read in two ways."""
+    """Return the error for a column that can be read in two ways."""
     name, option = str(values.name), "date_format" if "%" in str(notation) else "decimal"
     for value in values.dropna().drop_duplicates():
         one = pd.Series([value], dtype=object)
@@ -210,7 +186,7 @@ def ambiguous(
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
-    """Return numbers of values with the same canonical text, and its first spellings."""
+    """Return codes of the canonical values, and their first spellings."""
     try:
         codes, distinct = pd.factorize(values.astype(object))
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Columns that should not be features as they are: leaks, identifiers, and codes made of digits."""
+"""Columns that look like leaks of the label, identifiers or codes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from precbench.data.own.problems import Problems, TableError
 from precbench.data.own.table import OwnTable, raw_texts
 from precbench.metrics import auc
 
+# The AUC of a single column above which it looks like a leak
 LEAK = 0.99
-"""The AUC of a single column above which it looks like a leak."""
 _GAPS_APART = 0.9  # difference of the classes' shares of missing values
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer such an AUC is not rare by chance
 FEW_VALUES = 100  # each of which may have a share of positives of its own
@@ -31,20 +31,7 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Note which columns look like a leak, an identifier or a code.
-
-    Parameters
-    ----------
-    table : OwnTable
-    names : sequence of str
-        The columns to look at.
-    y : ndarray of shape (n_samples,) or None
-        -1 or +1; None if it is not known, so that no leak is found.
-    problems : Problems
-        Gets a `TableError` for each.
-    categorical, numeric : collection of str
-        Columns of which it is known what they hold.
-    """
+    """Add a problem for each column that looks like a leak, an identifier or a code."""
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {getattr(error, "column", "") for error in problems.errors}
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
@@ -95,7 +82,7 @@ def look_for_suspects(
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
-    """Return which columns of whole numbers have zeros before some of them in the file."""
+    """Return the columns of whole numbers with leading zeros in the file."""
     contents = {name: table.content(name) for name in names}
     whole = [n for n, c in contents.items() if c.holds == "numbers" and _are_whole(c.numbers)]
     if table.is_file and table.format in ("csv", "tsv"):
@@ -111,7 +98,7 @@ def _are_whole(numbers: NDArray[np.float64]) -> bool:
 
 
 def _is_code(numbers: NDArray[np.float64]) -> bool:
-    """Whether many whole numbers have the same number of digits, as postcodes do."""
+    """Return whether many whole numbers have the same number of digits, as postcodes do."""
     distinct = np.unique(numbers[~np.isnan(numbers)])
     low, high = distinct[0], distinct[-1]
     return bool(
@@ -124,7 +111,7 @@ def _is_code(numbers: NDArray[np.float64]) -> bool:
 def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
-    """Return the AUC of a column in the better direction, a missing value below or above all."""
+    """Return the AUC of a column in the better direction, missing values at either end."""
     found = [0.5]
     if in_groups:
         found.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
@@ -139,9 +126,9 @@ def auc_alone(
 
 
 def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
-    """Return the AUC of shares of positives by value, each half of the rows by those of the other.
+    """Return the AUC of the share of positives by value, learnt on one half, measured on the other.
 
-    A value that is rare cannot rank its own row well like this.
+    The halves keep a rare value from ranking its own row.
     """
     halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
     found = []

@@ -1,4 +1,4 @@
-"""Tables of the user: CSV, TSV, Parquet, XLSX or a data frame, read once."""
+"""The user's tables: CSV, TSV, Parquet, XLSX or a data frame, read once."""
 
 from __future__ import annotations
 
@@ -37,38 +37,22 @@ _GAPS = (  # the texts that pandas takes for missing values
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-_MOST = 1_048_576, 16_384, 32_767, 2**28  # of Excel, and of a text that stands in many cells
 _SAMPLE = 50  # lines that tell the separator
 _MANY_LINES = 5  # in one value, which a stray quotation mark makes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How the text of a file is laid out; None where the file itself says so.
+    """How the text of a file is laid out; None where it is detected."""
 
-    Attributes
-    ----------
-    separator, encoding : str, optional
-        Of CSV and TSV.
-    decimal : {".", ","}, optional
-        Of numbers in text.
-    date_format : str, optional
-        Of dates that are not in ISO 8601, as for `datetime.strptime`.
-    sheet : str, optional
-        Of a workbook.
-    skip_rows : int
-        Number of lines before that with the names of the columns.
-    """
-
-    separator: str | None = None
-    encoding: str | None = None
-    decimal: Any = None
-    date_format: str | None = None
-    sheet: str | None = None
-    skip_rows: int = 0
+    separator: str | None = None  # of CSV and TSV
+    encoding: str | None = None  # of CSV and TSV
+    decimal: Any = None  # "." or ",", of numbers in text
+    date_format: str | None = None  # other than ISO 8601, as for `datetime.strptime`
+    sheet: str | None = None  # of a workbook
+    skip_rows: int = 0  # lines above the column names
 
     def __post_init__(self) -> None:
-        """Refuse what no file can have."""
         if self.decimal not in (None, ".", ","):
             raise InputError(f"decimal must be '.' or ',', found {self.decimal!r}")
         if self.separator is not None and len(self.separator) != 1:
@@ -79,48 +63,34 @@ class Layout:
 
 @dataclass(eq=False)
 class OwnTable:
-    """A file of the user, or a frame, that was read once.
+    """A file of the user, or a frame, read once."""
 
-    Attributes
-    ----------
-    path : pathlib.Path
-        Of the file, or the name of a frame in messages.
-    format : {"svmlight", "csv", "tsv", "parquet", "xlsx", "npz"}
-    frame : pandas.DataFrame or None
-        None for a file without named columns. Its index counts the rows from 0, blank ones too.
-    is_file, is_whole : bool
-        Whether it is no frame, and has all rows of the file.
-    layout : Layout
-    words : frozenset of str
-        Columns in which NA, None and the like are words.
-    """
-
-    path: Path
+    path: Path  # or the name of a frame
     format: Format
-    frame: Any
+    frame: Any  # None without named columns; the index counts rows from 0, blank ones too
     is_file: bool = True
     layout: Layout = Layout()
-    words: frozenset[str] = frozenset()
-    is_whole: bool = True
+    words: frozenset[str] = frozenset()  # columns in which NA, None and the like are words
+    is_whole: bool = True  # whether it has all rows of the file
     _contents: dict[str, Content] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
-        """Its name in messages."""
+        """The name in messages."""
         return str(self.path)
 
     def column(self, name: str) -> pd.Series:
         """Return a column."""
         return column_of(self.frame, name, self.where)
 
-    def parted(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
-        """Return the table of the rows that have a label, and the other rows."""
+    def split_labelled(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
+        """Return the rows with a label as a table, and the other rows."""
         is_open = self.column(label).isna()
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
         return known, self.frame[is_open]
 
     def gap(self, name: str) -> str:
-        """Return how the file writes the first missing value of a column of text."""
+        """Return the text of the first missing value of a text column of a file."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
         if not (is_text and self.is_whole):
             return ""
@@ -128,13 +98,13 @@ class OwnTable:
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
 
     def content(self, name: str) -> Content:
-        """Return what a column holds, which is found out once."""
+        """Detect what a column holds, once."""
         if name not in self._contents:
             self._contents[name] = self._read(name, declares_text=self.format not in _SEPARATORS)
         return self._contents[name]
 
     def as_numeric(self, name: str) -> Content:
-        """Return what a column holds if its type, as text, says nothing."""
+        """Detect what a column holds, even if its declared type is text."""
         if self.format in _SEPARATORS:  # which declare none
             return self.content(name)
         return self._read(name, declares_text=False)
@@ -150,24 +120,12 @@ class OwnTable:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a frame of pandas whose columns have names, not numbers."""
+    """Return whether X is a data frame with column names, not numbers."""
     return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
 
 
 def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnTable:
-    """Read a file, if it has named columns.
-
-    Parameters
-    ----------
-    source : path, DataFrame or OwnTable
-    options : mapping, optional
-        Those of `precbench.data.own.read.read_own_file`.
-
-    Raises
-    ------
-    InputError
-        An unknown format, a malformed or empty table.
-    """
+    """Read a file, if it has named columns; `options` are those of `read_own_file`."""
     if isinstance(source, OwnTable):
         return source
     given = options or {}
@@ -193,25 +151,19 @@ def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnT
 
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
-    """Return a frame, which knows the kinds of its columns, as a table."""
+    """Return a frame, whose columns have declared types, as a table."""
     numbered = _flat(frame.set_axis(pd.RangeIndex(len(frame))))
     return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
 
 
 def several(given: str | Sequence[str]) -> list[str]:
-    """Return names that may be joined by commas, beside the texts as they were given."""
+    """Return the texts, and the names in them that commas separate."""
     texts = [given] if isinstance(given, str) else given
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
-    """Return the format of a file: as given, else from its suffix.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or its format is none that can be read.
-    """
+    """Return the format of a file: the given one, else that of the suffix."""
     kind = find_format(path, given)
     if kind in get_args(Format):
         return cast("Format", kind)
@@ -234,27 +186,11 @@ def read_blocks(
     rows_at_once: int | None = None,
     keep: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Read a table, by default at once, and beside it columns as they stand in the file.
+    """Yield blocks of a table, by default one, and beside each the columns `keep` as text.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    kind : {"csv", "tsv", "parquet", "xlsx"}
-    layout : Layout
-    texts : collection of str or None
-        Columns of CSV, None for all, that stay text though all their values may be numbers.
-    words : collection of str
-        Of these, those in which only an empty cell is missing.
-    rows_at_once : int, optional
-    keep : sequence of str
-        Columns whose texts are wanted, too.
-
-    Yields
-    ------
-    frame : pandas.DataFrame
-        Without blank rows; its index counts all from 0.
-    kept : pandas.DataFrame of str
-        ``007`` stays ``007``, a missing value is ``""``.
+    `texts` are the columns of CSV (None for all) that stay text although all values may be numbers;
+    in those of `words` only an empty cell is missing. Blank rows are left out; the index of a block
+    counts them, from 0. In the text ``007`` stays ``007``, and a missing value is ``""``.
     """
     if kind == "parquet":
         blocks = _parquet(path, rows_at_once, keep)
@@ -290,20 +226,14 @@ def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> O
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with lists and records as text."""
+    """Convert lists and records to text."""
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
 
 
 def _decimal_of(table: OwnTable) -> str | None:
-    """Return the mark before decimal places if all columns of a file agree on it.
-
-    Raises
-    ------
-    TableError
-        If numbers with a point may be thousands, because others have commas.
-    """
+    """Return the decimal mark if all columns of a file agree on it."""
     frame = table.frame
     known = {name for name, values in frame.items() if values.dtype.kind in "biuf"}
     contents = [table.content(name) for name in frame if name not in known]
@@ -366,7 +296,7 @@ def _csv(
 
 
 def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
-    """Return columns of a CSV or TSV file as they stand there."""
+    """Return columns of a CSV or TSV file as text."""
     if not names:
         return pd.DataFrame()
     layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
@@ -377,7 +307,7 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
 
 
 def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the columns, and how pandas reads the lines below them."""
+    """Return the column names, and the options with which pandas reads the lines below them."""
     skipped = layout.skip_rows
     with opened(path) as stream, io.TextIOWrapper(stream, layout.encoding, newline="") as text:
         lines = [*islice(text, skipped, skipped + _SAMPLE)]
@@ -412,7 +342,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
-    """Return the encoding of a text, whether it may have blank lines, and a line without an end.
+    """Return the encoding, whether there may be blank lines, and the last line if it has no end.
 
     The encoding is UTF-8, UTF-16 with its mark, or else Windows-1252. Blank lines at the end do not
     count.
@@ -437,7 +367,7 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Return what makes columns of some lines: as many in each, and more than one."""
+    """Detect the separator: as many columns in each line, and more than one."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
         if len({len(row) for row in rows}) == 1 < len(rows[0]):
@@ -446,7 +376,7 @@ def _separator(lines: list[str], usual: str) -> str:
 
 
 def _filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Return the places of the rows that are not blank among all below the header."""
+    """Return the places of the rows that are not blank, below the header."""
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
@@ -454,7 +384,7 @@ def _filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
-    """Name a value of many lines, as a quotation mark without a partner makes."""
+    """Warn of a value of many lines, as an unclosed quotation mark makes."""
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
@@ -485,7 +415,6 @@ def _parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Itera
 
 
 def _kept(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
-    """Return the columns to pass on."""
     names = named_columns(keep, header, f"{path}: keep", ("all",))
     return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
 
@@ -502,14 +431,14 @@ def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
 
 
 def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
-    """Return a table with the columns that pandas made its index, as they stand in the file."""
+    """Restore the columns that pandas made the index."""
     named = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index(level=named) if named else frame
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
 
 
 def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
-    """Read a sheet, whole: it has a million rows at most."""
+    """Read a sheet, whole: it has at most a million rows."""
     from openpyxl import load_workbook
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
@@ -542,27 +471,15 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
 
 
 def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row and its values by column, within the bounds of Excel.
+    """Yield the number of each row and its values by column; refuse merged rows."""
+    from openpyxl.worksheet._reader import WorkSheetParser  # `iter_rows` knows no merged cells
 
-    `iter_rows` of openpyxl makes all rows before a number, and drops cells that are out of order.
-    """
-    from openpyxl.worksheet._reader import WorkSheetParser
-
-    book, before, n_characters = sheet.parent, 0, 0
+    book, before = sheet.parent, 0
     with sheet._get_source() as source:
         formats = book._date_formats, book._timedelta_formats
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
         for number, cells in parser.parse():
             line = {cell["column"]: cell["value"] for cell in cells}
-            lengths = [len(value) for value in line.values() if isinstance(value, str)]
-            n_characters += sum(lengths)
-            sizes = number, max(line, default=0), max(lengths, default=0), n_characters
-            if any(n > most for n, most in zip(sizes, _MOST, strict=True)):
-                raise InputError(
-                    f"{path}: row {number:,} leaves the bounds of a sheet, which are {_MOST[0]:,} "
-                    f"rows of {_MOST[1]:,} cells of {_MOST[2]:,} characters, {_MOST[3]:,} in all: "
-                    "save the rows as CSV"
-                )
             if number <= before or len(line) < len(cells):
                 raise InputError(
                     f"{path}: a row or a cell stands twice, or out of order, at row {number}: open "
@@ -581,7 +498,7 @@ def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Report the errors of pandas on a damaged file in one line."""
+    """Report errors of pandas on a damaged file in one sentence."""
     try:
         yield
     except pd.errors.ParserWarning as error:

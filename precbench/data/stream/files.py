@@ -1,4 +1,4 @@
-"""Files opened as streams: svmlight text and npy, read in blocks at remembered places."""
+"""svmlight and npy files opened as streams."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def open_stream(
     """Open a file that may be larger than memory.
 
     The file is read once from start to end: every row is checked, rows and positives are counted.
-    A later pass stops with an error if the file has changed in size or modification time. Do not
-    write over an npy file that is being read, but put another in its place: its rows are mapped
-    into memory, and the system ends a process that looks for rows which are gone.
+    A later pass raises an error if size or modification time of the file have changed. Never write
+    over an npy file that is being read: its rows are mapped into memory, and the system kills a
+    process that accesses rows which are gone. Replace the file instead.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def open_stream(
     label : int, optional
         Or the column of the npy file that holds the labels, counted from 0; not a feature.
     positive : number, optional
-        The label of the positive class; may be left out if the labels are 0 and 1, or -1 and 1.
+        The label of the positive class; not needed for 0 and 1, or -1 and 1.
     n_features : int, optional
         Number of features of an svmlight file; by default the largest index in it.
     block_bytes : int
@@ -80,8 +80,8 @@ def open_stream(
     buffer_bytes : int
         Size of the shuffle buffer in memory.
     dtype : {"float64", "float32"}
-        Type of the values of the rows as they are read; with float32 the buffer holds twice as
-        many, in another order.
+        Type of the values as they are read; with float32 the buffer holds twice as many rows, in
+        another order.
 
     Returns
     -------
@@ -91,8 +91,8 @@ def open_stream(
     Raises
     ------
     InputError
-        A file that cannot be streamed (packed, npz, a table) or is malformed (with file, line and
-        column, or row and column), one class only, an unknown positive label.
+        A file that cannot be streamed (compressed, npz, a table) or is malformed (with line or row
+        and column), one class only, an unknown positive label.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; report if it has changed since the first pass, now or at the end."""
+    """Open a file; raise if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -274,7 +274,7 @@ class Npy:
 
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> Npy:
-        """Look at the header of a file."""
+        """Read the header of a file."""
         with unchanged(path) as file:
             stamp = _stamp(file)
         try:
@@ -306,7 +306,7 @@ class Npy:
 
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
-        """Map all rows and ask for some runs of them, whose pages are given back in the end."""
+        """Map all rows and prefetch some runs; their pages are released at the end."""
         with unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
@@ -317,14 +317,14 @@ class Npy:
             pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept
 
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
-        """Return where the pages with some rows begin, their bytes, and those before the rows."""
+        """Return the offset and size of the pages with some rows, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
         before = first % mmap.ALLOCATIONGRANULARITY
         return first - before, behind - first + before, before
 
     def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
-        """Read rows from `start` on into `out`, which has the type of the file."""
+        """Read rows from `start` on into `out`, which has the dtype of the file."""
         file.seek(self.offset + start * out.strides[0])
         if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
             raise _changed(self.path)
@@ -340,7 +340,7 @@ class _NpyBlocks(Source):
 
     @property
     def _as_it_is(self) -> bool:
-        """Whether the rows of the file are those of the stream."""
+        """Whether the rows of the file need no change."""
         return self.labels is not None and self.features.dtype == self.dtype
 
     @property

@@ -1,7 +1,6 @@
-"""Rows read from disk block by block, in a random order if wanted, for data larger than memory.
+"""Rows read from disk block by block, in random order if wanted, for data larger than memory.
 
-A stream passes over the rows as often as it is asked to. It knows from the start how many rows,
-features and positives there are: a file is read through once, and checked, when it is opened.
+A stream is read again at every pass; rows, features and positives are counted when it is opened.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype
+from precbench.data.dataset import Dataset, Dtype, parts
 from precbench.data.preprocess import Scaler, Scaling
 
 if TYPE_CHECKING:
@@ -29,14 +28,14 @@ BUFFER_BYTES = 2**26
 
 Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
+# Returns which row numbers belong to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Returns which row numbers belong to a part."""
+# Returns an array with room for a number of rows
 Room = Callable[[int], NDArray[np.floating]]
-"""Returns an array with room for a number of rows."""
+# Numbers of the first of some neighbouring rows and of the row behind the last
 Run = tuple[int, int]
-"""Numbers of the first of some neighbouring rows and of the row behind the last."""
+# Maps all rows of a file, of which some runs are about to be visited
 Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
-"""Maps all rows of a file, of which some runs are about to be visited."""
 
 _ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
 _MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
@@ -44,31 +43,14 @@ _MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source(ABC):
-    """Blocks of neighbouring rows that can be read in any order.
-
-    Attributes
-    ----------
-    n_features : int
-    dense : bool
-        Whether blocks come as ndarray; else as csr_matrix.
-    starts : ndarray of shape (n_blocks + 1,), int64
-        The first row of each block, and behind them the number of rows.
-    positives : ndarray of uint8
-        One bit a row.
-    block_bytes : int
-        Size of a block on disk.
-    run : int
-        How many neighbouring blocks are read at a time in stored order.
-    dtype : {"float64", "float32"}
-        Type of the values.
-    """
+    """Blocks of neighbouring rows that can be read in any order."""
 
     n_features: int
-    dense: bool
-    starts: NDArray[np.int64]
-    positives: NDArray[np.uint8]
-    block_bytes: int
-    run: int = 8
+    dense: bool  # whether blocks are ndarrays; else CSR matrices
+    starts: NDArray[np.int64]  # the first row of each block, then the number of rows
+    positives: NDArray[np.uint8]  # one bit a row
+    block_bytes: int  # on disk
+    run: int = 8  # neighbouring blocks read at a time in stored order
     dtype: Dtype = "float64"
 
     @abstractmethod
@@ -77,12 +59,12 @@ class Source(ABC):
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks.
 
-        A source of dense rows may put them where ``into(n_rows)`` has room for them.
+        A source of dense rows may write them to the array ``into(n_rows)``.
         """
 
     @property
     def mapped(self) -> Mapped | None:
-        """How to visit rows where they lie, if a file holds them as they are."""
+        """Function that maps the rows into memory, if a file holds them unchanged."""
         return None
 
 
@@ -90,18 +72,16 @@ class Source(ABC):
 class RowStream:
     """Rows with labels that are read again at every pass.
 
-    It never takes more memory than
+    It takes at most
 
         5 * buffer_bytes + 32 * block_bytes + n_rows / 2 + 64 * n_blocks
 
-    bytes: the buffer, which dense rows need once, sparse ones several times while it is put
-    together; blocks on their way (text takes the most); a bit a row for the label and for each
-    part; and where the blocks begin. A row longer than a block is a block of its own. Rows of a
-    data set with a card come from the memory map in the cache; its pages count as memory in use,
-    but the system takes them back at any time. The same holds for the rows of an npy file that need
-    no change: in random order they are not copied to a buffer, but visited in a map of as many. The
-    buffer of other dense rows is kept for the next pass, and each part of a stream keeps one of its
-    own.
+    bytes: the buffer, which dense rows need once, sparse ones several times while it is filled;
+    blocks in flight (text takes the most); a bit a row for the label and for each part; and the
+    starts of the blocks. A row longer than a block is a block of its own. Rows of a data set with a
+    card come from the memory map in the cache, whose pages the system reclaims at any time. So do
+    rows of an npy file that need no change: in random order they are visited in the map, not
+    copied. The buffer of other dense rows is kept for the next pass, one for each part of a stream.
 
     Parameters
     ----------
@@ -165,13 +145,12 @@ class RowStream:
     def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
         """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
 
-        Batches of `partial_fit` never span two calls, so pieces like these give the same path as
-        one call with all rows.
+        Batches of `partial_fit` never span two calls, so such pieces give the same path as one call
+        with all rows.
 
-        For a random order, the blocks are read in random order. When they fill the buffer, its
-        rows are permuted and yielded, and it is filled anew. If the buffer holds all rows, every
-        order is equally likely; if it holds no more than a block, rows change places within their
-        block only.
+        For a random order, the blocks are read in random order. When they fill the buffer, its rows
+        are permuted and yielded, and it is filled anew. If the buffer holds all rows, every order
+        is equally likely; if it holds one block, rows change places within their block only.
 
         Parameters
         ----------
@@ -198,7 +177,7 @@ class RowStream:
         Yields
         ------
         X : ndarray or csr_matrix
-            Overwritten by the next one, of this pass or a later one.
+            Overwritten by the next one, in this pass or a later one.
         y : ndarray of float64 or int8
             -1 or +1 for the rows to visit.
         order : ndarray of int32
@@ -230,30 +209,17 @@ class RowStream:
         return replace(self, keeps=(*self.keeps, keep))
 
     def scaled(self, kind: Scaling, fitted_on: RowStream) -> RowStream:
-        """Return the stream of the same rows, scaled.
-
-        Parameters
-        ----------
-        kind : {"standardise", "unit", "unit-norm", "standardise-unit-norm", "none"}
-            See `precbench.data.preprocess.Scaler`.
-        fitted_on : RowStream
-            The rows from which the scaling is learnt, in one pass.
-
-        Returns
-        -------
-        RowStream
-        """
+        """Return the stream scaled by a `Scaler` fitted to another stream in one pass."""
         if kind == "none":
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the buffer, which is not part of the rows."""
         return {name: value for name, value in self.__dict__.items() if name != "_rooms"}
 
     @cached_property
     def _rooms(self) -> list[NDArray[np.floating]]:
-        """At most one shuffle buffer that no pass is using."""
+        """The shuffle buffer, unless a pass is using it."""
         return []
 
     def _in_turn(self) -> Iterator[range]:
@@ -289,12 +255,11 @@ class RowStream:
 
     @property
     def _rows_per_buffer(self) -> int:
-        """Number of dense rows that fill a buffer."""
         row_bytes = np.dtype(self.source.dtype).itemsize * self.source.n_features
         return max(1, self.buffer_bytes // row_bytes)
 
     def _in_place(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Leave the rows where they are: a copy takes as long as the pass over them."""
+        """Visit rows in the map: a copy would take as long as the pass over them."""
         for runs, rows in self._filled(blocks):
             # Zeros that take memory only where something is written to them.
             zeros = mmap.mmap(-1, int(self.source.starts[-1]), flags=mmap.MAP_PRIVATE)
@@ -321,7 +286,7 @@ class RowStream:
             yield runs, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Fill the same room again and again, also in later passes: new memory is slow.
+        """Fill the same array again and again, also in later passes: new memory is slow.
 
         Pages that are never filled take no memory.
         """
@@ -355,13 +320,13 @@ class RowStream:
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         waiting: list[Piece] = []
-        n_bytes = 0
+        n_waiting = 0
         for visit in self._blocks(runs):
             waiting.append(_gathered(*visit))
-            n_bytes += _n_bytes(waiting[-1][0])
-            if n_bytes >= self.buffer_bytes:
+            n_waiting += n_bytes(waiting[-1][0])
+            if n_waiting >= self.buffer_bytes:
                 yield _stacked(waiting)
-                n_bytes = 0
+                n_waiting = 0
         if waiting:
             yield _stacked(waiting)
 
@@ -380,7 +345,7 @@ class RowStream:
 
     @cached_property
     def _bits(self) -> NDArray[np.uint8]:
-        """One bit a row, set for those of this part."""
+        """One bit a row, set for the rows of this part."""
         pieces = [
             np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
             for ends in self._ranges()
@@ -445,7 +410,7 @@ def stream_dataset(
     ('Four, streamed', (4, 2), 2)
     """
     n_rows = dataset.X.shape[0]
-    rows_per_block = max(1, block_bytes * n_rows // max(1, _n_bytes(dataset.X)))
+    rows_per_block = max(1, block_bytes * n_rows // max(1, n_bytes(dataset.X)))
     source = _ArrayBlocks(
         n_features=dataset.X.shape[1],
         dense=isinstance(dataset.X, np.ndarray),
@@ -488,7 +453,7 @@ class _ArrayBlocks(Source):
 
 
 def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
-    """Return the first row of each block, and behind them the number of rows."""
+    """Return the first row of each block, then the number of rows."""
     return np.append(np.arange(0, n_rows, per_block), n_rows)
 
 
@@ -498,10 +463,9 @@ def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool
     return some[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
-def _n_bytes(X: Matrix) -> int:
-    if isinstance(X, np.ndarray):
-        return X.nbytes
-    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+def n_bytes(X: Matrix) -> int:
+    """Return the size of rows in memory."""
+    return sum(array.nbytes for array in parts(X))
 
 
 def _whole(X: Matrix, y: NDArray[np.float64]) -> Visit:
@@ -516,7 +480,7 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Put pieces together and empty the list."""
+    """Concatenate pieces and empty the list."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)
