@@ -31,21 +31,21 @@ def main() -> None:
 
 
 def _handle(handler: Any) -> None:
-    """Set the handler of Ctrl-C and SIGTERM, unless a shell has told to ignore them."""
+    """Set the handler of Ctrl-C and SIGTERM, unless the parent process ignores them."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def _interrupt(*_: Any) -> None:
-    """Raise `KeyboardInterrupt`; what cleans up is not interrupted again, unless it hangs."""
+    """Raise `KeyboardInterrupt`; clean-up is not interrupted again, unless it hangs."""
     _handle(signal.SIG_IGN)
     signal.alarm(_MOST_SECONDS)
     raise KeyboardInterrupt
 
 
 def _interrupt_again(lost: Any) -> None:
-    """Repeat an interrupt that a callback has lost, as of the collector of garbage."""
+    """Repeat an interrupt that was lost in a callback, as of garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
         signal.setitimer(signal.ITIMER_REAL, _SOON)
     else:

@@ -1,4 +1,4 @@
-"""Errors with a cause outside the code, each with its exit code, and a hint for misspelt names."""
+"""Errors with a cause outside the code, with exit codes, and hints for misspelt names."""
 
 from collections.abc import Iterable
 
@@ -28,15 +28,9 @@ class DataUnavailableError(PrecbenchError):
 
 
 def did_you_mean(name: object, valid: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or nothing.
+    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or "".
 
-    A name that is one slip away is always near: a letter too many, missing, wrong, or two swapped.
-
-    Parameters
-    ----------
-    name : object
-        As found.
-    valid : iterable of str
+    A name that differs by one letter too many, missing, wrong or swapped is always near.
     """
     import difflib
 

@@ -5,8 +5,8 @@ A package lists what it adds in its metadata, for example in its ``pyproject.tom
     [project.entry-points."precbench.solvers"]
     rocchio = "precbench_rocchio:Rocchio"
 
-Every process reads the metadata itself, worker processes included, once it needs a name that is
-not built in or a list of all names. A package is imported when its member is first used.
+Every process, workers included, reads the metadata when it needs a name that is not built in, or
+all names. A package is imported when its member is first used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,18 +20,7 @@ _Member = TypeVar("_Member")
 
 
 def find_entry_points(group: str) -> list[EntryPoint]:
-    """Return the entry points that installed packages define in a group.
-
-    Parameters
-    ----------
-    group : str
-        For example ``precbench.solvers``.
-
-    Returns
-    -------
-    list of EntryPoint
-        Sorted by name.
-    """
+    """Return the entry points of a group, such as ``precbench.solvers``, by name."""
     return sorted(entry_points(group=group), key=lambda entry: entry.name)
 
 
@@ -52,23 +41,9 @@ def refusal(entry: EntryPoint, reason: str) -> InputError:
 class Registry(Mapping[str, _Member]):
     """A read-only mapping from names to members: the built-in ones, then those of packages.
 
-    Parameters
-    ----------
-    group : str
-        Group of the entry points; the name of an entry point is the name of its member.
-    built_in : mapping of str to member
-        Or to what `load` makes the member of.
-    check : callable
-        Takes the object that an entry point refers to, and returns the member or raises an
-        exception.
-    load : callable, optional
-        Takes the name of a built-in member and returns it, when it is first used.
-
-    Raises
-    ------
-    InputError
-        When names are listed, if two members have the same one; when a member is used, if its
-        package cannot be imported or the check fails.
+    `check` takes the object that an entry point refers to, and returns the member or raises. `load`
+    takes the name of a built-in member and returns it on first use; without it `built_in` maps to
+    the members themselves.
     """
 
     def __init__(
@@ -102,7 +77,7 @@ class Registry(Mapping[str, _Member]):
         return list(self._built_in)
 
     def package(self, name: str) -> str:
-        """Return the package that adds a member, with its version; "" for a built-in member."""
+        """Return name and version of the package that adds a member; "" if built in."""
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and one-line messages for errors of the disk."""
+"""Files written whole or not at all, and one-line messages for errors of the disk."""
 
 import errno
 import os
@@ -14,13 +14,7 @@ from precbench.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Give a hidden name beside `target` for a file or folder in the making.
-
-    Yields
-    ------
-    pathlib.Path
-        ``.<name>.<random>.tmp``; removed at the end if it still has this name.
-    """
+    """Yield ``.<name>.<random>.tmp`` beside `target`; it is removed at the end if left."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -32,13 +26,9 @@ def temporary(target: Path) -> Iterator[Path]:
 
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files of one folder: each appears whole or not at all.
+    """Write files of one folder, each whole or not at all; text is made `visible`.
 
-    Parameters
-    ----------
-    contents : mapping of pathlib.Path to bytes or str
-        Text is made `visible`. The last file is the commit mark of the others: it is absent while
-        they are replaced.
+    The last file is the commit mark of the others: it is absent while they are replaced.
     """
     *others, mark = contents
     with ExitStack() as stack:
@@ -61,19 +51,8 @@ def writing(
 ) -> Iterator[None]:
     """Report an error of the operating system in one line.
 
-    Parameters
-    ----------
-    place : path or str
-        What is being written.
-    advice : str
-        What to do besides freeing space.
-    refused : type
-        The error for any other cause than a full disk or too long a name.
-
-    Raises
-    ------
-    PrecbenchError
-        If the disk is full; an `InputError` if the name is too long.
+    `advice` says what to do besides freeing space. `refused` is the error for other causes than a
+    full disk or too long a name.
     """
     try:
         yield
@@ -87,24 +66,9 @@ def writing(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Write a file of the user's choice, whole or not at all.
+    """Yield a path to write a file of the user's choice to, whole or not at all.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        An existing file is replaced; through a symbolic link, the file that it leads to.
-
-    Yields
-    ------
-    pathlib.Path
-        Where to write; it gets the name `path` at the end.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written, or what exists is no file.
-    PrecbenchError
-        If the disk is full.
+    An existing file is replaced; through a symbolic link, the file that it leads to.
     """
     target = Path(os.path.realpath(path))  # a link stays
     with writing(path, "choose another place", InputError), temporary(target) as unfinished:
@@ -115,12 +79,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the disk, or the user's share of it, is full."""
+    """Return whether the disk, or the user's quota, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(place: Path | str, advice: str = "") -> str:
-    """Return the message for a disk without room, or without inodes for another file."""
+    """Return the message for a disk without room, or without inodes."""
     return (
         f"disk full while writing to {place}; what is finished is kept; free space or remove files"
         f"{advice and f', or {advice}'}, then run the same command again"

@@ -1,4 +1,4 @@
-"""The folders of the shipped files and of the user's cache."""
+"""Folders of the shipped files and of the user's cache."""
 
 import os
 import warnings
@@ -8,23 +8,20 @@ _PACKAGE = Path(__file__).parent
 
 
 def shipped(folder: str) -> Path:
-    """Return a folder of files that the package needs: inside a wheel, or beside the sources."""
+    """Return a folder of shipped files: inside a wheel, or beside the sources."""
     inside = _PACKAGE / Path(folder).name
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
 def config_names() -> list[str]:
-    """Return the names of the shipped configs, sorted: their places without the suffix."""
+    """Return the names of the shipped configs, sorted."""
     folder = shipped("configs")
     names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
     return sorted(name for name in names if not name.endswith(".published"))
 
 
 def cache_folder() -> Path:
-    """Return the cache: ``$PRECBENCH_CACHE``, else the user's cache folder of the system.
-
-    Of a user without a home, as in a container, it is a folder in the current one, with a warning.
-    """
+    """Return ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
     configured = os.environ.get("PRECBENCH_CACHE")
     if configured:
         return Path(configured).expanduser()

@@ -1,4 +1,4 @@
-"""Records of several results folders, of shards or of machines, put together."""
+"""Merging of the records of several results folders, of shards or of machines."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,24 +13,11 @@ _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 def compare_records(
     target: Store, sources: Sequence[Store], kept: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
-    """Return from where to take each record that the target should have, and conflicts in words.
+    """Return the store to take each record from, and conflicts in words; nothing is written.
 
-    A result counts more than a trial that was skipped, and that more than one that failed; of equal
-    records the first is kept, beginning with the target's. Nothing is written.
-
-    Parameters
-    ----------
-    target : Store
-        Its lock is held by the caller.
-    sources : sequence of Store
-        Untrusted.
-    kept : sequence of Store
-        Those among all these whose records stand where numbers differ.
-
-    Raises
-    ------
-    InputError
-        If a record is damaged, or of a newer precbench.
+    A result counts more than a skipped trial, which counts more than a failed one; of equal records
+    the first is kept, beginning with the target's. Where numbers differ, the records of the stores
+    in `kept` stand.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
@@ -55,10 +42,7 @@ def compare_records(
 
 
 def take_records(target: Store, taken: dict[str, Store]) -> None:
-    """Write records of the sources to the target, each after the machine that it names.
-
-    An interrupted merge can simply be repeated.
-    """
+    """Write records of the sources to the target; an interrupted merge can be repeated."""
     machines = {store: store.machines() for store in dict.fromkeys(taken.values())}
     for key, store in taken.items():
         record = store.read(key)

@@ -1,4 +1,4 @@
-"""Arrays in an untrusted npz file: numbers, no pickle, and no more memory than the file takes."""
+"""Arrays in npz files, of untrusted origin: numbers, no pickle, bounded memory."""
 
 import io
 import zipfile
@@ -11,17 +11,11 @@ from numpy.typing import NDArray
 
 
 class DamagedError(ValueError):
-    """The content of a file is not what its reader wants."""
+    """A file does not hold what its reader wants."""
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Return the content of an npz file, the same for the same arrays.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array-like
-        No objects.
-    """
+    """Return the content of an npz file, the same for the same arrays."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
@@ -33,25 +27,10 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 def unpack(
     path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays of an npz file.
+    """Read arrays of an npz file, by default all; `DamagedError` if they are not what is accepted.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    names : iterable of str, optional
-        Default all.
-    kinds : str
-        Kinds of ``numpy.dtype`` that may occur; complex numbers, times and objects do not pass
-        for numbers.
-    packed : bool, default=False
-        Accept compressed arrays. Without it, arrays take no more memory than the file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    DamagedError
-        If the file is not an npz file, lacks an array, or an array is not what is accepted.
+    `kinds` are the accepted kinds of ``numpy.dtype``. Unless `packed` accepts compressed arrays,
+    arrays take no more memory than the file.
     """
     arrays = {}
     try:

@@ -1,6 +1,6 @@
 """Readers of results folders: `read_run` for an experiment, `read_values` for a study.
 
-Tables, figures and verdicts are made from these files alone, without data set, solver or kernel.
+Tables, figures and verdicts are made from these files alone.
 """
 
 import json
@@ -17,6 +17,7 @@ from precbench.errors import InputError
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.studies import Result
 
+# Columns of ``results.csv``, with the type as which they are read
 COLUMNS: dict[str, type] = {
     "experiment": str,
     "dataset": str,
@@ -44,7 +45,6 @@ COLUMNS: dict[str, type] = {
     "final": bool,
     "key": str,
 }
-"""Columns of ``results.csv``, with the type as which they are read."""
 
 _RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
 
@@ -52,8 +52,8 @@ _Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
 
+# For functions that work with small tables, which take a third longer through Arrow
 plain_strings = pd.option_context("mode.string_storage", "python")
-"""For functions that work with small tables, which take a third longer through Arrow."""
 
 
 class Measure(Fields):
@@ -66,105 +66,51 @@ class Measure(Fields):
 
 
 class Sweep(Fields):
-    """A swept parameter.
-
-    Attributes
-    ----------
-    name : str
-    values : list
-    metrics : list of list of str
-        For each value the labels of all metrics.
-    written : list of str
-        The notation of each metric for all values together.
-    """
+    """A swept parameter."""
 
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
-    metrics: list[_Labels]
-    written: list[str]
+    metrics: list[_Labels]  # for each value, the labels of all metrics
+    written: list[str]  # the notation of each metric for all values together
 
 
 class Sizes(Fields):
-    """Sizes of a data set.
-
-    Attributes
-    ----------
-    rows, features, positives : int
-    stand_in : bool
-    training_rows : int
-        Of the split that the data set provides, else 0.
-    test_share : float or None
-        Fraction of rows in the test set; None where the same rows are tested in every split.
-    """
+    """Sizes of a data set."""
 
     rows: _Positive
     features: Count
     positives: Count
     stand_in: bool
-    training_rows: Count
+    training_rows: Count  # of the provided split, else 0
+    # Fraction of rows in the test set; None if the same rows are tested in every split.
     test_share: Annotated[Number, Field(gt=0, lt=1)] | None
 
 
 class Run(Fields):
-    """The contents of the results folder of an experiment.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-    results : pandas.DataFrame
-        One row per solver, split, checkpoint and metric; empty texts are ``""``.
-    name, title : str
-    source : str or None
-        The figure or table of a paper that it reproduces.
-    plots : list of str
-    metrics : list of str
-        Labels; the first is the main one.
-    measures : dict of str to Measure
-        For each label in the results.
-    solvers : list of str
-        Labels, in the order of the tables.
-    built_in_solvers : list of str
-        Names of all solvers of precbench; the place of a name determines its style in figures.
-    forms : dict
-        For each solver "linear", "random features" (linear in them), "nonlinear" or "ensemble" (of
-        several kinds).
-    grids : dict
-        For each solver whose parameters are tuned the candidates, by parameter.
-    datasets : list of str
-    sweep : Sweep or None
-    protocol, scaling : str
-        Phrases for titles and notes.
-    folds : int
-        Number of successive splits in one repetition of the protocol.
-    data : dict of str to Sizes
-    smoke : bool
-    config : str
-        The config, as the last run was given it, of a file with an absolute path the name alone;
-        "" without one.
-    """
+    """The contents of the results folder of an experiment."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     folder: Path
-    results: pd.DataFrame
+    results: pd.DataFrame  # one row per solver, split, checkpoint and metric
     name: str
     title: str
-    source: str | None
+    source: str | None  # the figure or table of a paper that it reproduces
     plots: list[str]
-    metrics: _Labels
-    measures: dict[str, Measure]
-    solvers: _Labels
-    built_in_solvers: list[str]
+    metrics: _Labels  # the first is the main one
+    measures: dict[str, Measure]  # by label in the results
+    solvers: _Labels  # in the order of the tables
+    built_in_solvers: list[str]  # the place of a name determines its style in figures
     forms: dict[str, Literal["linear", "random features", "nonlinear", "ensemble"]]
-    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]
+    grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]  # tuned parameters
     datasets: _Labels
     sweep: Sweep | None
-    protocol: str
+    protocol: str  # a phrase, as is the scaling
     scaling: str
-    folds: _Positive
+    folds: _Positive  # successive splits in one repetition of the protocol
     data: dict[str, Sizes]
     smoke: bool
-    config: str
+    config: str  # as in the last run, without an absolute folder; "" without a config
 
     @model_validator(mode="after")
     def _measures_every_label(self) -> Self:
@@ -180,13 +126,13 @@ class Run(Fields):
 
     @property
     def sweep_points(self) -> list[str]:
-        """The column ``sweep`` of the results: ``["k=0.25", ...]``, or ``[""]`` without a sweep."""
+        """The column ``sweep`` of the results: ``["k=0.25", ...]``, or ``[""]``."""
         if self.sweep is None:
             return [""]
         return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return the label of a metric at a point of the sweep, which may set a parameter of it."""
+        """Return the label of a metric at a point of the sweep, which may set its parameter."""
         if self.sweep is None:
             return metric
         return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]
@@ -199,12 +145,12 @@ class Run(Fields):
 
     @property
     def losses(self) -> set[str]:
-        """The labels of the metrics for which smaller is better."""
+        """The labels of metrics of which smaller is better."""
         return {label for label, measure in self.measures.items() if measure.smaller_is_better}
 
     @property
     def test_shares(self) -> dict[str, float]:
-        """The fraction of rows in the test set, if known, by data set with overlapping splits."""
+        """The fraction of rows in the test set, by data set with overlapping splits."""
         return {
             dataset: sizes.test_share
             for dataset, sizes in self.data.items()
@@ -221,7 +167,7 @@ class Run(Fields):
 
     @property
     def protocol_sentence(self) -> str:
-        """The protocol and the scaling, with a capital and a full stop."""
+        """The protocol and the scaling as a sentence."""
         text = "; ".join(phrase for phrase in (self.protocol, self.scaling) if phrase)
         return f"{text[:1].upper()}{text[1:]}."
 
@@ -230,28 +176,12 @@ class Run(Fields):
         return self.results.loc[self.results["dataset"] == dataset, "split"].nunique()
 
     def is_stand_in(self, dataset: str) -> bool:
-        """Return whether any trial used synthetic data in place of a data set."""
+        """Return whether a trial used synthetic data in place of a data set."""
         return bool(self.results.loc[self.results["dataset"] == dataset, "stand_in"].any())
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run:
-    """Read ``experiment.json`` and ``results.csv``.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>``.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    InputError
-        If a file, a key or a column is missing or malformed, if there are no results yet, or if
-        the two files do not belong together.
-    """
+    """Read ``experiment.json`` and ``results.csv`` of ``results/<experiment>``."""
     folder = Path(folder)
     path = folder / "results.csv"
     results = read_csv(path, COLUMNS)
@@ -267,7 +197,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    """Raise unless the rows are those of the experiment, and have each metric where they have one.
+    """Require the rows of this experiment, with each of its metrics.
 
     A run that was interrupted after its config had changed leaves rows of the former config.
     """
@@ -293,18 +223,7 @@ def _check_rows(run: Run, path: Path) -> None:
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
-    """Read the files of a study: ``illustration.json`` and ``values.csv``.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<name>``.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed.
-    """
+    """Read ``illustration.json`` and ``values.csv`` of ``results/<study>``."""
     folder = Path(folder)
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])
@@ -314,18 +233,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Read a table whose columns are known: empty texts are ``""``, empty flags False.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    columns : mapping of str to {str, float, bool}
-
-    Raises
-    ------
-    InputError
-        If the file or a column is missing, or a number is malformed.
-    """
+    """Read a table with known columns; empty text is ``""``, an empty flag False."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     if missing := [column for column in columns if column not in table]:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")

@@ -1,10 +1,8 @@
-"""Compute metrics from stored weights or scores, and write the files that the report is made from.
+"""Metrics of the stored weights or scores, and the files that reports are made from.
 
 ``results.csv`` has one row per solver, split, part, checkpoint and metric, ``roc.csv`` the vertices
 of the ROC curve of each trial's final scores, ``roc-counts.csv`` those of one split in numbers of
 rows, ``precision-k.csv`` prec@k at many k, ``experiment.json`` the description of the experiment.
-All are rebuilt from the records when a run ends, unless these and the code that measures are
-unchanged; the curves only if the experiment plots them.
 """
 
 import itertools
@@ -47,22 +45,12 @@ _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 def write_results(
     plan: Plan, store: Store, advance: Callable[[int], None] | None = None, config: str = ""
 ) -> pd.DataFrame:
-    """Compute the metrics of every record of a plan and write the files.
+    """Compute the metrics of every record of a plan, write the files, and return the rows.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    advance : callable, optional
-        Called with the number of trials measured since the last call.
-    config : str, default=""
-        Name or path of the config, which the command that repeats a trial needs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows of this plan in ``results.csv``. Trials without a record have no row; those that
-        are not ok have one row per metric, with the reason in place of a value.
+    Nothing is computed if the records and the code that measures are unchanged. A trial without a
+    record has no row; one that is not ok has one row per metric, with the reason. `advance` is
+    called with the number of trials measured since the last call. `config` is the name or path of
+    the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
     facts = _description(plan, config)
@@ -73,33 +61,35 @@ def write_results(
     rows: list[dict[str, Any]] = []
     curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
     if "precision-k" in plots:
-        columns = [*_ROC_COLUMNS, "k", "share", "precision"]
-        curves["precision-k.csv"] = [pd.DataFrame(columns=columns)]
+        header = [*_ROC_COLUMNS, "k", "share", "precision"]
+        curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
         trial = trials[0][0]
         parts = Rows(trial, plan.datasets[trial.dataset.name])
         for trial, key, record in trials:
-            about = _trial_columns(plan, trial, record)
-            about["machine"] = kinds.get(record.environment, "")
+            columns = _trial_columns(plan, trial, record)
+            columns["machine"] = kinds.get(record.environment, "")
             metrics = experiment.metrics_at(trial.sweep)
             if record.status != "ok":
-                rows += [about | {"metric": metric.label} for metric in metrics]
+                rows += [columns | {"metric": metric.label} for metric in metrics]
                 continue
             measured: dict[str, Sample] = {part: parts.part(part) for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, sample_rows in measured.items():
-                of_part, y = about | {"part": part}, sample_rows.y
-                of_metrics, final = _metric_rows(
-                    metrics, of_part, arrays, y, _scores(arrays, part, sample_rows)
+                part_columns, y = columns | {"part": part}, sample_rows.y
+                metric_rows, final = _metric_rows(
+                    metrics, part_columns, arrays, y, _scores(arrays, part, sample_rows)
                 )
-                rows += of_metrics
+                rows += metric_rows
                 if "roc" in plots and part == "test":
-                    curves["roc.csv"].append(_roc_vertices(about, y, final))
+                    curves["roc.csv"].append(_roc_vertices(columns, y, final))
                 if "precision-k" in plots and part == "test":
-                    curves["precision-k.csv"].append(_precisions(about, y, final, metrics))
+                    curves["precision-k.csv"].append(_precisions(columns, y, final, metrics))
                 if "roc-counts" in plots and trial.split.index == 0:
-                    curves.setdefault("roc-counts.csv", []).append(_roc_counts(of_part, y, final))
+                    curves.setdefault("roc-counts.csv", []).append(
+                        _roc_counts(part_columns, y, final)
+                    )
         if advance is not None:
             advance(len(trials))
     results = pd.DataFrame(rows, columns=[*COLUMNS])
@@ -111,7 +101,7 @@ def write_results(
 
 
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
-    """Return the rows in ``results.csv`` if this code has measured the records as they are."""
+    """Return the rows of ``results.csv`` if this code has measured these records."""
     path = store.folder / "results.csv"
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
@@ -128,7 +118,7 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
 
 
 def _write(store: Store, name: str, content: str) -> None:
-    """Write a file that has changed: figures are drawn again if it is newer than they are."""
+    """Write a file if it has changed: figures older than it are drawn again."""
     path = store.folder / name
     if not path.is_file() or path.read_bytes() != visible(content).encode():
         store.write_text(name, content)
@@ -137,7 +127,7 @@ def _write(store: Store, name: str, content: str) -> None:
 def final_scores(
     plan: Plan, store: Store, label: str
 ) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
-    """Yield the trials of a method that have a result, and the scores of their test rows."""
+    """Yield the trials of a method with a result, and the scores of their test rows."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
@@ -159,13 +149,13 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     """Count the trials of a part that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    asked = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
-    found = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
-    return dict(Counter(status for *trial, status in found if tuple(trial) in asked))
+    wanted = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
+    return dict(Counter(status for *trial, status in ended if tuple(trial) in wanted))
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    """Return the rows of earlier runs for data sets of the experiment that the plan omits."""
+    """Return the rows of earlier runs for data sets that the plan omits."""
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -190,7 +180,7 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
 
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
-    """Group the trials that have records by their rows, which are loaded once."""
+    """Yield the trials with records, grouped by their rows, which are loaded once."""
     groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
@@ -201,7 +191,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    """Return a trial with the random features that it has chosen, without if it has no result."""
+    """Return a trial with its chosen random features, without any if it has no result."""
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -241,7 +231,7 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    """Return results and times at the checkpoints, validated in case the file was edited."""
+    """Return the arrays at the checkpoints, of the right shapes even if the file was edited."""
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]]
@@ -270,27 +260,27 @@ def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDA
 
 def _metric_rows(
     metrics: Sequence[Metric],
-    about: dict[str, Any],
+    columns: dict[str, Any],
     arrays: dict[str, NDArray],
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
     """Return the rows of ``results.csv``, metric by metric, and the final scores."""
-    rows: list[list[dict[str, Any]]] = [[] for _ in metrics]
+    by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
-        for metric, of_metric in zip(metrics, rows, strict=True):
-            named = about | {"metric": metric.label}
+        for metric, rows in zip(metrics, by_metric, strict=True):
+            named = columns | {"metric": metric.label}
             # One row says why; at later checkpoints it would be repeated.
-            if of_metric and of_metric[-1]["status"] == "failed":
+            if rows and rows[-1]["status"] == "failed":
                 continue
             try:
                 value = metric(y, final)
             except InputError as error:  # of a metric that a package adds, or too few rows
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
-                of_metric.append(named | failure)
+                rows.append(named | failure)
                 continue
-            of_metric.append(
+            rows.append(
                 named
                 | {
                     "checkpoint": checkpoint,
@@ -301,36 +291,36 @@ def _metric_rows(
                     "final": checkpoint == len(arrays["rows_seen"]) - 1,
                 }
             )
-    return [row for of_metric in rows for row in of_metric], final
+    return [row for rows in by_metric for row in rows], final
 
 
-def _roc_vertices(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the ROC curve, thinned on a log scale, which keeps the top of the list in full."""
+def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
+    """Return the ROC curve, thinned on a log scale, which keeps the top of the list."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         kept = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
         fpr, tpr = fpr[kept], tpr[kept]
-    return pd.DataFrame({**{n: about[n] for n in _ROC_COLUMNS}, "fpr": fpr, "tpr": tpr})
+    return pd.DataFrame({**{n: columns[n] for n in _ROC_COLUMNS}, "fpr": fpr, "tpr": tpr})
 
 
-def _roc_counts(about: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
+def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
     """Return the ROC curve in numbers of rows instead of rates."""
     fpr, tpr, _ = roc_curve(y, scores)
     places = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     kept = np.union1d(places, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
     n_pos = np.count_nonzero(y > 0)
-    named = {name: about[name] for name in _COUNTS_COLUMNS}
+    named = {name: columns[name] for name in _COUNTS_COLUMNS}
     false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
 def _precisions(
-    about: dict[str, Any],
+    columns: dict[str, Any],
     y: NDArray[np.float64],
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    """Return prec@k, ties in any order, for k on a log scale and for those that are measured."""
+    """Return prec@k, ties in any order, for k on a log scale and for the measured ones."""
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -339,7 +329,7 @@ def _precisions(
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
     hits = sums_at(y > 0, scores, k)
-    named = {name: about[name] for name in _ROC_COLUMNS}
+    named = {name: columns[name] for name in _ROC_COLUMNS}
     return pd.DataFrame({**named, "k": k, "share": k / n_pos, "precision": hits / k})
 
 
@@ -362,7 +352,7 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    """Return hashes of the code that measures, of packages with metrics as well."""
+    """Return hashes of the code that measures, including packages with metrics."""
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
     return " ".join([code_of("precbench", _MEASURES_NOTHING), *map(code_of, sorted(packages))])

@@ -11,20 +11,10 @@ from pathlib import Path
 
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:
-    """Hash the source of a package, compiled modules included.
+    """Hash the source of a package or module, without some of its modules; 12 hexadecimal digits.
 
-    Parameters
-    ----------
-    package : str
-        Name of a package, or of a single module.
-    without : collection of str
-        Its modules and packages that do not count.
-
-    Returns
-    -------
-    str
-        12 hexadecimal digits. A compiled module counts with its ``SOURCE``, the hash of what it was
-        compiled from, where it has one: binaries differ between machines.
+    A compiled module counts with its ``SOURCE``, the hash of what it was compiled from: binaries
+    differ between machines.
     """
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package

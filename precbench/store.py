@@ -1,4 +1,4 @@
-"""Trial records on disk: written whole or not at all.
+"""Records of trials on disk, each written whole or not at all.
 
 ``<folder>/trials/<key>.json`` is a record and ``<key>.npz`` its arrays. The JSON is written last:
 arrays without it do not count.
@@ -30,15 +30,15 @@ from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import one_line
 
 SCHEMA = 1
+# The folder of the shards in a folder of results
 SHARDS = "shards"
-"""The folder of the shards in a folder of results."""
+# How a shard is written, as a regular expression: its number, and how many there are
 SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
-"""How a shard is written, as a regular expression: its number, and how many there are."""
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
 STATUSES: tuple[str, ...] = get_args(Status)
 HAVE_NUMBERS = ("ok", "diverged")
+# Trials that ended like this run again in the next run
 RETRIED = ("failed", "timeout", "crashed", "interrupted")
-"""Trials that ended like this run again in the next run."""
 
 _PACKAGES = (
     "precbench",
@@ -57,23 +57,7 @@ _PACKAGES = (
 
 
 def key_of(description: Mapping[str, Any]) -> str:
-    """Return the name of a record: the sha256 of its description as canonical JSON.
-
-    Parameters
-    ----------
-    description : mapping
-        Strict JSON only. The order of the keys does not matter; ``1`` and ``1.0`` differ.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    ValueError
-        If a number is not finite.
-    """
+    """Return the name of a record: the sha256 of its description as canonical JSON."""
     return hashlib.sha256(_canonical(description)).hexdigest()
 
 
@@ -84,7 +68,7 @@ _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial. Trials that ended without numbers have no description or arrays."""
+    """The record of a trial; one without numbers has no description and no arrays."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -99,8 +83,8 @@ class Record(Fields):
     split: Count = 0
     seed: Count = 0
     sweep: tuple[str, _Value] | None = None
+    # What the numbers of the trial depend on; its hash is the key of the record
     description: dict[str, Any] = Field(default_factory=dict)
-    """What the numbers of the trial depend on; its hash is the key of the record."""
     reason: str = ""
     before: str = ""
     warnings: list[str] = Field(default_factory=list)
@@ -133,7 +117,7 @@ class Record(Fields):
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as it was written."""
+        """Return the record as it was written."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -141,8 +125,8 @@ class _Head(Fields):
     version: Count = Field(alias="schema")
 
 
-class Asked(Fields):
-    """What the last run of an experiment was asked for."""
+class Request(Fields):
+    """What the last run of an experiment was asked to run."""
 
     keys: list[Key]
     started: Number = 0.0
@@ -150,7 +134,7 @@ class Asked(Fields):
 
 
 class Machine(Fields):
-    """The machine that a trial ran on (see `environment`)."""
+    """The machine that a trial ran on; see `environment`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -166,19 +150,13 @@ class Machine(Fields):
 
     @property
     def kind(self) -> str:
-        """What times depend on, in words: those of machines of one kind may be compared."""
+        """What times depend on, in words; times are comparable within one kind."""
         text = f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g} GiB"
         return one_line(f"{text} under {self.os} {self.machine}")
 
 
 class Store:
-    """The records of one experiment.
-
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>``; it is made when something is written.
-    """
+    """The records of one experiment, in ``results/<experiment>``, which is made when needed."""
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
@@ -188,14 +166,9 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder against a second run, and remove what killed runs have left in it.
+        """Hold the folder against a second run, and remove what killed runs left in it.
 
-        The system releases it when the process dies.
-
-        Raises
-        ------
-        InputError
-            If another run holds it; the message names the process.
+        The system releases the lock when the process dies.
         """
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -215,17 +188,11 @@ class Store:
                 stream.write(str(os.getpid()))
                 stream.flush()
             self._lock = stream.fileno()
-            self._sweep_temporaries()
+            self._remove_leftovers()
             yield
 
     def require_lock(self) -> None:
-        """See that the folder is still the one that `lock` holds.
-
-        Raises
-        ------
-        PrecbenchError
-            If it was moved, removed or replaced.
-        """
+        """Raise if the locked folder was moved, removed or replaced."""
         mine = os.fstat(self._lock)
         with suppress(OSError):
             there = (self.folder / ".lock").stat()
@@ -239,27 +206,21 @@ class Store:
 
     @property
     def running(self) -> Path:
-        """The folder of the marks of trials that are being worked on."""
+        """The folder of the marks of trials that are running."""
         return self.folder / "running"
 
-    def note_asked(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
-        """Note what a run was asked for, for `precbench status` and `precbench merge`."""
-        asked = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
-        self.write_text("asked.json", json.dumps(asked) + "\n")
+    def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
+        """Note what a run is to run, for `precbench status` and `precbench merge`."""
+        request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
+        self.write_text("asked.json", json.dumps(request) + "\n")
 
-    def asked(self) -> Asked:
-        """Return what the last run was asked for: all records if no run has noted it.
-
-        Raises
-        ------
-        InputError
-            If the note is damaged.
-        """
+    def request(self) -> Request:
+        """Return what the last run was to run: all records if no run has noted it."""
         path = self.folder / "asked.json"
-        return _read(path, Asked) if path.exists() else Asked.model_construct(keys=self.keys())
+        return _read(path, Request) if path.exists() else Request.model_construct(keys=self.keys())
 
-    def holder(self) -> int | None:
-        """Return the process of the run that holds the folder, None if there is none."""
+    def running_process(self) -> int | None:
+        """Return the process id of the run that holds the folder, None without one."""
         try:
             stream = (self.folder / ".lock").open("rb")
         except OSError:
@@ -273,7 +234,7 @@ class Store:
                 return int(text) if text.isdigit() else 0
         return None
 
-    def moments(self, keys: Iterable[str]) -> Iterator[float]:
+    def write_times(self, keys: Iterable[str]) -> Iterator[float]:
         """Yield when each of these records was written, in seconds since 1970."""
         for key in keys:
             with suppress(OSError):
@@ -284,44 +245,18 @@ class Store:
         return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
 
     def machines(self) -> dict[str, Machine]:
-        """Return the machines on which trials ran, by id.
-
-        Raises
-        ------
-        InputError
-            If a file is damaged.
-        """
+        """Return the machines on which trials ran, by id."""
         paths = sorted((self.folder / "environments").glob("*.json"))
         return {path.stem: _read(path, Machine) for path in paths}
 
     def write_text(self, name: str, content: str) -> None:
-        """Write a file of the folder that is made from the records, whole or not at all.
-
-        Raises
-        ------
-        PrecbenchError
-            If the disk is full, or the folder cannot be written.
-        """
+        """Write a file that is made from the records, whole or not at all."""
         _write({self.folder / name: content})
 
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write one record with its arrays, whole or not at all.
-
-        Parameters
-        ----------
-        record : mapping
-            At least ``key`` and ``status`` (one of `STATUSES`). NumPy scalars are accepted;
-            a number that is not finite becomes null.
-        arrays : mapping of str to ndarray, optional
-            No objects.
-
-        Raises
-        ------
-        PrecbenchError
-            If the disk is full, or the folder cannot be written.
-        """
+        """Write a record with its arrays; a number that is not finite becomes null."""
         if record["status"] not in STATUSES:
             raise ValueError(f"status {record['status']!r} is none of {', '.join(STATUSES)}")
         json_file = self._file(record["key"])
@@ -333,24 +268,8 @@ class Store:
         if not arrays:
             npz_file.unlink(missing_ok=True)
 
-    def load(self) -> dict[str, Record]:
-        """Read all records, checked, by key; each file is parsed again only after it has changed.
-
-        Raises
-        ------
-        InputError
-            As for `read`.
-        """
-        return {record.key: record for record in self.records()}
-
     def read(self, key: str) -> Record | None:
-        """Return the record of this key, checked, None if there is none.
-
-        Raises
-        ------
-        InputError
-            If a newer precbench wrote it, or if it is damaged.
-        """
+        """Return a record, checked, None without one; it is parsed again only after a change."""
         path = self._file(key)
         try:
             file = path.stat()
@@ -363,13 +282,7 @@ class Store:
         return known[1]
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
-        """Return the arrays of this key; empty if it has none.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged or missing.
-        """
+        """Return the arrays of a record; none if it has none."""
         record = self.read(key)
         if record is None or not record.arrays:
             return {}
@@ -380,7 +293,7 @@ class Store:
             raise _damaged(path) from error
 
     def damaged(self, key: str, why: str) -> InputError:
-        """Return the error for a record that cannot be what this program wrote."""
+        """Return the error for a record that this program cannot have written."""
         return _damaged(self._file(key).with_suffix(".npz"), why)
 
     def keys(self) -> list[str]:
@@ -395,14 +308,14 @@ class Store:
                 yield record
 
     def add_environment(self, description: Mapping[str, Any]) -> str:
-        """Store a machine record (see `environment`) once, and return its id."""
+        """Store the description of a machine once, and return its id."""
         name = hashlib.sha256(_canonical(_plain(description))).hexdigest()[:12]
         path = self.folder / "environments" / f"{name}.json"
         if not path.exists():
             _write({path: _json(description)})
         return name
 
-    def _sweep_temporaries(self) -> None:
+    def _remove_leftovers(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
         # Without its JSON, the commit mark, a record was never written.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
@@ -441,36 +354,19 @@ def _read_record(path: Path) -> Record:
     return record
 
 
-def stores(results: Path) -> list[Store]:
-    """Return the experiments with trials in a folder of results, those of its shards included.
-
-    Parameters
-    ----------
-    results : pathlib.Path
-        It may be the folder of one experiment, too.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+def find_stores(results: Path) -> list[Store]:
+    """Return the experiments with trials in a folder of results, shards included."""
     marks = ("trials", "asked.json")  # a shard may have no trials
-    folders = result_folders(results, *marks)
+    folders = find_result_folders(results, *marks)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
-        folders += result_folders(shard, *marks)
+        folders += find_result_folders(shard, *marks)
     if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
     return [Store(folder) for folder in folders]
 
 
-def result_folders(results: Path, *marks: str) -> list[Path]:
-    """Return the folder if it has an entry of one of these names, else the folders in it with one.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder.
-    """
+def find_result_folders(results: Path, *marks: str) -> list[Path]:
+    """Return the folder if it has one of these entries, else its subfolders with one."""
     if not results.is_dir():
         raise InputError(f"there is no folder {results}: name a folder of results")
     for pattern in ("", "*/"):
@@ -480,14 +376,7 @@ def result_folders(results: Path, *marks: str) -> list[Path]:
 
 
 def environment() -> dict[str, Any]:
-    """Describe machine and software, without user name, host name or paths.
-
-    Returns
-    -------
-    dict
-        ``os, machine, cpu, cores`` (usable by this process), ``memory_gib, python, packages,
-        blas`` (the libraries loaded so far), ``commit`` and ``dirty`` (None outside a checkout).
-    """
+    """Describe machine and software, without user name, host name or paths."""
     from threadpoolctl import threadpool_info
 
     blas = [
@@ -511,7 +400,7 @@ def environment() -> dict[str, Any]:
 
 
 def package_versions() -> dict[str, str | None]:
-    """Return the versions of the packages that numbers and figures depend on, None if missing."""
+    """Return the versions of packages that numbers and figures depend on, None if missing."""
     return {name: _version(name) for name in _PACKAGES}
 
 
@@ -555,7 +444,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to one that strict JSON can represent."""
+    """Convert a value to strict JSON."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -18,13 +18,7 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object.
-
-    Raises
-    ------
-    ValueError
-        If it is not JSON or is nested deeper than 200 levels, or as for `checked`.
-    """
+    """Return the fields of a JSON object; `ValueError` names the first mistake."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -32,13 +26,7 @@ def parse(content: bytes, kind: type[_Fields]) -> _Fields:
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
-    """Return the fields of an object that was already parsed.
-
-    Raises
-    ------
-    ValueError
-        If a field is missing or of another type; the message names the first.
-    """
+    """Return the fields of an object that was parsed already; see `parse`."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

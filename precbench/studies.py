@@ -1,9 +1,9 @@
-"""Studies: figures, tables, lemmas and theorems that are computed, without training.
+"""Studies: tables of computed numbers (figures, lemmas and theorems of papers), without training.
 
 A study is a function that returns a tidy table with one number per row, in the last column
 ``value``; the other columns say which number it is. Equal arguments give equal tables, except for
-times. The parameters in a config are checked against the annotations of the function. Papers and
-other packages add theirs through entry points of the group ``precbench.studies``.
+times. The parameters in a config are checked against the annotations of the function. Packages add
+studies through entry points of the group ``precbench.studies``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,24 +30,15 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
+# Functions of labels and scores, by label; a config lists metrics as an experiment does
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
-"""Functions of labels and scores, by label; a config lists metrics as an experiment does."""
 
 
 class Result(Fields):
-    """The contents of the results folder of a study.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-    values : pandas.DataFrame
-        With a column ``value`` of numbers.
-    version, name, title, source, kind, parameters, smoke
-        As in ``illustration.json``; `version` is its ``schema``.
-    """
+    """The contents of the results folder of a study."""
 
     folder: Path
-    values: Any
+    values: Any  # a data frame with a column ``value`` of numbers
     version: Literal[1] = Field(alias="schema")
     name: str
     title: str
@@ -64,8 +55,7 @@ class StudyKind:
     Attributes
     ----------
     compute : callable or str
-        The function, or ``module:function``, which is imported to compute it: showing a study
-        needs no solver and no data.
+        The function, or ``module:function``: showing a study needs no solver and no data.
     text, numbers : tuple of str
         Columns other than ``value``.
     tables, draw : callable
@@ -89,7 +79,7 @@ class StudyKind:
 
     @property
     def function(self) -> "Callable[..., pd.DataFrame]":
-        """The function that computes it."""
+        """The function that computes the table."""
         return self.compute if callable(self.compute) else resolve_name(self.compute)
 
 
@@ -99,5 +89,5 @@ def _checked(kind: object) -> StudyKind:
     return kind
 
 
+# Names, as in the key ``study`` of a config, and kinds of studies
 STUDIES = Registry[StudyKind]("precbench.studies", {}, _checked)
-"""Names, as in the key ``study`` of a config, and kinds of studies."""

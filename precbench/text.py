@@ -1,7 +1,6 @@
-"""Untrusted text: made harmless where it leaves the program, and laid out.
+"""Text of untrusted origin, made harmless where it leaves the program, and layout of text.
 
 `visible` is applied to what is printed (`precbench.cli`) and to text files (`precbench.files`).
-Inside the program a text is as it was read.
 """
 
 import re
@@ -14,18 +13,7 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Replace what would control a terminal, or cannot be written, by its escape sequence.
-
-    Returns
-    -------
-    str
-        Tabs and newlines stay.
-
-    Examples
-    --------
-    >>> print(visible("\x1b[31mred"))
-    \x1b[31mred
-    """
+    """Replace characters that control a terminal, or cannot be written, by escape sequences."""
     return text if text.isprintable() else _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -35,12 +23,12 @@ def one_line(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words, about: ``40 s``, ``12 min``, ``3.5 h``."""
+    """Return a rounded time in words: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def count(n: int, what: str) -> str:
-    """Return a number of things, as ``1 worker`` or ``2 workers``."""
+    """Return a number of things: ``1 worker``, ``2 workers``."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -1,4 +1,4 @@
-"""Worker processes of joblib (loky), which start early and are used again.
+"""Worker processes of joblib (loky), which start early and are reused.
 
 This imports nothing heavy: workers start while the rest of a command is imported.
 """
@@ -29,7 +29,7 @@ _executor: Any = None
 
 @contextmanager
 def safe_path() -> Iterator[None]:
-    """Keep the processes that are started meanwhile from importing files of the current folder."""
+    """Keep processes started meanwhile from importing files of the current folder."""
     before = os.environ.get(_SAFE_PATH, "")  # empty is as none
     os.environ[_SAFE_PATH] = "1"
     try:
@@ -40,7 +40,7 @@ def safe_path() -> Iterator[None]:
 
 @contextmanager
 def no_interrupt() -> Iterator[None]:
-    """Block Ctrl-C in this thread; threads and processes started meanwhile never receive it."""
+    """Block Ctrl-C in this thread, and in threads and processes started meanwhile."""
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
@@ -53,19 +53,9 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, each with one BLAS thread, unless as many run; this does not wait.
+    """Start workers with one BLAS thread each, unless as many run; this does not wait.
 
-    Parameters
-    ----------
-    n_workers : int
-    function : str, optional
-        ``module:name`` of a function that each worker imports and calls first.
-    *arguments
-        Of this function.
-
-    Returns
-    -------
-    concurrent.futures.Executor
+    Each imports ``module:name`` and calls it with the arguments first. Return the executor.
     """
     global _executor
     from joblib.executor import get_memmapping_executor
@@ -92,7 +82,7 @@ def _call(function: str, *arguments: Any) -> None:
 
 
 def _prepare(parent: int, *_: str) -> None:
-    """End this process when its parent dies, not by Ctrl-C, which the parent treats."""
+    """End this process when its parent dies, but not by Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
@@ -103,13 +93,13 @@ def _prepare(parent: int, *_: str) -> None:
 
 
 def _is_whole(executor: Any) -> bool:
-    """Return whether all workers live: joblib looks at their pipes, which children may hold."""
+    """Return whether all workers live; joblib's own check sees pipes, which children may hold."""
     dead = any(process.exitcode for process in [*executor._processes.values()])
     return not dead and executor._executor_manager_thread.is_alive()
 
 
 def end() -> None:
-    """Kill the workers; without it they end when they have been idle for minutes."""
+    """Kill the workers; idle ones end by themselves after minutes."""
     global _executor
     if _executor is not None:
         with suppress(RuntimeError):  # the thread that watches them could not be started
@@ -122,18 +112,8 @@ def run(
 ) -> Generator[_Result]:
     """Call a function in worker processes and yield the results as they come.
 
-    Parameters
-    ----------
-    function : callable
-    calls : iterable of sequence
-        Arguments; taken when a worker is free. Memory maps are passed by reference.
-    n_workers : int
-        Number of calls at a time.
-
-    Raises
-    ------
-    concurrent.futures.process.BrokenProcessPool
-        If a worker dies; all others are killed.
+    Arguments are taken from `calls` when a worker is free; memory maps are passed by reference. If
+    a worker dies, `BrokenProcessPool` is raised and all others are killed.
     """
     executor, waiting = begin(n_workers), iter(calls)
     running: set[Future[_Result]] = set()

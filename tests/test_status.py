@@ -157,10 +157,10 @@ def test_a_run_at_work_says_how_far_it_is(results):
 
 def test_no_time_left_is_negative_after_the_clock_was_set_back(results, monkeypatch):
     store = Store(results / "small")
-    store.note_asked(store.keys())
+    store.write_request(store.keys())
     first, second, *_ = store.keys()
     (store.folder / "trials" / f"{first}.json").unlink()
-    started = store.asked().started
+    started = store.request().started
     os.utime(store.folder / "trials" / f"{second}.json", (started + 1, started + 1))
     monkeypatch.setattr("time.time", lambda: started - 3600)
     with store.lock():

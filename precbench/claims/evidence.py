@@ -11,11 +11,11 @@ import pandas as pd
 
 from precbench.errors import InputError
 from precbench.results import Run, read_run, read_values
-from precbench.store import result_folders
+from precbench.store import find_result_folders
 
 _CELL = ["dataset", "solver", "metric", "part"]
+# Takes the place of a metric in claims about times
 WALL_SECONDS = "wall_seconds"
-"""Takes the place of a metric in claims about times."""
 
 
 class MissingError(Exception):
@@ -52,10 +52,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return the value of each repetition, which is the mean over its folds.
-
-        Repetitions that lack a fold are left out.
-        """
+        """Return the value of each repetition, which is the mean over its folds."""
         if checkpoint is None:
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -76,11 +73,7 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints from the first that differs from w = 0, in order, by split.
-
-        Each with ``value`` (the greater, the better) and ``wall_seconds``. A solver may see rows
-        before it moves, as the cutting plane does, and tied scores may have a high value.
-        """
+        """Return the checkpoints from the first that differs from w = 0, in order, by split."""
         rows = self._curve(dataset, solver, metric, part)
         rows = rows.sort_values("checkpoint", kind="stable")
         started = rows["rows_seen"] > 0
@@ -92,10 +85,7 @@ class Outcomes:
         return dict(iter(rows.groupby(level="split")))
 
     def times(self, dataset: str, solver: str) -> pd.Series:
-        """Return the wall-clock time to the final weights of each split, in seconds.
-
-        Only times of trials that ran alone, in one and the same run, may be compared.
-        """
+        """Return the wall-clock time to the final weights of each split, in seconds."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
             raise MissingError("timed beside other trials: run it with --timing")
@@ -104,10 +94,7 @@ class Outcomes:
     def stopped(
         self, dataset: str, solver: str, metric: str = "", by: str = "limit"
     ) -> tuple[int, int]:
-        """Return how many trials a limit stopped, or their tuning, and of how many.
-
-        A metric chooses those points of a sweep that have it.
-        """
+        """Return how many trials a limit stopped, or their tuning, and of how many."""
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
 
@@ -158,17 +145,7 @@ class Outcomes:
 
 @dataclass
 class Evidence:
-    """Everything that claims can be compared with.
-
-    Attributes
-    ----------
-    outcomes : dict of str to Outcomes
-        By name of the experiment.
-    values : dict of str to DataFrame
-        The tables of studies, by name.
-    found : bool
-        Whether there were any results, including those that decide nothing.
-    """
+    """Everything that claims can be compared with."""
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
     values: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -176,20 +153,16 @@ class Evidence:
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
-    """Read experiments from folders of results, or from folders that hold such folders.
-
-    Runs of smoke size decide nothing and are left out. Raises InputError if a folder does not
-    exist, is found twice under one name, or its files are malformed.
-    """
+    """Read experiments from folders of results, or from folders that hold such folders."""
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):
-        for path in result_folders(folder, "values.csv"):
+        for path in find_result_folders(folder, "values.csv"):
             study = read_values(path)
             evidence.found = True
             if not study.smoke:
                 _refuse_second(paths, study.name, path)
                 evidence.values[study.name] = study.values
-        for path in result_folders(folder, "results.csv"):
+        for path in find_result_folders(folder, "results.csv"):
             run = read_run(path)
             evidence.found = True
             if not run.smoke:

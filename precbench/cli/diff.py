@@ -16,7 +16,7 @@ from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
 from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
-from precbench.store import Store, result_folders
+from precbench.store import Store, find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
@@ -67,7 +67,7 @@ def compare_results(
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the folders of the experiments in both, and the names of those in one."""
-    folders = [result_folders(folder, "results.csv") for folder in (first, second)]
+    folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:
         return [(first, second)], []
     names = [{folder.name for folder in each} for each in folders]

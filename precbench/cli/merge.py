@@ -16,7 +16,7 @@ from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.shard import Shard
 from precbench.merge import compare_records, take_records
 from precbench.report.repeat import shipped_config
-from precbench.store import Store, stores
+from precbench.store import Store, find_stores
 from precbench.text import count, one_line
 
 _MOST_TOLD = 8
@@ -98,7 +98,7 @@ def _merges(
         raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
-        for store in stores(folder):
+        for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
             stands = [target] if chosen == out.resolve() else []
             _, sources, kept = merges.setdefault(target.folder.name, (target, [], stands))
@@ -110,11 +110,11 @@ def _merges(
 
 def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note what the target was asked for now, and return how much of it is there."""
-    asked = [store.asked() for store in (target, *sources)]
+    asked = [store.request() for store in (target, *sources)]
     present = set(target.keys())
     keys = present.union(*(of.keys for of in asked))
     shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
-    target.note_asked(keys, shards)
+    target.write_request(keys, shards)
     every = (
         Shard(i + 1, of) for of in sorted({Shard.parse(s).of for s in shards}) for i in range(of)
     )

@@ -313,7 +313,7 @@ def _run(
         return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
         trials = _to_do(plan, store, wanted, options, console)
-        store.note_asked(wanted, [] if shard is None else [str(shard)])
+        store.write_request(wanted, [] if shard is None else [str(shard)])
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
             return _shard_end(plan, store, wanted, trials, options, console)
@@ -391,7 +391,7 @@ def _to_do(
 ) -> dict[str, Trial]:
     from precbench.runner import of_other_code, to_do
 
-    store.load()
+    list(store.records())  # a damaged one is reported before anything runs
     trials = to_do(
         plan,
         store,

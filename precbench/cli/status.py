@@ -13,7 +13,7 @@ from precbench.cli.options import Json
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.report.table import Table, text_table
-from precbench.store import RETRIED, STATUSES, Asked, Store, stores
+from precbench.store import RETRIED, STATUSES, Request, Store, find_stores
 from precbench.text import duration
 
 _DONE = {*STATUSES} - {*RETRIED}
@@ -35,7 +35,7 @@ def show_status(
       precbench status
       precbench status results/letter --json
     """
-    found = [_status(store) for store in stores(results)]
+    found = [_status(store) for store in find_stores(results)]
     if as_json:
         print(json.dumps(found, indent=1))
         return
@@ -63,10 +63,10 @@ def _status(store: Store) -> dict[str, Any]:
         ``seconds``; ``seconds_left``: estimate from the trials that this run has finished, None
         before the first, and when the clock was set back to before the run.
     """
-    asked = store.asked()
+    asked = store.request()
     records = (store.read(key) for key in asked.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)
-    process = store.holder()
+    process = store.running_process()
     left = len(asked.keys) - sum(n for status, n in outcomes.items() if status in _DONE)
     return {
         "experiment": store.folder.resolve().name,
@@ -90,8 +90,8 @@ def _running(store: Store) -> list[dict[str, Any]]:
     return running
 
 
-def _seconds_left(store: Store, asked: Asked, left: int) -> float | None:
-    finished = sum(moment >= asked.started for moment in store.moments(asked.keys))
+def _seconds_left(store: Store, asked: Request, left: int) -> float | None:
+    finished = sum(moment >= asked.started for moment in store.write_times(asked.keys))
     elapsed = time.time() - asked.started
     return elapsed / finished * left if finished and elapsed > 0 else None  # else a clock was set
 

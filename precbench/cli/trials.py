@@ -12,7 +12,7 @@ from precbench.experiment.trial import algorithm_version
 from precbench.report.repeat import repeat_command
 from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
-from precbench.store import Record, Store, result_folders
+from precbench.store import Record, Store, find_result_folders
 from precbench.text import one_line
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
@@ -93,7 +93,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
     place = _PLACE.fullmatch(what)
-    for store in map(Store, result_folders(results, "trials")):
+    for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()
         if _KEY.fullmatch(what):
             keys = [key for key in keys if key.startswith(what)]

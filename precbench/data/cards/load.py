@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +14,7 @@ from precbench.data.cards.fetch import fetch
 from precbench.data.cards.registry import find_card
 from precbench.data.dataset import Arrays, Dataset, Dtype, parts, stored
 from precbench.errors import DataUnavailableError, InputError
+from precbench.store import key_of
 
 
 def load_dataset(
@@ -70,8 +69,7 @@ def load_dataset(
         wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
         identity = {"generator": stand_in.VERSION, **card.model_dump(include=wanted)}
         make = partial(stand_in.generate_stand_in, card)
-    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
-    sha256 = hashlib.sha256(canonical.encode()).hexdigest()
+    sha256 = key_of(identity)
     arrays = load_prepared(name, sha256, dtype)
     if arrays is None:
         made = load_prepared(name, sha256) or make()
