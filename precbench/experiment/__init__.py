@@ -1,7 +1,7 @@
 """Config files as typed, frozen objects, and their expansion into trials.
 
-Every mistake in a config is found here, before anything runs, and all are reported together,
-each with file, line and the nearest valid name.
+Every mistake in a config is reported before anything runs, with file, line and the nearest valid
+name.
 """
 
 from precbench.experiment.config import Experiment, Study, load_config

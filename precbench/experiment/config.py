@@ -70,15 +70,15 @@ class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
 
     name: Name
+    # Groups of configs that are run together; the Makefile knows them
     tags: Names = ()
-    """Groups of configs that are run together; the Makefile knows them."""
     title: Line
     source: Line | None = None
     datasets: Items[DataEntry]
     scaling: Scaling | None = None
     scaling_fitted_on: FittedOn = "train"
+    # Type in which the rows are kept: "float32" takes half the memory. Sums are of float64.
     dtype: Dtype = "float64"
-    """Type in which the rows are kept: "float32" takes half the memory. Sums are of float64."""
     rows: PositiveInt | None = None
     protocol: Protocol = Protocol()
     solvers: Annotated[dict[str, SolverEntry], Field(min_length=1)]
@@ -179,7 +179,7 @@ class Experiment(Section):
         return problems + at(path, [f"makes two metrics the same: {labels[i]}" for i in same])
 
     def _meaningless(self) -> Iterator[Problem]:
-        """Yield what has no meaning for rows of a stream, or beside another key."""
+        """Yield keys without meaning for a stream, or beside another key."""
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
@@ -220,20 +220,7 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part of the experiment with the given solvers, data sets and splits.
-
-        Parameters
-        ----------
-        solvers, datasets : sequence of str, optional
-            Labels of solvers, names of data sets; None means all.
-        seeds : sequence of int, optional
-            Indices of splits; None means all.
-
-        Raises
-        ------
-        InputError
-            If the experiment lacks one of them.
-        """
+        """Return the part with some solvers, data sets and splits (indices); None means all."""
         names = [entry.name for entry in self.datasets]
         wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -263,7 +250,7 @@ class Experiment(Section):
         return [*super()._keys(), "extends"]
 
     def smoke_size(self) -> "Experiment":
-        """Return the same experiment at its smoke size; call `select` before, not after."""
+        """Return the experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
@@ -284,7 +271,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def sweep_points(self) -> list[tuple[str, Any] | None]:
-        """Return (parameter, value) for each value of the sweep; ``[None]`` without a sweep."""
+        """Return (parameter, value) for each value of the sweep; ``[None]`` without."""
         if self.sweep is None:
             return [None]
         return [(name, value) for name, values in self.sweep.items() for value in values]
@@ -297,11 +284,8 @@ class Experiment(Section):
     def trials(self) -> list[Trial]:
         """Return all trials: by split, data set, sweep value, solver.
 
-        Returns
-        -------
-        list of Trial
-            The solvers compared stand next to each other, so that a slow drift of the machine
-            affects all of them. Trials with the same key share one record.
+        Solvers to compare are next to each other, so that a slow drift of the machine affects all
+        of them. Trials with the same key share one record.
         """
         return [
             self._trial(index, dataset, sweep, label)
@@ -359,21 +343,7 @@ class Experiment(Section):
 
 
 class Study(Section):
-    """A config file with the key ``study``.
-
-    Attributes
-    ----------
-    name, title : str
-    tags : tuple of str
-    source : str or None
-        The figure, table or section of a paper.
-    kind : str
-        A key of `precbench.studies.STUDIES`; the value of ``study`` in the file.
-    parameters : dict
-        All arguments of its function, as the file gives them.
-    smoke : dict
-        The arguments that are replaced at the smoke size.
-    """
+    """A config file with the key ``study``."""
 
     name: Name
     tags: Names = ()
@@ -381,7 +351,7 @@ class Study(Section):
     source: Line | None = None
     kind: str = Field(validation_alias="study")
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)
-    smoke: dict[str, Any] = Field(default_factory=dict)
+    smoke: dict[str, Any] = Field(default_factory=dict)  # parameters at the smoke size
 
     @field_validator("kind")
     @classmethod
@@ -413,7 +383,7 @@ class Study(Section):
 
     @model_validator(mode="after")
     def _try_if_quick(self) -> "Study":
-        """Find by a trial computation parameters that are invalid only together."""
+        """Detect parameters that are invalid only together, by a trial computation."""
         if self.is_quick:
             try:
                 self.smoke_size().compute()
@@ -431,11 +401,11 @@ class Study(Section):
         return STUDIES[self.kind].function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the function, converted to the annotated types."""
+        """Return the arguments of its function, converted to the annotated types."""
         return _arguments(self.kind, self.parameters)
 
     def smoke_size(self) -> "Study":
-        """Return the same study at its smoke size."""
+        """Return the study at its smoke size."""
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 
@@ -446,7 +416,7 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _parameters_of(kind: str) -> type[Section]:
-    """Return the section of a config that the signature of a study asks for."""
+    """Return the section for the parameters in the signature of a study."""
     function = STUDIES[kind].function
     # A config names metrics, as an experiment does; the function takes callables.
     as_configured: dict[Any, Any] = {
@@ -463,23 +433,9 @@ def _parameters_of(kind: str) -> type[Section]:
 
 
 def load_config(config: str | Path) -> Experiment | Study:
-    """Read a config.
+    """Read a config: a shipped one by its name (see `list_configs`), or a file.
 
-    Parameters
-    ----------
-    config : str or path-like
-        The name of a shipped config (see `list_configs`), or a file; where there is none, a shipped
-        config by its place in the repository.
-
-    Returns
-    -------
-    Experiment or Study
-        The latter for a file with the key ``study``.
-
-    Raises
-    ------
-    InputError
-        If there is no such config, or with one line for each mistake in it.
+    If there is no such file, the place in the repository, ``configs/NAME.yaml``, works, too.
     """
     names, path = config_names(), Path(config)
     if str(config) in names or not path.is_file():
@@ -494,19 +450,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Check the content of a config file.
-
-    Parameters
-    ----------
-    document : Document
-    folder : pathlib.Path
-        Base of the relative paths of data files, and of the file that this one extends.
-
-    Raises
-    ------
-    InputError
-        With one line for each mistake.
-    """
+    """Check the content of a config file; relative paths in it start at `folder`."""
     document = extended(document, folder)
     # The last key marks a study whose first key is misspelt.
     keys = set(document.data) if isinstance(document.data, dict) else set()

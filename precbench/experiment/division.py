@@ -1,4 +1,4 @@
-"""Which rows of a data set train, tune and test.
+"""Division of rows into training, validation and test rows.
 
 Rows in memory are divided by `precbench.data.splits`: a part has its exact size, and may be
 stratified or keep groups together. A stream may have too many rows for lists of row numbers: each
@@ -23,14 +23,7 @@ from precbench.seeds import trial_seed, uniforms
 
 
 def check_division(rule: Split, dataset: Dataset) -> None:
-    """Refuse a rule that the data set does not allow.
-
-    Raises
-    ------
-    InputError
-        A provided split or times where there are none; for a stream, groups that are to be kept
-        together.
-    """
+    """Refuse a rule that the data set does not allow."""
     if rule.kind == "provided" and dataset.n_train is None:
         raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
     if rule.kind == "time" and dataset.time is None:
@@ -50,7 +43,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return about how many rows the smallest part has; 1 where this is not known beforehand."""
+    """Return the approximate size of the smallest part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     tested = trial.split.test_share(n_rows)
     if tested is None or trial.split.kind == "time":
@@ -60,12 +53,9 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Return the numbers of positives and of all rows of each part.
+    """Return the numbers of positives and of all rows in "training", "test" and "validation".
 
-    Returns
-    -------
-    dict of str to (int, int)
-        Parts "training", "test" and, where the trial tunes something, "validation".
+    The last only if the trial has candidates.
     """
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
@@ -84,21 +74,11 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
-    """Divide rows in memory.
+    """Divide rows in memory; return the split, and the number of training rows before validation.
 
-    Returns
-    -------
-    split : RowSplit
-        The training rows in random order, those of the validation set last: the same order for
-        every solver, so that comparisons on a split are paired.
-    n_fit : int
-        Number of training rows before the validation set; all of them where the rows are too few
-        for one and the trial has nothing to tune.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be divided like this.
+    The training rows are in random order, the validation set last: the same order for every solver,
+    so that comparisons on a split are paired. Without anything to tune, too few rows for a
+    validation set are no error.
     """
     rule = trial.split
     if rule.groups == "ignore":
@@ -129,25 +109,10 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Divide the training rows of a trial into folds, stratified, with groups kept together.
+    """Divide training rows, as places in `rows`, into stratified folds; groups stay together.
 
-    Parameters
-    ----------
-    trial : Trial
-        With `folds`; there are at most as many as a class has rows, or groups.
-    dataset : Dataset
-    rows : ndarray
-        Numbers of the training rows, from `divide_rows`.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-        For each fold the places in `rows` of the other training rows, and of its own.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot be divided like this.
+    There are at most as many folds as a class has rows, or groups. Each is a pair of the other rows
+    and its own.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -175,15 +140,7 @@ def divide_into_folds(
 
 
 class StreamDivision(NamedTuple):
-    """The parts of a stream.
-
-    Attributes
-    ----------
-    train, test : RowStream
-        Unscaled.
-    validation : callable
-        Maps row numbers to whether these training rows belong to the validation set.
-    """
+    """The parts of a stream, unscaled; `validation` accepts numbers of training rows."""
 
     train: RowStream
     test: RowStream
@@ -210,27 +167,18 @@ def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
 
 
 def share(low: float, high: float, *key: Hashable) -> Keep:
-    """Return the rule of those rows that draw a number from [low, high)."""
+    """Return the rule that accepts rows that draw a number from [low, high)."""
     return partial(in_share, key=key, low=low, high=high)
 
 
 def all_but(keep: Keep) -> Keep:
-    """Return the rule of all other rows."""
+    """Return the rule that accepts all other rows."""
     return lambda rows: ~keep(rows)
 
 
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
 ) -> NDArray[np.bool_]:
-    """Return which rows draw a number in [low, high); each draws one from [0, 1).
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n,), int64
-        Row numbers.
-    key : sequence of str and int
-        Purpose of the draw, see `precbench.seeds`.
-    low, high : float
-    """
+    """Return which rows draw a number from [low, high) by a key, see `precbench.seeds`."""
     drawn = uniforms(rows, *key)
     return (low <= drawn) & (drawn < high)

@@ -17,27 +17,13 @@ from precbench.text import count
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """An experiment with its data and the keys of its trials.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    datasets : mapping of str to Dataset
-        By name, cut to the rows that the experiment uses; not necessarily all its data sets.
-    trials : tuple of (Trial, str)
-        The trials on these data sets, each with its key, in the order of `Experiment.trials`.
-        Trials with the same numbers by definition share a key.
-    smoke : bool
-        Whether this is the smoke size.
-    absent : mapping of str to str
-        The data sets that were left out (``on_missing: skip``), and how to provide each.
-    """
+    """An experiment with its data and the keys of its trials."""
 
     experiment: Experiment
-    datasets: Mapping[str, Dataset]
-    trials: tuple[tuple[Trial, str], ...]
+    datasets: Mapping[str, Dataset]  # by name; not necessarily all of the experiment
+    trials: tuple[tuple[Trial, str], ...]  # with keys; trials with equal numbers share one
     smoke: bool = False
-    absent: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)  # skipped data sets, and why
 
     def keys_of(self, part: Experiment) -> set[str]:
         """Return the keys of a part of the experiment, see `Experiment.select`."""
@@ -46,7 +32,7 @@ class Plan:
 
     @cached_property
     def most_epochs(self) -> Mapping[tuple[str, Any], int]:
-        """The most epochs of a solver, by data set and point of the sweep; none without any."""
+        """The most epochs of a solver, by data set and point of the sweep."""
         most: dict[tuple[str, Any], int] = {}
         for trial, _ in self.trials:
             if "epochs" in trial.params:
@@ -115,26 +101,8 @@ def make_plan(
 ) -> Plan:
     """Load the data of an experiment and compute the keys of its trials.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    only : collection of str, optional
-        Names of the data sets to load; None means all.
-    mirror : str, optional
-        Folder or address to try before the official addresses.
-    stand_ins : bool, default=True
-        False turns ``on_missing: stand-in`` and ``skip`` into an error.
-    smoke : bool, default=False
-        Use the smoke size.
-    datasets : mapping of str to Dataset, optional
-        Data sets that are not to be loaded, by name.
-
-    Raises
-    ------
-    DataUnavailableError
-        If a data set cannot be obtained, or, with ``on_missing: skip``, none of them.
-    InputError
-        If data are malformed, or a metric needs more rows than a part of them has.
+    `only` names the data sets to load, `datasets` are those that are loaded already. Without
+    `stand_ins`, ``on_missing: stand-in`` and ``skip`` are errors.
     """
     from precbench.experiment.samples import read_data
 
@@ -171,7 +139,7 @@ def make_plan(
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse trials that differ in their limit only: a limit is not part of the key."""
+    """Refuse trials that differ in their limit only, which is not part of the key."""
     first: dict[str, Trial] = {}
     for trial, key in trials:
         other = first.setdefault(key, trial)
@@ -185,7 +153,7 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
 def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
-    """Refuse metrics that need more rows than the part on which they are to be measured has."""
+    """Refuse metrics that need more rows than the part that they measure has."""
     seen = set[tuple[Any, ...]]()
     for trial in trials:
         dataset = datasets[trial.dataset.name]

@@ -49,7 +49,12 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set that an entry of a config names."""
+    """Load the data set of a config entry.
+
+    `rows` keeps at most this many rows: a random choice, always the same, with the classes in their
+    proportions, but at least two rows of each, and 2 % if it has that many. For a streamed file
+    each row is chosen independently. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    """
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
@@ -126,13 +131,17 @@ class InMemory:
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Rows that are read again at every pass."""
+    """Rows that are read again at every pass; `name` is used in messages.
+
+    Labels and the scores under one weight vector stay in memory, 16 bytes a row, once they are
+    used; if rows are few, the scores under several.
+    """
 
     stream: RowStream
     name: str
 
     def part(self, rows: Keep) -> "Streamed":
-        """Return the rows whose numbers pass."""
+        """Return the rows whose numbers a rule accepts."""
         return Streamed(self.stream.part(rows), f"a part of {self.name}")
 
     @property
@@ -151,7 +160,10 @@ class Streamed:
         return self.stream.labels()
 
     def train(self, solver: Any, trace: Trace) -> None:
-        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``."""
+        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
+
+        The clock runs while blocks are read and shuffled: that is the cost of streaming.
+        """
         self.train_together([Fit(solver, trace)])
 
     def train_together(self, fits: Sequence[Fit]) -> None:
@@ -202,19 +214,19 @@ Sample: TypeAlias = InMemory | Streamed
 
 
 class Rows:
-    """The rows of a trial, scaled; each part is prepared once, when it is first asked for."""
+    """The rows of a trial, scaled; each part is prepared once, when it is first used."""
 
     def __init__(self, trial: Trial, dataset: Dataset):
         self._trial, self._dataset = trial, dataset
 
     @cached_property
     def split(self) -> tuple[RowSplit, int]:
-        """Numbers of the training and test rows, see `divide_rows`."""
+        """The row numbers of training and test set, see `divide_rows`."""
         return divide_rows(self._trial, self._dataset)
 
     @cached_property
     def training(self) -> Sample:
-        """All training rows; read-only, for they may serve several trials."""
+        """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
         X, _ = self._prepared
@@ -240,7 +252,7 @@ class Rows:
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """How tuning divides the training rows, as `part` of the samples takes them."""
+        """Pairs of the training rows that candidates are fitted to and compared on."""
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -266,7 +278,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, and the function that prepares others alike."""
+        """The training rows, and the function that scales and maps others likewise."""
         trial, train = self._trial, self.split[0].train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X

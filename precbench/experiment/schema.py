@@ -1,4 +1,4 @@
-"""A JSON Schema of config files, with which editors complete keys and names and mark mistakes."""
+"""A JSON Schema of config files, for completion and validation in editors."""
 
 import inspect
 from typing import Any
@@ -16,14 +16,10 @@ _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the schema of a config file, of an experiment or a study.
+    """Return the JSON Schema (draft 2020-12) of a config file, with the members of all registries.
 
-    Returns
-    -------
-    dict
-        JSON Schema, draft 2020-12. Names of solvers, their parameters, metrics and data sets are
-        those of the registries, with installed packages. It accepts whatever `load_config` does;
-        what depends on several keys, or on data, only `load_config` checks.
+    It accepts whatever `load_config` does; what depends on several keys, or on data, only
+    `load_config` checks.
     """
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
@@ -87,7 +83,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label: the parameters are those of the solver that is named."""
+    """Return the schema below any label, with the parameters of the named solver."""
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},

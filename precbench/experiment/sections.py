@@ -1,8 +1,8 @@
 """The sections of a config: frozen pydantic models that refuse unknown keys.
 
-Names and values are checked against the registries field by field, so that a mistake is reported
-with its own place in the file. The registries of solvers and data sets are imported when something
-is checked, so that importing this module is cheap.
+Names and values are checked field by field, so that a mistake is reported with its own place in the
+file. The registries of solvers and data sets are imported when something is checked, so that
+importing this module is cheap.
 """
 
 import inspect
@@ -43,11 +43,11 @@ from precbench.yaml.models import (
     unknown,
 )
 
+# Those of `precbench.data.preprocess`, which takes long to import
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
-"""Those of `precbench.data.preprocess`, which takes long to import."""
 FittedOn = Literal["train", "all"]
+# That of `precbench.data.dataset`
 Dtype = Literal["float64", "float32"]
-"""That of `precbench.data.dataset`."""
 SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
     "accuracy-time",
@@ -60,12 +60,12 @@ Plot = Literal[
 ]
 Part = Literal["test", "training"]
 Share = Annotated[float, Field(gt=0, lt=1)]
+# Whether a data set that cannot be obtained is an error, is replaced by synthetic data, or is left
+# out
 OnMissing = Literal["error", "stand-in", "skip"]
-"""Whether a data set that cannot be obtained is an error, is replaced by synthetic data, or is left
-out."""
 
+# Keys of a solver's section that are not parameters
 SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
-"""Keys of a solver's section that are not parameters."""
 
 _LARGEST_TRY = 100_000
 
@@ -83,9 +83,9 @@ def _checkpoints(value: Any) -> Any:
     return value
 
 
+# The approximate number of checkpoints, at growing distances; "every" for one after each batch or
+# iteration; or their places, in passes over the training rows
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
-"""The approximate number of checkpoints, at growing distances; "every" for one after each batch or
-iteration; or their places, in passes over the training rows."""
 
 
 def _has_card(name: str) -> str:
@@ -99,14 +99,14 @@ CardName = Annotated[str, AfterValidator(_has_card)]
 
 
 class NamedData(Section):
-    """A data set that has a card."""
+    """A data set with a card."""
 
     name: CardName
     on_missing: OnMissing = "error"
+    # The provided training and test sets, in place of the split of the protocol
     split: Literal["provided"] | None = None
-    """The provided training and test sets, in place of the split of the protocol."""
+    # In place of that of the config, or that of the card
     scaling: Scaling | None = None
-    """In place of that of the config, or that of the card."""
 
     @classmethod
     def _keys(cls) -> list[str]:
@@ -135,8 +135,8 @@ class FileData(Section):
     label: str | int | None = None
     positive: str | int | float | bool | Annotated[tuple[Any, ...], Strict(False)] | None = None
     groups: str | int | None = None
+    # Column of the order of the rows, for ``split: time``: numbers, or dates
     time: str | int | None = None
-    """Column of the order of the rows, for ``split: time``: numbers, or dates."""
     drop: Annotated[tuple[str | int, ...], Strict(False)] = ()
     id: Annotated[tuple[str, ...], Strict(False)] = ()
     categorical: Literal["one-hot"] | Annotated[tuple[str, ...], Strict(False)] | None = None
@@ -155,7 +155,7 @@ class FileData(Section):
 
 
 class StreamedCard(Section):
-    """A data set that has a card, with its rows read block by block from the cache."""
+    """A data set with a card, its rows read block by block from the cache."""
 
     card: CardName = Field(alias="name")
     stream: Literal[True]
@@ -201,28 +201,28 @@ Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
 
 
+# More would take a plan that fills the memory
 MOST_SPLITS = 100_000
-"""More would take a plan that fills the memory."""
 
 
 class Protocol(Section):
     """How the rows are divided."""
 
     split: SplitKind = "random"
+    # Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows
     test_size: Share = 0.3
-    """Fraction of the rows in the test set; with ``split: time`` split 0 has the latest rows."""
+    # Number of training rows, in place of `test_size`; the others are test rows
     train_size: PositiveInt | None = None
-    """Number of training rows, in place of `test_size`; the others are test rows."""
     n_splits: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 5
+    # Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds
     repetitions: Annotated[int, Field(ge=1, le=MOST_SPLITS)] = 1
-    """Number of repetitions of a ``kfold``, each with another partition into `n_splits` folds."""
     stratified: bool = False
+    # Whether rows of one group, if the data have groups, stay in one part
     groups: Literal["keep", "ignore"] = "keep"
-    """Whether rows of one group, if the data have groups, stay in one part."""
     seed: Annotated[int, Field(ge=0)] = 0
     validation_size: Share = 0.2
+    # Which of the splits to run; None means all
     splits: Items[Annotated[int, Field(ge=0)]] | None = None
-    """Which of the splits to run; None means all."""
 
     @model_validator(mode="before")
     @classmethod
@@ -282,7 +282,7 @@ class Protocol(Section):
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """Indices of the splits to run, those of the first repetition first."""
+        """Indices of the splits to run."""
         return tuple(self._all) if self.splits is None else self.splits
 
     @property
@@ -296,7 +296,7 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Read a metric; parameters that it shares with the solvers it inherits from ``common``."""
+    """Read a metric; it inherits parameters from ``common``."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
@@ -318,29 +318,29 @@ MetricEntry = Annotated[Metric, BeforeValidator(_metric)]
 class Tuning(Section):
     """How the values of tuned parameters are chosen."""
 
+    # Compares candidates, unless a solver has another (``tuned_by``); default: the first metric of
+    # the experiment
     by: MetricEntry | None = None
-    """Compares candidates, unless a solver has another (``tuned_by``); default: the first metric of
-    the experiment."""
+    # Each candidate is trained on all folds of the training rows but one and measured on that one,
+    # and the means are compared. By default it is measured once, on ``protocol.validation_size`` of
+    # the rows. Folds are stratified, and keep groups.
     folds: Annotated[int, Field(ge=2, le=MOST_SPLITS)] | None = None
-    """Each candidate is trained on all folds of the training rows but one and measured on that one,
-    and the means are compared. By default it is measured once, on ``protocol.validation_size`` of
-    the rows. Folds are stratified, and keep groups."""
+    # Candidates are trained and measured on so many of the training rows; what is chosen is trained
+    # on all of them
     rows: Annotated[int, Field(ge=2)] | None = None
-    """Candidates are trained and measured on so many of the training rows; what is chosen is
-    trained on all of them."""
+    # Most candidates of a solver: of more combinations of its lists so many are drawn at random,
+    # the same for all data sets and splits. By default all are tried.
     draw: Annotated[int, Field(ge=2)] | None = None
-    """Most candidates of a solver: of more combinations of its lists so many are drawn at random,
-    the same for all data sets and splits. By default all are tried."""
 
 
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 
+    # About that many times the time of the solver with most epochs, counted in rows, so that no
+    # number depends on a clock: the rows that it visits, divided by `LinearRanker.row_cost`
     times_slowest: PositiveFloat | None = None
-    """About that many times the time of the solver with most epochs, counted in rows, so that no
-    number depends on a clock: the rows that it visits, divided by `LinearRanker.row_cost`."""
+    # Training time, for runs that only measure time: such numbers cannot be repeated
     seconds: PositiveFloat | None = None
-    """Training time, for runs that only measure time: such numbers cannot be repeated."""
 
 
 def _tunable(kind: Any) -> PlainValidator:
@@ -361,15 +361,15 @@ def _tunable(kind: Any) -> PlainValidator:
 class Fourier(Section):
     """Random Fourier features, whose linear scores approximate those of a Gaussian kernel.
 
-    They replace the scaled features x. See `sklearn.kernel_approximation.RBFSampler`. Each value
-    may be tuned, as the parameters of the solver are: ``{tune: [two or more values]}``.
+    They replace the scaled features x, see `sklearn.kernel_approximation.RBFSampler`. Each value
+    may be tuned: ``{tune: [two or more values]}``.
     """
 
     n_components: Annotated[Any, _tunable(Annotated[int, Field(ge=1, le=1_000_000)])]
+    # For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)
     gamma: Annotated[Any, _tunable(PositiveFloat | None)] = None
-    """For the kernel ``exp(-gamma ||x - x'||^2)``; default 1 / (n_features * variance of x)."""
+    # Width of the kernel, as a multiple of the one by `gamma`
     bandwidth: Annotated[Any, _tunable(PositiveFloat)] = 1.0
-    """Width of the kernel, as a multiple of the one by `gamma`."""
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
@@ -387,11 +387,10 @@ class Fourier(Section):
 
 
 class SolverEntry(Section):
-    """A solver with the parameters given under its label.
+    """A solver with the parameters under its label.
 
     In the file the parameters stand beside ``solver``, ``limit``, ``tuned_by`` and ``fourier``. A
-    tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by`, by default the first of
-    the experiment, chooses its value.
+    tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by` chooses its value.
     """
 
     solver: str
@@ -439,7 +438,7 @@ class SolverEntry(Section):
         return name in solver_defaults(self.solver)
 
     def replace(self, **params: Any) -> "SolverEntry":
-        """Return a copy with those of `params` replaced that the solver has."""
+        """Return a copy with those of `params` that the solver has."""
         given = {name: value for name, value in params.items() if self.has(name)}
         return self.model_copy(update={"params": {**self.params, **given}})
 
@@ -473,12 +472,12 @@ def solver_defaults(solver: str) -> dict[str, Any]:
 
 
 def is_tuned(value: Any) -> bool:
-    """Return whether the value of a parameter is a choice among candidates."""
+    """Return whether the value of a parameter is a list of candidates."""
     return isinstance(value, dict) and set(value) == {"tune"}
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return what is wrong with a mapping in place of a value: it should be a choice."""
+    """Return the problems of a mapping in place of a value."""
     candidates = value["tune"] if is_tuned(value) else None
     if not isinstance(value, dict):
         return []
@@ -492,7 +491,7 @@ def choice_problems(value: Any) -> list[str]:
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
-    """Return the problems of one parameter of a solver, by the solver's own constraints."""
+    """Return the problems of a parameter, by the solver's own constraints."""
     from precbench.solvers import SOLVERS
     from precbench.solvers.parameters import K
 
@@ -517,7 +516,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters: names, types, then a trial evaluation."""
+    """Return the problems of a metric's parameters: names, types, a trial evaluation."""
     spec = METRICS[metric]
     defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [

@@ -1,4 +1,4 @@
-"""A shard of the trials of an experiment, for independent batch jobs."""
+"""Shards of the trials of an experiment, for independent batch jobs."""
 
 import re
 from collections.abc import Collection
@@ -15,27 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Shard:
-    """One of N parts of the trials of an experiment.
-
-    Attributes
-    ----------
-    number : int
-        From 1 to `of`.
-    of : int
-    """
+    """One of N parts of the trials of an experiment, numbered from 1."""
 
     number: int
-    of: int
+    of: int  # how many there are
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Return the shard written as ``3/10``.
-
-        Raises
-        ------
-        InputError
-            If the text is not a shard.
-        """
+        """Return the shard written as ``3/10``."""
         match = re.fullmatch(SHARD, text)
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
@@ -49,28 +36,17 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def folder(self, results: Path) -> Path:
-        """Return the folder of its own in a folder of results, such as ``shards/03-of-10``."""
+        """Return its folder in a folder of results, such as ``shards/03-of-10``."""
         return results / SHARDS / f"{self.number:0{len(str(self.of))}}-of-{self.of}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of its trials.
+        """Return the keys of its trials among the `wanted` ones that all shards share.
 
-        Parameters
-        ----------
-        plan : Plan
-        wanted : collection of str
-            The keys that all shards share.
-        by_split : bool, default=False
-            Keep the trials on one split together, so that their times are of one machine.
-
-        Returns
-        -------
-        set of str
-            Trials are sorted by data set, solver and key, and dealt out one by one as cards are:
-            shares differ by at most one, and so do those of each solver, which hashes alone would
-            not promise. Groups of a split are dealt out likewise, the largest first, so that shares
-            differ by at most one group. Neither depends on the order of the config, nor on what is
-            done.
+        Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
+        most one trial, in all and of each solver, which hashes alone would not promise. With
+        `by_split`, all trials on a split are dealt together, so that their times are of one
+        machine, the largest groups first. The result does not depend on the order of the config,
+        nor on what is done.
         """
         places: dict[str, tuple[str, str]] = {}
         for trial, key in plan.trials:

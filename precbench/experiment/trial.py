@@ -25,13 +25,13 @@ from precbench.seeds import generator
 from precbench.sources import code_of
 from precbench.store import SCHEMA
 
+# Of all between the rows of a data set and a solver: splits, scaling, random features, seeds
 PREPARATION_VERSION = 1
-"""Of all between the rows of a data set and a solver: splits, scaling, random features, seeds."""
+# Of how candidates are measured and one is chosen
 TUNING_VERSION = 1
-"""Of how candidates are measured and one is chosen."""
 
+# Parts of the package without which a trial is trained
 NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
-"""Parts of the package without which a trial is trained."""
 
 _FOURIER = "fourier."
 # The hash of the data stands for these.
@@ -40,43 +40,24 @@ _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 @dataclass(frozen=True)
 class Split:
-    """One division of a data set.
-
-    Attributes
-    ----------
-    kind : {"random", "kfold", "time", "provided", "none"}
-    index : int
-        For ``kfold`` it counts the folds of all repetitions, for ``time`` the test sets from the
-        latest one back.
-    seed : int
-        The same for all folds of one repetition of a ``kfold``.
-    n_splits : int
-        Number of folds; used by ``kfold`` only.
-    test_size : float
-        Fraction of the rows in the test set; used by ``random`` and ``time``.
-    train_size : int or None
-        Number of training rows, in place of `test_size`.
-    stratified : bool
-    groups : {"keep", "ignore"}
-        Whether rows of one group stay in one part.
-    """
+    """One division of a data set."""
 
     kind: SplitKind
-    index: int
-    seed: int
-    n_splits: int
-    test_size: float
-    train_size: int | None
+    index: int  # over all repetitions of a ``kfold``; from the latest back for ``time``
+    seed: int  # the same for all folds of a repetition
+    n_splits: int  # for ``kfold``
+    test_size: float  # fraction of the rows, for ``random`` and ``time``
+    train_size: int | None  # in rows, in place of `test_size`
     stratified: bool
-    groups: str
+    groups: str  # "keep" together, or "ignore"
 
     @property
     def fold(self) -> int:
-        """Index of the test set in its partition; used by ``kfold`` only."""
+        """Index of the test set in its partition, for ``kfold``."""
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
-        """Return the fraction of rows in the test set, or None if it is the same in every split."""
+        """Return the fraction of rows in the test set, None if every split has the same."""
         if self.kind == "kfold":
             return 1 / self.n_splits
         if self.kind == "random" and self.train_size is not None:
@@ -84,7 +65,7 @@ class Split:
         return self.test_size if self.kind in ("random", "time") else None
 
     def description(self) -> dict[str, Any]:
-        """Return all that determines the split; it does not depend on the number of repetitions."""
+        """Return what determines the split; the number of repetitions does not."""
         fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
         if self.kind in ("random", "kfold"):
             fields |= {"seed": self.seed, "stratified": self.stratified}
@@ -101,74 +82,30 @@ class Split:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver on one split of one data set, with all its settings.
-
-    Attributes
-    ----------
-    experiment : str
-    dataset : NamedData, FileData, StreamedCard or StreamedFile
-    scaling : {"none", "standardise", "unit", "unit-norm", "standardise-unit-norm"}
-    scaling_fitted_on : {"train", "all"}
-    split : Split
-    solver : str
-        Name in `SOLVERS`.
-    label : str
-        Name in tables and figures.
-    params : dict
-        All parameters except ``random_state``; a tuned one is ``{"tune": [candidates]}``.
-    sweep : tuple of (str, value), or None
-        The swept parameter and its value here.
-    metric : Metric
-        The metric that tuning optimises.
-    validation_size : float
-        Fraction of the training rows on which candidates are measured.
-    checkpoints : int, "every" or tuple of float
-        Number of points of the curve (1 keeps the final weights only), or their places.
-    rows : int or None
-        Maximum number of rows of the data set.
-    seed : int
-        Determined by the seed of the protocol, the data set and the split; the same for every
-        solver.
-    timeout : float
-        Seconds after which the trial is aborted.
-    limit : Limit or None
-        Training time after which the solver is stopped, with its last iterate as the result.
-    fourier : Fourier or None
-        Random features in place of the scaled ones, drawn for each split.
-    parts : tuple of {"test", "training"}
-        The parts that it is measured on.
-    dtype : {"float64", "float32"}
-        Type in which the rows are kept.
-    folds : int or None
-        Number of folds of the training rows, each of which candidates are measured on in turn.
-    tuning_rows : int or None
-        At most so many training rows are used to choose among candidates.
-    draw : int or None
-        Most combinations of `candidates` that are tried.
-    """
+    """One solver on one split of one data set, with all its settings."""
 
     experiment: str
     dataset: Data
     scaling: Scaling
     scaling_fitted_on: FittedOn
     split: Split
-    solver: str
-    label: str
-    params: dict[str, Any]
-    sweep: tuple[str, Any] | None
-    metric: Metric
-    validation_size: float
+    solver: str  # name in `SOLVERS`
+    label: str  # name in tables and figures
+    params: dict[str, Any]  # without random_state; a tuned one is ``{"tune": [candidates]}``
+    sweep: tuple[str, Any] | None  # the swept parameter and its value
+    metric: Metric  # which tuning optimises
+    validation_size: float  # fraction of the training rows
     checkpoints: Checkpoints
-    rows: int | None
-    seed: int
-    timeout: float
+    rows: int | None  # at most so many rows of the data set
+    seed: int  # from protocol, data set and split; the same for every solver
+    timeout: float  # seconds until the trial is aborted
     limit: Limit | None
-    fourier: Fourier | None = None
-    parts: tuple[Part, ...] = ("test",)
+    fourier: Fourier | None = None  # random features, drawn for each split
+    parts: tuple[Part, ...] = ("test",)  # that it is measured on
     dtype: Dtype = "float64"
-    folds: int | None = None
-    tuning_rows: int | None = None
-    draw: int | None = None
+    folds: int | None = None  # of the training rows, to measure candidates on
+    tuning_rows: int | None = None  # at most so many training rows for tuning
+    draw: int | None = None  # at most so many combinations of `candidates`
 
     @property
     def sweep_point(self) -> str:
@@ -183,7 +120,7 @@ class Trial:
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned parameters with their candidates; those of the random features come first."""
+        """The tuned parameters with their candidates, those of random features first."""
         features = {} if self.fourier is None else self.fourier.candidates
         mapped = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
@@ -192,8 +129,7 @@ class Trial:
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product.
 
-        Where there are more than `draw` they are drawn without replacement, by a seed that follows
-        from the names and the lists alone.
+        More than `draw` are sampled without replacement, by a seed from the names and lists alone.
         """
         lists = self.candidates
         if not self._draws:
@@ -214,14 +150,14 @@ class Trial:
         return self.draw is not None and prod(map(len, self.candidates.values())) > self.draw
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
-        """Return the trial with the random features of a choice among `candidates`."""
+        """Return the trial with the random features of a choice of candidates."""
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
         return replace(self, fourier=self.fourier.model_copy(update=own))
 
     def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the solver after a choice among `candidates`."""
+        """Return the parameters of the solver after a choice of candidates."""
         own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
         return {**self.params, **own}
 
@@ -235,21 +171,11 @@ class Trial:
         return own if package == "precbench" else f"{own} {code_of(package)}"
 
     def description(self, data_sha256: str) -> dict[str, Any]:
-        """Return everything that the numbers of the trial depend on, and nothing else.
+        """Return everything that the numbers of the trial depend on; its hash is the trial's key.
 
-        Code counts by its versions: a number that moves where no version did fails a test
-        (tests/test_versions.py).
-
-        Parameters
-        ----------
-        data_sha256 : str
-            Hash of the data set.
-
-        Returns
-        -------
-        dict
-            Strict JSON; its hash is the key of the trial. ``parts`` are those whose scores are
-            stored, for a solver without weights.
+        Code counts by its versions: a number that moves without a new version fails a test
+        (tests/test_versions.py). ``parts`` are those whose scores are stored, for a solver without
+        weights.
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
@@ -289,7 +215,7 @@ class Trial:
 
 
 def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:
-    """Return the versions of what the numbers of a trial depend on: solver, preparation, tuning."""
+    """Return the versions of solver, preparation and tuning."""
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}

@@ -16,26 +16,10 @@ def choose(
     trial: Trial,
     train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
-    """Choose the candidate with the best ranking of other rows; among ties the middle one.
+    """Choose the candidate that ranks other rows best; among ties the middle one.
 
-    Parameters
-    ----------
-    trial : Trial
-        With candidates, and the metric that compares them.
-    train : callable
-        Takes the candidates, each the values of all tuned parameters. Yields, in any order, the
-        number of a candidate, the solver, trained on a part of the training rows, and the other
-        rows; for each candidate once, or once for each fold.
-
-    Returns
-    -------
-    dict of str to Any
-        The values chosen, by parameter.
-
-    Raises
-    ------
-    PrecbenchError
-        If every candidate diverged.
+    `train` takes the candidates and yields, in any order, the number of each, the trained solver
+    and the rows to measure it on: once for each candidate, or once for each fold.
     """
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()

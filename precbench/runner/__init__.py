@@ -1,4 +1,4 @@
-"""Runs trials; the only part of the package that measures time."""
+"""Running of trials; the only part of the package that measures time."""
 
 import secrets
 from collections.abc import Collection, Generator, Mapping
@@ -27,28 +27,11 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return the trials without a usable record, one per key.
+    """Return the trials without a usable record by key, in the order of the plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    wanted : collection of str, optional
-        Keys; None means all.
-    timing : bool, default=False
-        Whether records of trials that ran in parallel are unusable, and those of other machines
-        unless all trials of a split ran there.
-    force : bool, default=False
-        Whether all records are unusable.
-    rerun : collection of str, optional
-        Statuses; only the trials whose records have one of them are returned.
-    changed_code : bool, default=False
-        Whether records of other code than the present one are unusable.
-
-    Returns
-    -------
-    dict of str to Trial
-        In the order of the plan.
+    With `timing`, records of trials that ran in parallel are unusable, and those of other machines
+    unless all trials of a split ran there. `rerun` returns only trials whose record has one of
+    these statuses. `changed_code` makes records of other code than the present one unusable.
     """
     missing: dict[str, Trial] = {}
     done: dict[str, tuple[Trial, str]] = {}
@@ -78,7 +61,7 @@ def to_do(
 def _timed_elsewhere(
     store: Store, missing: Mapping[str, Trial], done: Mapping[str, tuple[Trial, str]]
 ) -> dict[str, Trial]:
-    """Return what ran on another machine than this one, where not all trials of the split did."""
+    """Return trials of other machines in splits that ran on several machines."""
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     here = checked(environment(), Machine).kind
     ran_on = {key: (trial, kinds.get(name, "")) for key, (trial, name) in done.items()}
@@ -93,20 +76,14 @@ def _timed_elsewhere(
 
 
 def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
-    """Return which of these records come from other code than the present one.
-
-    Returns
-    -------
-    list of str
-        Keys. The versions of that code are the present ones, since they are part of the key.
-    """
+    """Return the keys of records of other code, of the same versions, than the present."""
     trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
     records = [(store.read(key), code, key) for code, key in trials]
     return [key for record, code, key in records if record is not None and record.code != code]
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a limit that stopped a trial, or would have stopped it, has changed."""
+    """Return whether a limit that stopped a trial, or would stop it, has changed."""
     seconds, passes = _limits(plan, trial)
     if record.stopped:
         known = record.limit_seconds, record.limit_passes
@@ -126,17 +103,9 @@ def run_plan(
 ) -> "Generator[tuple[Job, str]]":
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : Store
-    trials : mapping of str to Trial
-        By key, see `to_do`.
-    n_workers : int, default=1
-        Number of trials to run at a time. With more than one, times are marked as not comparable.
-    elsewhere : callable, optional
-        Runs them and notes on which machine, as `precbench.runner.cluster.Cluster.run`; by default
-        they run in processes of this one.
+    With more than one worker, times are marked as not comparable. `elsewhere`, such as
+    `precbench.runner.cluster.Cluster.run`, runs the trials in place of local processes, and notes
+    the machine.
     """
     from precbench.runner.dispatch import dispatch, run_here
     from precbench.runner.worker import Job, base_record

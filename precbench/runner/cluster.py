@@ -1,4 +1,4 @@
-"""Runs jobs on the workers of a Dask cluster; this process alone writes their records."""
+"""Jobs on the workers of a Dask cluster; only this process writes their records."""
 
 import functools
 import logging
@@ -57,26 +57,11 @@ class _Lane:
 
 
 class Cluster:
-    """A Dask cluster as the place where trials run.
+    """A Dask cluster that runs trials.
 
-    Parameters
-    ----------
-    where : str
-        Address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or ``local:N`` for N
-        processes of this machine.
-    wait : float, default=30
-        Seconds without scheduler, or without workers, after which to give up.
-
-    Attributes
-    ----------
-    dashboard : str
-        Address of the page on which Dask shows what the workers do, if bokeh is installed.
-
-    Raises
-    ------
-    InputError, PrecbenchError
-        If `where` is none of these; if the cluster does not answer, loses its workers, or has other
-        versions than this process.
+    `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or
+    ``local:N`` for N processes of this machine. After `wait` seconds without scheduler, or without
+    workers, an error is raised.
     """
 
     def __init__(self, where: str, wait: float = 30.0):
@@ -129,22 +114,14 @@ class Cluster:
 
     @property
     def n_workers(self) -> int:
-        """Number of workers now; each runs one trial at a time."""
+        """The present number of workers; each runs one trial at a time."""
         return len(self._hosts())
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
 
-        Parameters
-        ----------
-        jobs : sequence of Job
-            Those with sequential timing run one at a time on each machine, and all those of a
-            split on the same one.
-
-        Yields
-        ------
-        job, status : Job, str or None
-            None for a job that Dask has given up, because workers died while they had it.
+        Jobs with sequential timing run one at a time on each machine, and all those of a split on
+        the same one. The status is None for a job whose workers died.
         """
         ended = queue.SimpleQueue[distributed.Future]()
         running: dict[distributed.Future, tuple[Job, _Lane]] = {}
@@ -185,16 +162,16 @@ class Cluster:
         return lanes
 
     def _submit(self, job: Job, host: str | None, rows: dict[int, Any]) -> distributed.Future:
-        """Send a job, and its rows unless they have been sent already."""
+        """Send a job, and its rows if they have not been sent."""
         number = id(job.dataset)
         with self._answering():
             if number not in rows:  # as a task, which Dask repeats where a worker has died
                 rows[number] = self._client.submit(lambda rows: rows, job.dataset, pure=False)
-            hollow = replace(job, dataset=cast(Dataset, None))
-            return self._client.submit(_run, hollow, rows[number], workers=host, pure=False)
+            without_rows = replace(job, dataset=cast(Dataset, None))
+            return self._client.submit(_run, without_rows, rows[number], workers=host, pure=False)
 
     def _status(self, job: Job, future: distributed.Future) -> str | None:
-        """Write the record of a job that has ended and return its status."""
+        """Write the record of a finished job and return its status."""
         with self._answering():
             try:
                 record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
@@ -216,7 +193,7 @@ class Cluster:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Raise an error of Dask, or of what a worker could not do, as one sentence."""
+        """Report errors of Dask and of workers in one sentence."""
         try:
             yield
         except PrecbenchError:

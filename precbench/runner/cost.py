@@ -1,4 +1,4 @@
-"""Estimates how long trials take."""
+"""Estimates of the time of trials."""
 
 import math
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _ITERATIONS = 100  # of a solver that names no largest number of them and has no
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
-    """Estimate how long each trial takes: as long as those before, or by its size."""
+    """Estimate the seconds of each trial, from earlier trials or by its size."""
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
@@ -45,5 +45,5 @@ def _by_size(plan: Plan, trial: Trial) -> float:
 
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
-    """Return the value of a parameter; of a tuned one, the largest candidate."""
+    """Return the value of a parameter, or its largest candidate."""
     return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))

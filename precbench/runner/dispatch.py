@@ -1,4 +1,4 @@
-"""Runs jobs on workers; one that kills its worker is repeated once, alone."""
+"""Jobs on workers; a job that kills its worker is repeated once, alone."""
 
 import os
 import secrets
@@ -29,18 +29,9 @@ _MOST_SENT = 2**20  # bytes of a data set that is sent with each of its jobs
 def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
     """Run jobs and yield each with its status as it ends.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    run : callable
-        Yields jobs as they end, each with its status, None if a worker died while it had the job:
-        `run_here` or `precbench.runner.cluster.Cluster.run`.
-
-    Yields
-    ------
-    job, status : Job, str
-        In the order in which they end. A job that may have killed a worker is repeated, with no
-        other beside it; if it does so again, it is recorded as crashed or timed out.
+    `run`, which is `run_here` or `precbench.runner.cluster.Cluster.run`, yields None as the status
+    of a job whose worker died. Such a job is repeated alone; if its worker dies again, it is
+    recorded as crashed or timed out.
     """
     lost = []
     for job, status in run(jobs):
@@ -55,7 +46,7 @@ def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
 
 
 def _killer(job: Job, seconds: float) -> str:
-    """Record a job that has killed its worker again, and return its status."""
+    """Record a job that killed its worker twice, and return its status."""
     if seconds > job.trial.timeout:
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
@@ -67,17 +58,7 @@ def _killer(job: Job, seconds: float) -> str:
 def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | None]]:
     """Run jobs in worker processes of this machine, see `dispatch`.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    n_workers : int
-        Number of jobs to run at a time. A single job also runs in a process of its own, so that a
-        crash does not end the run.
-
-    Raises
-    ------
-    PrecbenchError
-        If workers die before they begin a job, twice in a row.
+    A single job also runs in a process of its own, so that a crash does not end the run.
     """
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
@@ -126,7 +107,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 
 def _is_shared(X: Any) -> bool:
-    """Return whether rows are memory maps of the cache already, or streamed, or few."""
+    """Return whether rows are memory maps of the cache, or streamed, or few."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X
     if getattr(values, "nbytes", 0) <= _MOST_SENT:
         return True
@@ -136,7 +117,7 @@ def _is_shared(X: Any) -> bool:
 
 
 def _mapped(dataset: Dataset, path: Path) -> Dataset:
-    """Write a data set to a file that only this user can read, and map its arrays into memory."""
+    """Write a data set to a file of this user, and map its arrays into memory."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:

@@ -1,4 +1,4 @@
-"""The trace of a trial: results and times at checkpoints, recorded with the clock stopped."""
+"""The trace of a trial: states and times at checkpoints, recorded with the clocks stopped."""
 
 import sys
 import time
@@ -13,33 +13,12 @@ from precbench.solvers import LinearRanker, Ranker
 
 
 class Recorder:
-    """Copies the weights of linear solvers at checkpoints, with the wall and CPU clocks stopped.
+    """Records weights of linear solvers, and numbers of iterations of others, at checkpoints.
 
-    Of other solvers it notes the number of iterations, see `NonlinearRanker.scores_after`.
-
-    The first call, which a solver makes once its input is checked, starts the clocks and is
-    checkpoint 0. The row counts of the later ones grow by a constant factor.
-
-    Parameters
-    ----------
-    first_rows : int or None
-        Rows seen at checkpoint 1; None to record the final state only.
-    factor : float, default=2
-        Ratio of the row counts of successive checkpoints; 1 for a checkpoint at every call.
-    places : sequence of int, optional
-        Row counts of the checkpoints, ascending, in place of growing distances.
-    limit : float, default=inf
-        Training time in seconds after which the solver is stopped.
-    most_rows : float, default=inf
-        Number of rows after which the solver is stopped.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time of the training so far.
-    stopped : {"", "limit"}
-    next_rows : int
-        Number of rows at which the solver should make its next call at the latest.
+    The first call, which a solver makes once its input is checked, starts the wall and CPU clocks
+    and is checkpoint 0. Checkpoint 1 is at `first_rows` (None: only the final state); row counts
+    then grow by `factor` (1: every call), or are those of `places`. The solver is stopped after
+    `limit` seconds or `most_rows` rows. `next_rows` is the row count at which it should call next.
     """
 
     def __init__(
@@ -66,7 +45,7 @@ class Recorder:
         self._from_the_start = first_rows is not None
 
     def __call__(self, solver: Ranker) -> bool:
-        """Record a checkpoint if one is due; return whether the limit is reached."""
+        """Record a checkpoint if one is due; return whether a limit is reached."""
         if self._started:
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
@@ -84,21 +63,16 @@ class Recorder:
         return bool(self.stopped)
 
     def _after(self, n_rows: int) -> int:
-        """Return the row count of the checkpoint that follows `n_rows`."""
+        """Return the row count of the checkpoint after `n_rows`."""
         if self._places:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))
 
     def finish(self, solver: Ranker) -> dict[str, NDArray]:
-        """Add the final state as the last checkpoint and return all checkpoints.
+        """Add the final state as the last checkpoint and return all, as arrays over the checkpoints.
 
-        Returns
-        -------
-        dict of ndarray
-            ``rows_seen, wall_seconds, cpu_seconds, mistakes`` of shape (n_checkpoints,); mistakes
-            is -1 for a solver that does not count them. ``coef`` of shape (n_checkpoints,
-            n_features) of a linear solver, with ``intercept`` of shape (n_checkpoints,) where it
-            has one, and ``n_iter`` of shape (n_checkpoints,) of others.
+        ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef`` and perhaps
+        ``intercept`` of a linear solver, ``n_iter`` of others.
         """
         if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
             self._note(solver)

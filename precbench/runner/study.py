@@ -1,4 +1,4 @@
-"""Computes a study and writes its numbers to a folder."""
+"""Computation of a study."""
 
 import json
 
@@ -10,25 +10,7 @@ from precbench.store import SCHEMA, Store
 def run_study(
     study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None
 ) -> None:
-    """Compute a study and write ``values.csv`` and ``illustration.json``.
-
-    Parameters
-    ----------
-    study : Study
-    store : Store
-        Locked by the caller.
-    smoke : bool, default=False
-        Take the smoke size.
-    mirror : str, optional
-        Folder or address to try before the official addresses of the data.
-
-    Raises
-    ------
-    DataUnavailableError
-        If a data set cannot be obtained.
-    PrecbenchError
-        If the disk is full, or the parameters do not go together.
-    """
+    """Compute a study and write ``values.csv`` and ``illustration.json``."""
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache

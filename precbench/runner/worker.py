@@ -1,4 +1,4 @@
-"""One trial in a worker process, from the data to the record."""
+"""A trial in a worker process, from the data to the record."""
 
 import contextlib
 import ctypes
@@ -39,40 +39,18 @@ _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A trial with the data and settings that its worker needs.
-
-    Attributes
-    ----------
-    trial : Trial
-    key : str
-    folder : str
-        Folder of the experiment's results.
-    dataset : Dataset
-        Its arrays are memory maps in a worker.
-    limit : float
-        Training time in seconds after which the solver is stopped, its last iterate being the
-        result.
-    passes : float
-        Passes over the rows after which it is stopped likewise.
-    timing : {"sequential", "parallel"}
-    environment : str
-        Id of the machine record.
-    run : str
-        Id of the run; distinguishes its records from earlier ones with the same key.
-    before : str
-        How the trial ended the last time; empty if it has no record.
-    """
+    """A trial with the data and settings that its worker needs."""
 
     trial: Trial
     key: str
-    folder: str
-    dataset: Dataset
-    limit: float
-    passes: float
-    timing: str
-    environment: str
-    run: str
-    before: str = ""
+    folder: str  # of the experiment's results
+    dataset: Dataset  # in a worker its arrays are memory maps
+    limit: float  # training time in seconds after which the solver is stopped
+    passes: float  # passes over the rows after which it is stopped
+    timing: str  # "sequential" or "parallel"
+    environment: str  # id of the machine record
+    run: str  # id of the run, which earlier records with the same key lack
+    before: str = ""  # how the trial ended last time
 
     @property
     def mark(self) -> Path:
@@ -108,7 +86,7 @@ def base_record(job: Job) -> dict[str, Any]:
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status.
 
-    After the death of the process there is a mark and no record.
+    If the process dies, there is a mark and no record.
     """
     with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +164,7 @@ def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Add the scores at the checkpoints, as many as the memory limit allows."""
+    """Add the scores at as many checkpoints as the memory limit allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # From the end, so that the last checkpoint, which is the result, is among them.
@@ -213,30 +191,31 @@ _SIZES = ("n_estimators", "max_iter", "n_components", "folds")
 def warm_up(solver: str) -> None:
     """Run the code once in this process, so that no trial is charged for late imports.
 
-    The objects loaded by then are exempted from garbage collection, which each trial waits for.
+    The objects loaded by then are exempt from garbage collection, which each trial waits for.
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of iterations that are too few
         for name in ("perceptron-avg", "sgd-avg", solver):
-            quick = SOLVERS[name]()
-            if name in SOLVERS.built_in:  # late is what the first trees need
-                quick.set_params(**{of: 2 for of in _SIZES if of in quick.get_params()})
-            quick.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+            small = SOLVERS[name]()
+            if name in SOLVERS.built_in:  # two trees import what all need
+                sizes = [param for param in _SIZES if param in small.get_params()]
+                small.set_params(**dict.fromkeys(sizes, 2))
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
     gc.freeze()
 
 
-_OF_ROWS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
+_ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
+# The training rows that were prepared last, maybe for another trial, with what they depend on
 _prepared: list[tuple[dict[str, Any], Rows]] = []
-"""The training rows that were prepared last, maybe for another trial, with what they depend on."""
 
 
 def _rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Prepare the training rows, unless they are those prepared last."""
+    """Return the training rows, prepared unless they were the last ones."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
-    key = {name: description[name] for name in _OF_ROWS}
+    key = {name: description[name] for name in _ROW_FIELDS}
     key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
     if not _prepared or _prepared[0][0] != key:
         _prepared.clear()  # before others take their memory
@@ -247,7 +226,7 @@ def _rows(job: Job, fourier: Fourier | None) -> Rows:
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the parameters chosen, the seconds it took, and whether the limit ended it.
+    """Return the chosen parameters, the seconds it took, and whether the limit ended it.
 
     All candidates together have the limit of one training.
     """
@@ -288,7 +267,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 def _groups(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
-    """Return the numbers of the candidates that can learn together, with their features."""
+    """Group the candidates that can learn together, by number, with their features."""
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -311,7 +290,7 @@ class _Deadline:
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
-    """Return the arguments of `Recorder` that place the checkpoints before the last one."""
+    """Return the arguments of `Recorder` that place the checkpoints."""
     wanted = trial.checkpoints
     if isinstance(wanted, tuple):
         return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in wanted]}
@@ -368,7 +347,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of a PrecbenchError, else type, message and place, in one line."""
+    """Return the message of a `PrecbenchError`, else type, message and place, in one line."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):

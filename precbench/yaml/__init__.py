@@ -1,1 +1,1 @@
-"""Reads YAML files strictly: plain data with places, and typed sections."""
+"""Strict reading of YAML files: plain data with places, and typed sections."""

@@ -1,9 +1,8 @@
-"""YAML without its traps: plain data, and where in the file each piece of it is.
+"""YAML as plain data, with the place of each piece in the file.
 
-Scalars follow YAML 1.2 (only ``true`` and ``false`` are booleans, ``1e-3`` is a number, nothing
-is a date). Duplicate keys, anchors, aliases, tags and numbers in another base are refused, and a
-file can neither run code nor exhaust memory: the data are built from the parser's events, never
-by its constructors.
+Scalars follow YAML 1.2 (only ``true`` and ``false`` are booleans, ``1e-3`` is a number, nothing is
+a date). Duplicate keys, anchors, aliases, tags and numbers in another base are refused. Data are
+built from the parser's events, so a file can neither run code nor exhaust memory.
 """
 
 import math
@@ -36,36 +35,15 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a file, and where in the file each piece is.
+    """The content of a file, and the place of each piece."""
 
-    Attributes
-    ----------
-    file : str
-        The file's name as messages show it.
-    data : Any
-        Dictionaries (keys are always text), lists, and scalars.
-    where : dict of tuple to (int, int)
-        For the path of each key or item, the line and column (from 1) where it begins.
-    base : Document or None
-        The file that this one extends, see `extended`.
-    """
-
-    file: str
-    data: Any
-    where: dict[Keys, tuple[int, int]]
-    base: "Document | None" = None
+    file: str  # the name in messages
+    data: Any  # dictionaries with text as keys, lists, and scalars
+    where: dict[Keys, tuple[int, int]]  # line and column, from 1, of each key or item
+    base: "Document | None" = None  # the file that this one extends, see `extended`
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
-        """Return the error that reports the problems, one line each, in the order of the file.
-
-        At most `MAX_MISTAKES` are shown; the others are counted.
-
-        Parameters
-        ----------
-        problems : iterable of (tuple, str)
-            The path of a key or item, and the message. A path that is not in the file is placed at
-            its nearest parent.
-        """
+        """Return the error with one line per problem, at most `MAX_MISTAKES`, in file order."""
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
         lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
@@ -81,13 +59,7 @@ class Document:
 
 
 def load(path: Path) -> Document:
-    """Read one file.
-
-    Raises
-    ------
-    InputError
-        With one line per mistake, each ``file:line:col: path: message``.
-    """
+    """Read a file; the error has one line per mistake, each ``file:line:col: path: message``."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -105,25 +77,9 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document with the file that it extends, if it has the key ``extends``.
+    """Return a document joined with the file that its key ``extends`` names, in `folder`.
 
     Of both, the keys of the highest level count; where both have one, that of `own`.
-
-    Parameters
-    ----------
-    own : Document
-    folder : pathlib.Path
-        Where the other file is.
-
-    Returns
-    -------
-    Document
-        Without the key ``extends``.
-
-    Raises
-    ------
-    InputError
-        As for `load`; also if the other file cannot be extended.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
@@ -143,13 +99,7 @@ def extended(own: Document, folder: Path) -> Document:
 
 
 def parse(text: str, file: str = "<text>") -> Document:
-    """Read YAML from memory; `file` is the name that messages show.
-
-    Raises
-    ------
-    InputError
-        As for `load`.
-    """
+    """Read YAML from memory; `file` is the name that messages show."""
     builder = _Builder(text, file)
     try:
         data = builder.document()
@@ -166,7 +116,7 @@ def parse(text: str, file: str = "<text>") -> Document:
 
 
 class _Builder:
-    """Turns the parser's events into data; what nests too deeply is refused on the way down."""
+    """Builds data from the parser's events."""
 
     def __init__(self, text: str, file: str):
         self.file = file

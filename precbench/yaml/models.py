@@ -1,6 +1,6 @@
-"""Strict sections of YAML files, as frozen pydantic models that report mistakes in plain words.
+"""Strict sections of YAML files: frozen pydantic models with mistakes in plain words.
 
-A check returns the problems that it finds: an empty list if there are none.
+A check returns the problems that it finds.
 """
 
 import re
@@ -23,14 +23,15 @@ from precbench.errors import did_you_mean
 from precbench.text import one_line
 from precbench.yaml.document import Document, Keys
 
+# The place, relative to the section that is checked, and the message
 Problem = tuple[Keys, str]
-"""The place, relative to the section that is checked, and the message."""
 
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
 Names = Annotated[tuple[Name, ...], Strict(False)]
 Line = Annotated[str, AfterValidator(one_line)]
 _Item = TypeVar("_Item")
 
+# By the type of the error of pydantic
 _PROBLEMS = {
     "model_type": "should be a mapping (key: value)",
     "dict_type": "should be a mapping (key: value)",
@@ -38,14 +39,10 @@ _PROBLEMS = {
     "string_pattern_mismatch": "may hold letters, digits, - and _ only",
     "path_type": "should be the name of a file",
 }
-"""By the type of the error of pydantic."""
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise the error of a pydantic validator if there are problems.
-
-    Pydantic puts the path of the validated piece before each of theirs.
-    """
+    """Raise a pydantic error for the problems, if any; pydantic prefixes their paths."""
     details = [
         InitErrorDetails(
             type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
@@ -57,12 +54,12 @@ def refuse(problems: Iterable[Problem]) -> None:
 
 
 def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
-    """Return problems that are all at one place."""
+    """Return problems at one place."""
     return [(path, text) for text in texts]
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return the message about an unknown name, with the nearest known one, if it is unknown."""
+    """Return the message about a name, with the nearest known one, if it is unknown."""
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
@@ -74,7 +71,7 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
 
 
 def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
-    """Return the message for one error of pydantic; `known` are the keys that are allowed."""
+    """Return the message for an error of pydantic; `known` are the allowed keys."""
     kind, shown = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]
@@ -91,7 +88,7 @@ def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a check that text matches a regular expression as a whole."""
+    """Return a validator of text that matches a regular expression as a whole."""
 
     def check(text: str) -> str:
         refuse(at((), [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"]))
@@ -109,7 +106,7 @@ Items = Annotated[tuple[_Item, ...], Strict(False), AfterValidator(_not_empty)]
 
 
 class Section(BaseModel):
-    """A mapping of the config: unknown keys are refused, and nothing is converted silently."""
+    """A mapping in a file; unknown keys are refused, and nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -130,12 +127,11 @@ class Section(BaseModel):
 
     @classmethod
     def _keys(cls) -> list[str]:
-        """Return the keys that the file may have here."""
         return [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
-        """Return where a field stands in the file."""
+        """Return the place of a field in the file."""
         return loc
 
 
@@ -143,21 +139,7 @@ _Section = TypeVar("_Section", bound=Section)
 
 
 def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
-    """Return the section that a file consists of.
-
-    Parameters
-    ----------
-    document : Document
-    kind : type
-        A subclass of `Section`.
-    context : Any
-        Handed to the validators.
-
-    Raises
-    ------
-    InputError
-        With one line for each mistake, ``file:line:col: path: message``.
-    """
+    """Return the section that a file consists of; `context` is for validators."""
     try:
         return kind.model_validate(document.data, context=context)
     except ValidationError as error:
