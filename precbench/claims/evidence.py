@@ -19,7 +19,7 @@ WALL_SECONDS = "wall_seconds"
 
 
 class MissingError(Exception):
-    """Nothing was measured that a claim could be compared with; the text says why."""
+    """The values for a claim were not measured; the text says why."""
 
 
 class Outcomes:
@@ -40,7 +40,7 @@ class Outcomes:
         return self._ok.groupby(_CELL, sort=False).indices
 
     def _curve(self, *key: str) -> pd.DataFrame:
-        """Return all checkpoints of a cell, by number of the split."""
+        """Return all checkpoints of a cell, by split."""
         self._cell(*key)  # which reports what is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
@@ -52,7 +52,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return the value of each repetition, which is the mean over its folds."""
+        """Return the mean over the folds of each repetition that has all of them."""
         if checkpoint is None:
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -64,7 +64,7 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise unless times may be compared: of one run, on one machine."""
+        """Raise unless times are comparable: of one run, on one machine."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         for column, where in (("run", "in different runs"), ("machine", "on different machines")):
             if trials[column].nunique() > 1:
@@ -73,7 +73,11 @@ class Outcomes:
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints from the first that differs from w = 0, in order, by split."""
+        """Return the checkpoints in order, by split, from the first that differs from w = 0.
+
+        Each has ``value`` (larger is better) and ``wall_seconds``. A solver may visit rows before
+        it moves, as the cutting plane does, and tied scores may have a high value.
+        """
         rows = self._curve(dataset, solver, metric, part)
         rows = rows.sort_values("checkpoint", kind="stable")
         started = rows["rows_seen"] > 0
@@ -85,7 +89,7 @@ class Outcomes:
         return dict(iter(rows.groupby(level="split")))
 
     def times(self, dataset: str, solver: str) -> pd.Series:
-        """Return the wall-clock time to the final weights of each split, in seconds."""
+        """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
             raise MissingError("timed beside other trials: run it with --timing")
@@ -94,7 +98,10 @@ class Outcomes:
     def stopped(
         self, dataset: str, solver: str, metric: str = "", by: str = "limit"
     ) -> tuple[int, int]:
-        """Return how many trials a limit stopped, or their tuning, and of how many."""
+        """Return how many trials (or their tuning) a limit stopped, and how many there are.
+
+        A metric selects the points of a sweep that have it.
+        """
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
 
@@ -106,7 +113,7 @@ class Outcomes:
         part: str = "test",
         points: Collection[str] = (),
     ) -> pd.DataFrame:
-        """Return the value on each split (rows) at each point, or some, of the sweep (columns)."""
+        """Return the values by split (rows) and point of the sweep (columns)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
         if lacks := sorted(set(points) - set(values)):
@@ -135,7 +142,7 @@ class Outcomes:
         return self._final.iloc[self._places[key]].set_index("split")
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
-        """Return the counts (rows, features, positives) of a data set as it was used."""
+        """Return the sizes of a data set as it was used."""
         if dataset not in self.run.data:
             raise MissingError(_nothing_of(dataset))
         if self.run.data[dataset].stand_in:
@@ -147,24 +154,24 @@ class Outcomes:
 class Evidence:
     """Everything that claims can be compared with."""
 
-    outcomes: dict[str, Outcomes] = field(default_factory=dict)
-    values: dict[str, pd.DataFrame] = field(default_factory=dict)
-    found: bool = False
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
+    values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
+    has_results: bool = False  # whether there were any, even if they decide nothing
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
-    """Read experiments from folders of results, or from folders that hold such folders."""
+    """Read experiments and studies from folders of results; smoke runs decide nothing."""
     evidence, paths = Evidence(), dict[str, Path]()
     for folder in map(Path, folders):
         for path in find_result_folders(folder, "values.csv"):
             study = read_values(path)
-            evidence.found = True
+            evidence.has_results = True
             if not study.smoke:
                 _refuse_second(paths, study.name, path)
                 evidence.values[study.name] = study.values
         for path in find_result_folders(folder, "results.csv"):
             run = read_run(path)
-            evidence.found = True
+            evidence.has_results = True
             if not run.smoke:
                 _refuse_second(paths, run.name, path)
                 evidence.outcomes[run.name] = Outcomes(run)

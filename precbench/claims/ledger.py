@@ -15,38 +15,20 @@ from precbench.locations import shipped
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A claim and its verdict.
-
-    Attributes
-    ----------
-    id, paper, where, kind, printed : str
-    measured : str
-        The value or the counts that decided; empty if nothing was measured.
-    runs : int
-        Number of repetitions or splits behind it.
-    verdict : Verdict
-    deviation : str
-        Ids of the documented deviations, separated by spaces.
-    reason : str
-        Why, where the verdict alone does not say it.
-    spread : str
-        The quartiles of our repetitions.
-    smallest_error : float or None
-        The smallest relative error of the printed value that would have been detected.
-    """
+    """A claim and its verdict."""
 
     id: str
     paper: str
     where: str
     kind: str
     printed: str
-    measured: str = ""
-    runs: int = 0
+    measured: str = ""  # the value or the counts that decided
+    runs: int = 0  # repetitions or splits
     verdict: Verdict = Verdict.NO_DATA
-    deviation: str = ""
+    deviation: str = ""  # ids of documented deviations, separated by spaces
     reason: str = ""
-    spread: str = ""
-    smallest_error: float | None = None
+    spread: str = ""  # quartiles of our repetitions
+    smallest_error: float | None = None  # smallest relative error of the print that is detected
 
     @property
     def place(self) -> str:
@@ -56,7 +38,7 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class Change:
-    """A verdict that differs from the reference; empty where a ledger lacks the claim."""
+    """A verdict that differs from the reference."""
 
     id: str
     before: str
@@ -65,12 +47,11 @@ class Change:
 
 
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
-    """Return the verdicts that differ from what the reference settles.
+    """Return the verdicts that differ from settled ones of the reference.
 
-    A claim that was decided and no longer is counts as worse unless missing results explain it: an
-    exact number needs neither data nor a run, a study is never cut short, "no config" and "not
-    testable" do not depend on results, and "no power" was measured: the spread of ours hides now
-    what it showed.
+    A claim that is no longer decided is worse unless missing results explain it: an exact number
+    needs neither data nor a run, a study is never cut short, "no config" and "not testable" do not
+    depend on results, and "no power" was measured: our spread now hides what it showed.
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -113,7 +94,7 @@ def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
 
 
 def _is_final(row: LedgerRow) -> bool:
-    """Whether more results would not change the verdict; no run can cut a study short."""
+    """Return whether more results cannot change the verdict; no run cuts a study short."""
     by_study = row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE
     return row.verdict.is_settled or row.verdict.is_fixed or by_study
 

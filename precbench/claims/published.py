@@ -1,9 +1,9 @@
-"""Reads the files ``NAME.published.yaml``: the printed numbers and sentences of the papers.
+"""Reader of ``NAME.published.yaml``, the printed numbers and sentences of the papers.
 
-A file holds the claims that the results of ``NAME.yaml`` can decide, as the tables in which they
-were printed or one by one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in
-it have in common; ``for`` repeats either for each combination of values, whose names stand as
-``{name}`` in texts. In a table ``{row}`` and ``{column}`` stand for the names of both.
+A file holds the claims that the results of ``NAME.yaml`` can decide, as printed tables or one by
+one. An entry of its ``claims`` is a claim, or fields that the ``claims`` in it share; ``for``
+repeats either for each combination of values, whose names stand as ``{name}`` in texts. In a table
+``{row}`` and ``{column}`` stand for the names of both.
 """
 
 import re
@@ -35,22 +35,22 @@ from precbench.yaml.models import (
     validated,
 )
 
+# After the name of a config
 SUFFIX = ".published.yaml"
-"""After the name of a config."""
 DEVIATIONS = f"deviations{SUFFIX}"
 
 Fields = dict[str, Any]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+# Fields whose entries are joined when claims inherit them
 _JOINED = ("cell", "by", "trivial")
-"""Fields whose entries are joined when claims inherit them."""
 
 
 class _Row(Section):
-    """A printed row; `best` names the group of columns that the paper calls the best."""
+    """A printed row."""
 
     printed: Items[str]
     fields: Fields = Field(default_factory=dict)
-    best: str | None = None
+    best: str | None = None  # group of columns that the paper calls the best
     exceptions: dict[str, Fields] = Field(default_factory=dict)
 
 
@@ -103,7 +103,7 @@ class _Table(Section):
 
 
 def _as_mapping(values: Any) -> Any:
-    """Return a list of values as values without fields of their own."""
+    """Convert a list of values to a mapping without fields."""
     if not isinstance(values, list):
         return values
     refuse(
@@ -121,41 +121,24 @@ _Values = Annotated[
 
 
 class _Entry(Section):
-    """A claim, or fields that several claims have in common.
-
-    Attributes
-    ----------
-    repeat : dict
-        ``for`` in the file: names, each with the values that it takes in turn. A value may bring
-        fields of its own.
-    claims : tuple of _Entry or None
-        Those that inherit the fields of this one; None if this is itself a claim.
-    """
+    """A claim, or fields that several claims share."""
 
     model_config = ConfigDict(extra="allow")
 
+    # Names, each with the values that it takes in turn; a value may bring fields.
     repeat: dict[Name, _Values] = Field(default_factory=dict, alias="for")
-    claims: Items["_Entry"] | None = None
+    claims: Items["_Entry"] | None = None  # inherit these fields; None if this is a claim
 
 
 class Deviation(Section):
-    """A place where we deliberately deviate from the paper.
-
-    Attributes
-    ----------
-    paper, where, says, ours : str
-    evidence : str
-        The command that shows why.
-    reading : bool
-        Whether the text can mean it, and the printed numbers do not decide: no departure.
-    """
+    """A place where we deliberately deviate from the paper."""
 
     paper: str
     where: str
     says: str
     ours: str
-    evidence: str
-    reading: bool = False
+    evidence: str  # the command that shows why
+    reading: bool = False  # the text can mean it, and the print does not decide: no departure
 
 
 class _Published(Section):
@@ -171,11 +154,7 @@ class _Deviations(Section):
 
 
 def load_claims() -> list[Claim]:
-    """Read all claims, by file, each in the order of its file.
-
-    Raises InputError with one line for each mistake: a key, a value, a placeholder, an id that is
-    repeated, or a deviation that is not documented.
-    """
+    """Read all claims, by file; the error has one line for each mistake."""
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
     names = (path.relative_to(folder).as_posix().removesuffix(SUFFIX) for path in paths)
@@ -188,7 +167,7 @@ def read_claims(path: Path) -> list[Claim]:
 
 
 def parse_claims(text: str, file: str, config: str) -> list[Claim]:
-    """Read claims from the text of such a file, whose name the mistakes show."""
+    """Read claims from text; `file` is its name in messages."""
     return _checked([(parse(text, file), config)])
 
 
@@ -210,7 +189,7 @@ def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
 
 
 def load_deviations(path: Path | None = None) -> dict[str, Deviation]:
-    """Read the documented deviations, by id; by default those that are shipped."""
+    """Read the documented deviations, by id; by default the shipped ones."""
     return validated(load(path or _deviations_file()), _Deviations).deviations
 
 
@@ -218,24 +197,13 @@ def _deviations_file() -> Path:
     return shipped("configs") / DEVIATIONS
 
 
-class _Found(NamedTuple):
-    """A claim in a file.
+class _Unchecked(NamedTuple):
+    """The fields of a claim, before they are checked."""
 
-    Attributes
-    ----------
-    keys : tuple
-        Where it stands.
-    fields : dict
-    values : dict
-        What its placeholders stand for.
-    places : dict
-        Where the fields stand that it inherits.
-    """
-
-    keys: Keys
+    keys: Keys  # the place in the file
     fields: Fields
-    values: Mapping[str, Any]
-    places: Mapping[str, Keys]
+    values: Mapping[str, Any]  # of placeholders
+    places: Mapping[str, Keys]  # of inherited fields
 
     def at(self, field: str) -> Keys:
         """Return where a field stands, or where it is missing."""
@@ -247,7 +215,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each with the first claim that has it
-    for entry in _found(published, common):
+    for entry in _unchecked(published, common):
         problems: list[Problem] = []
         fields = {
             name: _filled(value, entry.values, (*entry.at(name), name), problems)
@@ -271,26 +239,26 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
         raise document.refusal((keys, name + text) for (keys, text), name in mistakes.items())
 
 
-def _found(published: _Published, common: Fields) -> Iterator[_Found]:
+def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
             keys = ("tables", number, "rows", name)
             for column, fields in _cells(table, name, row):
-                yield _Found(keys, _merged(common, fields), {"row": name, "column": column}, {})
+                yield _Unchecked(keys, _merged(common, fields), {"row": name, "column": column}, {})
             if row.best is not None:
-                yield _Found(keys, _merged(common, _best(table, name, row)), {"row": name}, {})
+                yield _Unchecked(keys, _merged(common, _best(table, name, row)), {"row": name}, {})
     for number, entry in enumerate(published.claims):
-        yield from _repeated(entry, _Found(("claims", number), common, {}, places))
+        yield from _repeated(entry, _Unchecked(("claims", number), common, {}, places))
 
 
-def _repeated(entry: _Entry, outer: _Found) -> Iterator[_Found]:
+def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, which inherits fields and placeholders."""
     keys, own = outer.keys, entry.model_extra or {}
     axes = [[(name, *item) for item in taken.items()] for name, taken in entry.repeat.items()]
     for point in product(*axes):
         brought = {n: (*keys, "for", axis, str(v)) for axis, v, fields in point for n in fields}
-        here = _Found(
+        here = _Unchecked(
             keys,
             _merged(outer.fields, *(fields for _, _, fields in point), own),
             {**outer.values, **{axis: value for axis, value, _ in point}},
@@ -303,7 +271,7 @@ def _repeated(entry: _Entry, outer: _Found) -> Iterator[_Found]:
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Return it with values for ``{name}``; a text that is only that becomes the value itself."""
+    """Fill in ``{name}``; a text that is only a placeholder becomes the value itself."""
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
@@ -359,7 +327,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Return all fields, of which the later win; selections are joined, and so are deviations."""
+    """Merge fields, of which the later win; selections and deviations are joined."""
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():

@@ -16,23 +16,22 @@ from scipy.special import stdtr, stdtrit
 
 from precbench.errors import InputError
 
+# Fewer draws say too little about the tail in which a wrong number would lie
 MIN_REPETITIONS = 100
-"""Fewer draws say too little about the tail in which a wrong number would lie."""
 MIN_SPLITS = 20
+# The number of splits over which the papers average their times
 MIN_TIMED_SPLITS = 5
-"""The number of splits over which the papers average their times."""
 LEVEL = 0.05
+# The fraction of a claim's bounds or curves that has to be able to fail: at least half
 MIN_INFORMATIVE = 0.5
-"""The fraction of a claim's bounds or curves that has to be able to fail: at least half."""
 
 
 class Verdict(StrEnum):
-    """What the results say about a claim; the first four are decisions, from best to worst.
+    """The verdict on a claim; the first four are decisions, from best to worst.
 
-    Without a decision: it was measured, but whatever was printed would have passed (no power), too
-    few runs (inconclusive), no results or no data set to compare with (no data), no experiment that
-    measures it yet (no config), or a statement that no run can decide (not testable). The last two
-    do not depend on the results.
+    No power: whatever was printed would have passed. Inconclusive: too few runs. No data: nothing
+    to compare with. No config: no experiment measures it yet. Not testable: no run can decide it.
+    The last two do not depend on the results.
     """
 
     REPRODUCED = "reproduced"
@@ -82,7 +81,7 @@ _NUMBER = re.compile(
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     """Read a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
-    `power_of_ten` was dropped in print. Raises InputError if the text is no such number.
+    `power_of_ten` was dropped in print.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -94,10 +93,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
-    """Return whether a measured number would have been printed like this.
-
-    If it was truncated, the digits after the last were cut off instead of rounded.
-    """
+    """Return whether a measured number would be printed like this, rounded or truncated."""
     slack = 1e-9 * printed.unit  # for the rounding of the sum itself
     if truncated:
         return -slack <= measured - printed.value < printed.unit + slack
@@ -105,36 +101,21 @@ def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
 
 
 class Placement(NamedTuple):
-    """Where the printed values of a row lie among our own repetitions.
+    """Where the printed values of a row lie among our own repetitions."""
 
-    Attributes
-    ----------
-    p : float
-        Fraction of the repetitions, each taken in turn as the printed one and that one with them,
-        whose row lies as far out as the printed row.
-    p_of_all : float
-        Fraction of them of which any row lies so far out; at most `LEVEL`, the row is a different
-        one.
-    smallest_error : ndarray of shape (n_cells,)
-        The smallest error of one value of the row that is detected where all others are our means.
-    """
-
-    p: float
-    p_of_all: float
-    smallest_error: NDArray[np.float64]
+    p: float  # fraction of repetitions, the printed one included, as far out as the printed row
+    p_of_all: float  # fraction of which any row is so far out; up to `LEVEL`, the row differs
+    smallest_error: NDArray[np.float64]  # of one value that is detected, the others being our means
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
     """Place rows of printed values among our repetitions, of the same protocol for all rows.
 
-    How far out a row lies is its Mahalanobis distance from the others: differences between columns
-    that were measured on the same split vary less than the values, and count for more. The scale of
-    each row is that of its own repetitions, whose tails may be heavy, and one threshold for all
-    rows keeps the fraction of false alarms at 5 %, however many they are.
-
-    Parameters
-    ----------
-    rows : sequence of (ndarray of shape (n_cells,), ndarray of shape (n_repetitions, n_cells))
+    A row is the printed values and an array of shape (n_repetitions, n_cells). How far out it lies
+    is its Mahalanobis distance from the repetitions: differences between columns that were measured
+    on the same split vary less than the values, and count for more. The scale of each row is that
+    of its own repetitions, whose tails may be heavy, and one threshold for all rows keeps the
+    fraction of false alarms at 5 %.
     """
     printed, drawn, units = zip(*(_how_far(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
@@ -161,7 +142,7 @@ def _how_far(
     """Return squared Mahalanobis distances of a row.
 
     That of the printed values from our repetitions, that of each repetition from the others, and
-    for each cell the error of it alone that is 1 away from the mean.
+    for each cell the error of it alone that is at distance 1 from the mean.
     """
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
@@ -190,10 +171,10 @@ def has_spread(sample: NDArray[np.float64]) -> bool:
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
-def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
-    """Return how far the mean of `runs` more draws lies from that of the sample at most.
+def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
+    """Return half the prediction interval of the mean of `runs` more draws, around the sample's.
 
-    Half the prediction interval of Student that holds in 95 of 100 cases for normal draws.
+    It is Student's interval, which holds in 95 of 100 cases for normal draws.
     """
     n = len(sample)
     return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
@@ -202,11 +183,10 @@ def prediction_error(sample: NDArray[np.float64], runs: int) -> float:
 def sign_test(
     better: NDArray[np.float64], worse: NDArray[np.float64], chance: float = 0.5
 ) -> tuple[int, int, float]:
-    """Compare two methods that were measured on the same splits; larger is better.
+    """Return wins, losses, and p of the one-sided sign test over splits; larger is better.
 
-    Return in how many splits the claim holds (wins), and its opposite (losses), and the p-value of
-    the one-sided sign test; ties count for neither. `chance` is how often the claim would hold if
-    the two did not differ: b / (b + w) for the best of b methods against the best of w.
+    Ties count for neither. `chance` is how often the claim would hold if the methods did not
+    differ: b / (b + w) for the best of b methods against the best of w.
     """
     from scipy.stats import binomtest  # takes half a second to import
 
@@ -217,10 +197,7 @@ def sign_test(
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return the p-value of the one-sided t test that a mean of two or more values is above 0.
-
-    Where all are equal, it is 0 if they are above 0 and else 1.
-    """
+    """Return p of the one-sided t test that the mean is above 0; 0 or 1 for equal values."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:
@@ -239,10 +216,10 @@ class Slope(NamedTuple):
 def fitted_slope(
     x: NDArray[np.float64], values: NDArray[np.float64], level: float = LEVEL
 ) -> Slope:
-    """Fit the slope of the logarithm of values above 0, with the interval of Student.
+    """Fit the slope of the logarithm of positive values against x, logarithms of sizes.
 
-    x are the logarithms of the sizes. The interval fails in the fraction `level` of cases, for
-    independent normal errors of equal spread; with fewer than three points it is unbounded.
+    Student's interval fails in the fraction `level` of cases, for independent normal errors of
+    equal spread; with fewer than three points it is unbounded.
     """
     n, logarithms = len(x), np.log(values)
     centred = x - x.mean()

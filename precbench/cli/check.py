@@ -121,7 +121,7 @@ def check_results(
         path.parent.mkdir(parents=True, exist_ok=True)
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
-    if not evidence.found:
+    if not evidence.has_results:
         names = ", ".join(map(str, results))
         print(f"precbench: nothing was measured: {names} holds no results", file=sys.stderr)
         return _REGRESSED
@@ -129,7 +129,7 @@ def check_results(
 
 
 def report_regressions(changed: Iterable[Change]) -> int:
-    """Print the verdicts that are worse than in the reference, and return the exit code."""
+    """Print the verdicts that are worse than in the reference; return the exit code."""
     worse = [change for change in changed if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
@@ -159,7 +159,7 @@ def _print_number_of_others(ledger: Sequence[LedgerRow], shown: Sequence[LedgerR
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Return the tables of the studies that are quick and need no data, by name."""
+    """Compute the studies that are quick and need no data, by name."""
     wanted = {claim.config for claim in claims if claim.reads_study}
     configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
     quick = (config for config in configs if isinstance(config, Study) and config.is_quick)

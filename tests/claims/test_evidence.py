@@ -91,7 +91,7 @@ def test_folders_of_results(tmp_path):
     folder = write_results(tmp_path / "all", auc_of(a=[0.5]))
     assert set(read_evidence([tmp_path / "all"]).outcomes) == {"toy"}
     assert set(read_evidence([folder]).outcomes) == {"toy"}
-    assert read_evidence([folder]).found and not read_evidence([tmp_path]).found
+    assert read_evidence([folder]).has_results and not read_evidence([tmp_path]).has_results
     other = write_results(tmp_path / "other", auc_of(a=[0.6]))
     with raises(InputError, f"{folder} {other} toy"):
         read_evidence([folder, other])

@@ -251,7 +251,7 @@ def test_values_that_cannot_be_compared(tmp_path):
             judged([claim("bound", "below", **fields)], values={"toy": CURVES})
     study_folder(tmp_path / "toy", CURVES, smoke=True)
     evidence = read_evidence([tmp_path])
-    assert evidence.found and not evidence.values
+    assert evidence.has_results and not evidence.values
     [row] = judged([claim("bound", "below", **REGRET)], tmp_path)
     assert row.verdict is Verdict.NO_DATA
     tells(row.reason, "letter")

@@ -17,7 +17,7 @@ from precbench.claims.verdicts import (
     mean_test,
     parse_printed,
     place,
-    prediction_error,
+    prediction_half_width,
     sign_test,
 )
 from precbench.errors import InputError
@@ -281,7 +281,7 @@ def test_means_of_few_runs_raise_no_false_alarm():
     alarms = 0
     for _ in range(1000):
         ours, theirs = rng.normal(size=20), rng.normal(size=5).mean()
-        alarms += abs(theirs - ours.mean()) > prediction_error(ours, 5)
+        alarms += abs(theirs - ours.mean()) > prediction_half_width(ours, 5)
     assert binomtest(alarms, 1000, 0.05).pvalue > 0.01, alarms
 
 

@@ -1,4 +1,4 @@
-"""The kinds of claims: how each is written, what it reads and how it judges."""
+"""The kinds of claims: the fields of each, what it reads and how it judges."""
 
 from pkgutil import resolve_name
 

@@ -1,4 +1,4 @@
-"""What all kinds of claims have in common."""
+"""Common parts of all kinds of claims."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,33 +21,23 @@ _Results = TypeVar("_Results")
 
 SECONDHAND = "printed according to another source, as the paper could not be read"
 
+# Rows of a study's ``values.csv``: those that hold these entries in these columns
 Selection = dict[str, str | int | float]
-"""Rows of a study's ``values.csv``: those that hold these entries in these columns."""
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 
 _DATA = ("dataset", "datasets")
+# Fields that name data sets, and those that name solvers by their labels, of whatever kind
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
-"""Fields that name data sets, and those that name solvers by their labels, of whatever kind."""
 
 
 class Minimum(Section):
-    """What says whether the problem of a solver has its minimum at w = 0.
-
-    Attributes
-    ----------
-    solver : str
-        Label in the results.
-    study, config : str
-        The study that knows, by the name of its experiment, and its config.
-    cell : dict
-        Selects its rows, one for each data set (``dataset``): 1 if w = 0 is a minimiser, else 0.
-    """
+    """A study that knows on which data sets the problem of a solver has its minimum at w = 0."""
 
     solver: str
-    study: str
+    study: str  # name of the experiment
     config: str
-    cell: Selection
+    cell: Selection  # rows, one for each data set: 1 if w = 0 is a minimiser, else 0
 
 
 class Claim(Section):
@@ -63,13 +53,11 @@ class Claim(Section):
     where : str
         Where in the paper.
     printed : str
-        As printed, hence with its digits.
+        With the printed digits.
     says : str
         The sentence, for a claim that is not a cell of a table.
-    experiment : str
-        Name of the experiment whose results decide; the file's, unless the claim names another.
-    config : str
-        The config of that experiment; may not exist yet.
+    experiment, config : str
+        The experiment whose results decide, and its config, which may not exist yet.
     deviations : tuple of str
         Ids of the documented deviations under which we measure.
     protocol : str
@@ -77,24 +65,23 @@ class Claim(Section):
     untested : str
         Why no experiment decides it yet, though one could.
     ours : bool
-        Whether it is an additional claim of our own about the paper's methods: counted separately.
+        Whether it is an additional claim of ours about the paper's methods, counted separately.
     minimum : Minimum or None
-        Of a solver that it compares: if its problem has its minimum at w = 0 on a data set of the
-        claim, what it returns is a point on the way to a ranking of nothing, and decides nothing.
+        If the problem of a compared solver has its minimum at w = 0, the solver's result is a
+        point on the way to a ranking of nothing, and decides nothing.
     after_results : bool
-        Whether what decides it (a margin, a choice of data sets, the claim itself) was chosen when
-        our results had been seen: it can fail, but to pass earns no more than "no power".
+        Whether what decides it (a margin, a choice of data sets, the claim itself) was chosen after
+        our results were seen: it can fail, but to pass earns no more than "no power".
     secondhand : bool
-        Whether the paper could not be read, and what it printed comes from another source: no
-        verdict can then be a decision, and the ledger says which one it would be.
+        If the paper could not be read, and the print comes from another source, no verdict is a
+        decision, and the ledger says which one it would be.
     sentence : str
-        Claims of one sentence count once: those that quote the same (`says`), or have this in
-        common where the quotations differ.
+        Claims of one sentence count once: those with equal `says`, or with equal `sentence`.
     """
 
     reads_study: ClassVar[bool] = False
+    # A printed number is needed unless one of these fields is given; None: it never is
     number_unless: ClassVar[tuple[str, ...] | None] = None
-    """A printed number is needed unless one of these fields is given; None: it never is."""
 
     kind: str
     id: ClaimId
@@ -145,7 +132,7 @@ class Claim(Section):
 
     @property
     def is_testable(self) -> bool:
-        """Whether a run decides it."""
+        """Whether a run can decide it."""
         return not self.untested
 
     @property
@@ -154,7 +141,7 @@ class Claim(Section):
         return getattr(self, "metric", "") == WALL_SECONDS
 
     def is_about(self, dataset: str) -> bool:
-        """Return whether results on one data set can decide it."""
+        """Return whether results on a data set can decide it."""
         return dataset in self.data
 
     def all_deviations(self) -> Iterator[str]:
@@ -172,29 +159,28 @@ class Claim(Section):
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Give the claim its verdict, see `ledger_row` and `judged`.
+        """Return the row of the ledger, see `ledger_row` and `judged`.
 
-        Raises MissingError if nothing was measured that it could be compared with.
+        Raise `MissingError` if nothing was measured that the claim could be compared with.
         """
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Yield the verdicts on all claims of this kind; a kind may judge them together."""
+        """Yield the verdicts on all claims of this kind, which may be judged together."""
         for claim in claims:
             try:
-                yield claim.judge_soundly(evidence)
+                yield claim.judge_checked(evidence)
             except MissingError as missing:
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
-    def judge_soundly(self, evidence: Evidence) -> LedgerRow:
-        """Judge by solvers whose results mean something; see `doubts`.
+    def judge_checked(self, evidence: Evidence) -> LedgerRow:
+        """Judge without doubtful solvers, see `doubts`; without any other, the verdict says why.
 
-        A doubtful solver is left out. If the claim is then about nothing, the verdict says why.
         Times that a limit cut short are lower bounds: they may still be too long.
         """
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
-            rest = claim.without(solver)
+            rest = claim.drop_solver(solver)
             if rest is None:
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = rest, rest.judge(evidence)
@@ -208,11 +194,11 @@ class Claim(Section):
         return row
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
-        """Return the solvers on which nothing may rest, each with a verdict and the reason.
+        """Return the solvers whose results decide nothing, each with a verdict and the reason.
 
-        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped on one
-        at least half of their trials, if values are compared, or of the tuning in them: with
-        another parameter both the values and the times would be others.
+        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped at
+        least half of their trials on one, or of the tuning in them: with another parameter both
+        values and times would differ.
         """
         doubts: dict[str, tuple[Verdict, str]] = {}
         if (known := self.minimum) is not None:
@@ -224,25 +210,25 @@ class Claim(Section):
             if idle := [name for name in self.data if rows["value"][name] == 1]:
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
                 doubts[known.solver] = Verdict.NO_POWER, reason
-        for by in ("tuning limit", "limit")[: 1 + self.compares_values]:
+        for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
             for solver, stopped, trials, text in self._stopped(evidence, by):
                 if 2 * stopped >= trials:
                     doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
         return doubts
 
-    def without(self, solver: str) -> Self | None:
-        """Return the claim without a solver, or None if nothing is left to compare."""
+    def drop_solver(self, solver: str) -> Self | None:
+        """Return the claim without a solver, None if nothing is left to compare."""
         return None
 
     @property
-    def compares_values(self) -> bool:
-        """Whether what solvers return decides, and not only how long it took."""
+    def is_decided_by_values(self) -> bool:
+        """Whether the results of solvers decide, not only their times."""
         return not self.is_timed
 
     def _stopped(
         self, evidence: Evidence, by: str = "limit"
     ) -> Iterator[tuple[str, int, int, str]]:
-        """Yield solvers, how many of their trials a limit stopped, of how many, and a sentence."""
+        """Yield solvers with the number of stopped trials, of all trials, and a sentence."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -276,10 +262,10 @@ class Claim(Section):
     def counterparts(
         self, table: pd.DataFrame, own: Selection, cell: Selection
     ) -> NDArray[np.float64]:
-        """Return the value of a study that each of the values of `own` is compared with.
+        """Return the value that each of the values selected by `own` is compared with.
 
         It equals that one in all columns but those of the two selections, or is the only one that
-        `cell` selects. Raises InputError if a value has none, or several.
+        `cell` selects.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -296,10 +282,7 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with further fields.
-
-        It names all deviations of the claim, and more.
-        """
+        """Return the row of the ledger, with all deviations of the claim and more."""
         fields: dict[str, Any] = {
             "id": self.id,
             "paper": self.paper,
@@ -324,8 +307,7 @@ class Claim(Section):
     ) -> tuple[Verdict, list[str]]:
         """Return the verdict, and the deviations under which it was reached.
 
-        `trend` says whether at least the trend is as printed; `more` are deviations besides those
-        of the claim.
+        `trend` says whether at least the trend is as printed; `more` are further deviations.
         """
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
@@ -334,19 +316,12 @@ class Claim(Section):
 
 
 class MeasuredClaim(Claim):
-    """A claim about a metric.
-
-    Attributes
-    ----------
-    dataset, metric, part : str
-    checkpoint : int or None
-        The checkpoint of the curve to compare; None for the final weights.
-    """
+    """A claim about a metric."""
 
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"
-    checkpoint: int | None = None
+    checkpoint: int | None = None  # None: the final weights
 
 
 def _joined(*reasons: str) -> str:

@@ -1,4 +1,4 @@
-"""A printed mean: alone, or together with all others that are one draw of the data."""
+"""A printed mean: alone, or with all others of one draw of the data."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -20,47 +20,27 @@ from precbench.claims.verdicts import (
     has_spread,
     parse_printed,
     place,
-    prediction_error,
+    prediction_half_width,
     sign_test,
 )
 from precbench.errors import InputError
 
 
 class MeanClaim(MeasuredClaim):
-    """A number from one draw of the data; we have many.
-
-    Attributes
-    ----------
-    solver : str
-        Label in the results.
-    averaged : bool
-        The number is a mean over many draws: ours should agree to half a unit of its last digit.
-    margin : float
-        With `averaged`, a distance that agrees too, where the paper says "approximately".
-    runs : int or None
-        The number is a mean over these few draws: it should lie where the mean of as many of ours
-        would in 95 of 100 cases.
-    power_of_ten : int
-        The power that was dropped in print, and is our choice if it is not that of percents.
-    logarithm : bool
-        Whether distances are taken between logarithms.
-    row : str
-        Cells with the same one were printed in one row and are judged together.
-    first_solver, first_printed : str
-        Those of the first column of the row: the trend is the difference from it.
-    """
+    """A printed number from one draw of the data, or from a few; we have many draws."""
 
     number_unless: ClassVar = ()
 
     kind: Literal["mean"]
     solver: str
-    row: str = ""
-    averaged: bool = False
-    margin: float = 0.0
+    row: str = ""  # cells of one printed row are judged together
+    averaged: bool = False  # over many draws: ours should agree to half a unit of the last digit
+    margin: float = 0.0  # with `averaged`, a distance that agrees, too ("approximately")
+    # The mean of a few draws should lie where that of as many of ours would in 95 of 100 cases.
     runs: PositiveInt | None = None
-    power_of_ten: int = 0
-    logarithm: bool = False
-    first_solver: str = ""
+    power_of_ten: int = 0  # dropped in print; our choice if above 0
+    logarithm: bool = False  # whether distances are taken between logarithms
+    first_solver: str = ""  # first column of the row: the trend is the difference from it
     first_printed: str = ""
 
     @property
@@ -69,17 +49,14 @@ class MeanClaim(MeasuredClaim):
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
-        """Return a printed number on the scale on which distances are taken.
-
-        A power of ten that is ours is changed by `shift`.
-        """
+        """Return a printed number on the scale of distances; our power of ten is shifted."""
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(f"{self.id}: printed {printed!r} has no logarithm")
         return float(np.log(value)) if self.logarithm else value
 
     def draws(self, evidence: Evidence) -> "_Draws":
-        """Look up our own draws of it."""
+        """Return our own draws of the number."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         with np.errstate(divide="ignore"):
@@ -97,7 +74,7 @@ class MeanClaim(MeasuredClaim):
             unit = parse_printed(self.printed, self.power_of_ten).unit
             error = max(self.margin, unit / 2) + 1e-9 * unit
         else:
-            error = prediction_error(cell.draws.to_numpy(), self.runs)
+            error = prediction_half_width(cell.draws.to_numpy(), self.runs)
             # There is none relative to 0.
             fields["smallest_error"] = error / abs(mean) if mean else None
         if abs(self.scaled(self.printed) - mean) <= error:
@@ -110,7 +87,7 @@ class MeanClaim(MeasuredClaim):
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Judge those of one draw of the data by their printed rows, all by one threshold."""
+        """Judge the claims of one draw by their printed rows, all by one threshold."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
@@ -123,18 +100,18 @@ class MeanClaim(MeasuredClaim):
 
 
 class _Draws(NamedTuple):
-    """The claim of a mean with our own draws of it, by repetition, on the scale of distances."""
+    """The claim of a mean with our draws, by repetition, on the scale of distances."""
 
     claim: MeanClaim
     draws: pd.Series
 
     @property
     def column(self) -> tuple[str, ...]:
-        """What was measured in the same draws of the same solver."""
+        """The cells that were measured in the same draws of the same solver."""
         return self.claim.experiment, self.claim.dataset, self.claim.solver, self.claim.part
 
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:
-        """Return the row of the claim with median and quartiles of our draws."""
+        """Return the row of the ledger with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
             quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
@@ -144,7 +121,7 @@ class _Draws(NamedTuple):
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge means of one draw, where ours suffice by their printed rows, all by one threshold."""
+    """Judge means of one draw by their printed rows, if there are enough draws."""
     placed = []
     for cell in cells:
         if len(cell.draws) < MIN_REPETITIONS:
@@ -183,15 +160,15 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
 def _compared(
     cells: Sequence[_Draws], shift: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the printed values, with powers of ten of ours changed by `shift`, and our draws."""
+    """Return the printed values, our powers of ten shifted, and our draws."""
     printed = [cell.claim.scaled(cell.claim.printed, shift) for cell in cells]
     return np.array(printed), np.column_stack([cell.draws for cell in cells])
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return the columns whose powers of ten do not fit each other, nor those that were printed.
+    """Return the columns whose powers of ten fit neither each other nor those that were printed.
 
-    One draw gives all measures of a column, of which those with logarithms vary together.
+    One draw gives all measures of a column; those with logarithms vary together.
     """
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Claims about results of trials on several splits: orders, ratios, spreads, sweeps and counts."""
+"""Claims about results on several splits: orders, ratios, spreads, sweeps and counts."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -27,55 +27,36 @@ from precbench.yaml.models import Items
 
 
 class OrderClaim(MeasuredClaim):
-    """One side is better than the other, paired over the splits.
-
-    Attributes
-    ----------
-    better, worse : tuple of str
-        Labels of solvers.
-    of : {"best", "gap", "falls", "shortfall", "variation"}
-        What is compared: the best value of each side; the distance between the two values of
-        each side; the fraction of the steps from one checkpoint to the next at which the value
-        falls by more than `fall_by`; how far the values before the last lie below the best of the
-        curve, on average; by which share the least value over the sweep lies below the largest. Of
-        the last four the smaller is the better.
-    fall_by : float
-    margin : float
-        The better side may be worse by less than this: it is comparable.
-    worse_checkpoint : int, "last" or None
-        The checkpoint of the worse side, if it is not that of the better one.
-    at, worse_at : str
-        The point of the sweep, as ``batch_size=500``, of the better side, and of the worse one if
-        it is another.
-    one_draw : bool
-        Said of one draw of the data alone: it holds if more of our draws show it than chance
-        would, fails if hardly any does, and else is undecided.
-    deterministic : bool
-        Nothing is left to chance, so that one run decides.
-    """
+    """One side is better than the other, paired over the splits."""
 
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
+    # The best value of each side; the distance between its two values; the fraction of steps to the
+    # next checkpoint that fall by more than `fall_by`; how far the values before the last lie below
+    # the best of the curve, on average; by which share the least value over the sweep lies
+    # below the largest. Of the last four, smaller is better.
     of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
-    margin: float = 0.0
-    worse_checkpoint: int | Literal["last"] | None = None
-    at: str = ""
-    worse_at: str = ""
+    margin: float = 0.0  # the better side may be worse by less than this
+    worse_checkpoint: int | Literal["last"] | None = None  # if not that of the better side
+    at: str = ""  # point of the sweep, as ``batch_size=500``
+    worse_at: str = ""  # that of the worse side, if another
+    # Said of one draw alone: it holds if more of our draws show it than chance would, fails if
+    # hardly any does, and else is undecided.
     one_draw: bool = False
-    deterministic: bool = False
+    deterministic: bool = False  # one run decides
 
     @property
     def chance(self) -> float:
-        """How often it would hold if all solvers were equal; of all splits, at least one half."""
+        """How often it would hold if all solvers were equal; of all splits, at least half."""
         share = len(self.better) / (len(self.better) + len(self.worse))
         if self.of == "gap":
             return 0.5
         return share if self.one_draw else max(share, 0.5)
 
-    def without(self, solver: str) -> Self | None:
-        """Return the order of the others."""
+    def drop_solver(self, solver: str) -> Self | None:
+        """Return the order of the other solvers."""
         better = tuple(name for name in self.better if name != solver)
         worse = tuple(name for name in self.worse if name != solver)
         if not better or not worse:
@@ -83,7 +64,7 @@ class OrderClaim(MeasuredClaim):
         return self.model_copy(update={"better": better, "worse": worse})
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge that one side is better, by a sign test over the splits."""
+        """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         later = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
         later = None if later == "last" else later
@@ -117,7 +98,7 @@ class OrderClaim(MeasuredClaim):
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return the best of these solvers on each split, or how little they are apart."""
+        """Return the best of these solvers on each split, or minus the gap between them."""
         read = [self._values(outcomes, solver, checkpoint, at) for solver in solvers]
         together = pd.concat(read, axis=1, join="inner")
         best = together.max(axis=1)
@@ -153,19 +134,7 @@ class OrderClaim(MeasuredClaim):
 
 
 class RatioClaim(Claim):
-    """One side takes a number of times as long as the other.
-
-    Attributes
-    ----------
-    dataset, slower, faster : str
-    read_as : float or None
-        The ratio, where the paper says it in words.
-    at_least : bool
-        Whether a larger ratio agrees too.
-    within, metric : float and str, or None and empty
-        Compares the times to the first checkpoint at which a side is no worse than the worse of
-        the two final values of this metric, less this; else those to the final weights.
-    """
+    """One side takes a number of times as long as the other."""
 
     number_unless: ClassVar = ("read_as",)
 
@@ -173,23 +142,25 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
+    # Compare times to the first checkpoint at which a side is no worse than the worse of the two
+    # final values of `metric`, less this; else times to the final weights.
     within: PositiveFloat | None = None
     metric: str = ""
-    read_as: PositiveFloat | None = None
-    at_least: bool = False
+    read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
+    at_least: bool = False  # whether a larger ratio agrees, too
 
     @property
     def is_timed(self) -> bool:
-        """It is one of times."""
+        """Times decide it."""
         return True
 
     @property
-    def compares_values(self) -> bool:
-        """Times to an accuracy depend on what was reached in the end."""
+    def is_decided_by_values(self) -> bool:
+        """Times to an accuracy depend on the final values."""
         return self.within is not None
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a ratio of times, by the median over the splits."""
+        """Judge by the median ratio of times over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         slower, faster = (outcomes.times(self.dataset, s) for s in (self.slower, self.faster))
         outcomes.refuse_different_runs(self.dataset, self.labels)
@@ -208,7 +179,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return the seconds of both sides to about the worse of the final values, by split."""
+        """Return the seconds of both sides to the worse final value, by split."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )
@@ -222,22 +193,14 @@ class RatioClaim(Claim):
 
 
 class SpreadClaim(MeasuredClaim):
-    """A mean over the splits that is sure to within so much.
-
-    Attributes
-    ----------
-    solver : str
-        Label in the results.
-    at_most : float
-        The largest standard error of the mean that agrees.
-    """
+    """A mean over the splits has a small standard error."""
 
     kind: Literal["spread"]
     solver: str
-    at_most: PositiveFloat
+    at_most: PositiveFloat  # the largest standard error that agrees
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge how sure a mean is."""
+        """Judge by the standard error."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         error = float(values.std() / np.sqrt(len(values)))
@@ -250,23 +213,14 @@ class SpreadClaim(MeasuredClaim):
 
 
 class VariationClaim(Claim):
-    """The mean over the splits hardly varies over the points of a sweep.
-
-    Attributes
-    ----------
-    dataset, solver, metric : str
-    at_most : float
-        The largest relative variation that agrees.
-    points : tuple of str
-        Points of the sweep, as ``batch_size=500``; none means all.
-    """
+    """The mean over the splits hardly varies over the points of a sweep."""
 
     kind: Literal["variation"]
     dataset: str
     solver: str
     metric: str
-    at_most: Annotated[float, Field(gt=0, lt=1)]
-    points: Texts = ()
+    at_most: Annotated[float, Field(gt=0, lt=1)]  # the largest relative variation that agrees
+    points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Show by t tests that no point lies too far below another, or that one does."""
@@ -295,15 +249,7 @@ class VariationClaim(Claim):
 
 
 class FactClaim(Claim):
-    """A count that describes a data set.
-
-    Attributes
-    ----------
-    dataset : str
-    of : str
-        "columns" are the features and the label, "share" is the percentage of positives,
-        "training_rows" are those of the provided split.
-    """
+    """A count that describes a data set."""
 
     number_unless: ClassVar = ()
 
@@ -311,17 +257,17 @@ class FactClaim(Claim):
     dataset: str
     of: Literal[
         "rows",
-        "training_rows",
+        "training_rows",  # of the provided split
         "features",
-        "columns",
+        "columns",  # features and label
         "positives",
         "negatives",
-        "share",
+        "share",  # percentage of positives
         "positives_per_fold",
     ]
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a count of a data set."""
+        """Judge by the digits."""
         outcomes = self.results_in(evidence.outcomes)
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):

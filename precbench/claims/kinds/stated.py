@@ -26,50 +26,34 @@ from precbench.yaml.models import Items, Section, at, refuse
 
 
 class Reading(Section):
-    """One way to read the paper; `deviation` is the id of the documented one, if it is ours."""
+    """One way to read the paper."""
 
     cell: Selection = Field(default_factory=dict)
-    deviation: str | None = None
+    deviation: str | None = None  # id of the documented one, if the reading is ours
 
 
 class ExactClaim(Claim):
-    """A number that follows from the paper's own definitions, without chance.
-
-    Attributes
-    ----------
-    cell : dict
-        Selects one value of the study.
-    argmin : str or None
-        Instead of a value, the entry of this column that has the smallest value was printed.
-    among : tuple of str
-        The entries that compete.
-    readings : tuple of Reading
-        Are tried in turn; the first that agrees decides.
-    truncated : bool
-        The digits after the last were cut off instead of rounded: a documented deviation.
-    expected, at_least : float or None
-        The number, or its lower limit, where the paper says it in words.
-    """
+    """A number that follows from the paper's definitions, without chance."""
 
     reads_study: ClassVar[bool] = True
     number_unless: ClassVar = ("argmin", "expected", "at_least")
 
     kind: Literal["exact"]
-    cell: Selection = Field(default_factory=dict)
-    argmin: str | None = None
-    among: Texts = ()
-    readings: Items[Reading] = (Reading(),)
-    truncated: bool = False
-    expected: float | None = None
-    at_least: float | None = None
+    cell: Selection = Field(default_factory=dict)  # selects one value of the study
+    argmin: str | None = None  # the print is the entry of this column with the smallest value
+    among: Texts = ()  # the entries that compete
+    readings: Items[Reading] = (Reading(),)  # tried in turn; the first that agrees decides
+    truncated: bool = False  # digits were cut off, not rounded: a documented deviation
+    expected: float | None = None  # the number, if the paper says it in words
+    at_least: float | None = None  # or its lower limit
 
     def all_deviations(self) -> Iterator[str]:
-        """Yield also those of the readings."""
+        """Yield also the deviations of the readings."""
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a number by the first reading of the paper that agrees with it."""
+        """Judge by the first reading of the paper that agrees with the print."""
         table = self.results_in(evidence.values)
         values = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, values, strict=True):
@@ -79,7 +63,7 @@ class ExactClaim(Claim):
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the value under one reading of the paper, and whether it agrees with the print."""
+        """Return the value under one reading of the paper, and whether it agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
@@ -99,20 +83,9 @@ class ExactClaim(Claim):
 class BoundClaim(Claim):
     """Some values of a study lie below others: a theorem, or an order of curves.
 
-    Attributes
-    ----------
-    cell, by : dict
-        Select the values on the left and those on the right. A value on the left is compared with
-        the one that equals it in all other columns, or with the only one on the right.
-    trivial : dict or None
-        Selects in the same way the values of what does not obey the claim: the trivial model w = 0,
-        which learns nothing, or a control. A bound above them can hardly fail; unless half of the
-        bounds or more lie below, they decide nothing. Without it, 0 against 0 decides nothing.
-    factor, margin : float
-        The claim is ``left <= factor * right + margin``.
-    open_constant : bool
-        The paper leaves a constant open, so that a bound with our choice can be too small, and one
-        that holds is a trend only.
+    The claim is ``left <= factor * right + margin``. A value that `cell` selects is compared with
+    the one that equals it in all other columns, or with the only one, among those that `by`
+    selects.
     """
 
     reads_study: ClassVar[bool] = True
@@ -120,9 +93,13 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
+    # Values of what does not obey the claim: the trivial model w = 0, or a control. Unless half of
+    # the bounds lie below them, nothing is decided. Without it, 0 against 0 decides nothing.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
+    # The paper leaves a constant open: a bound with ours can be too small, and one that holds is a
+    # trend only.
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -166,39 +143,26 @@ class BoundClaim(Claim):
 class RateClaim(Claim):
     """Values of a study are O(n^exponent), with a constant that the paper leaves open.
 
-    The slope of the logarithm of the values against that of their sizes has an interval that
-    holds for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong
-    side on any curve (the values fall more slowly, or grow faster), the rate does not show at
-    these sizes, which is inconclusive: no size refutes an O with an open constant, nor proves it.
-    Otherwise it is a trend only. A curve whose
-    interval reaches the slope of what does not obey the rate at all says nothing, nor does one
-    with a value of 0 or less; unless at least half of the curves say something, there is no power.
-
-    Attributes
-    ----------
-    cell : dict
-        Selects the values, one for each size of each curve.
-    against : str
-        The column of the sizes.
-    by : dict or None
-        Selects the values of the stated rate at the same places, against whose reciprocals the
-        slope is taken, in place of the sizes; the stated exponent is then -1.
-    times_log : bool
-        The exponent is one of ``n log n``.
-    exponent : float
-    trivial : float or None
-        The slope of what does not obey it; by default 0 for a rate that falls, and one power more
-        than stated for one that grows.
+    The slope of the logarithm of the values against that of their sizes has an interval that holds
+    for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong side on
+    any curve (the values fall more slowly, or grow faster), the rate does not show at these sizes,
+    which is inconclusive: no size refutes an O with an open constant, nor proves it. Otherwise it
+    is a trend only. A curve whose interval reaches the slope of what does not obey the rate at all
+    says nothing, nor does one with a value of 0 or less; unless at least half of the curves say
+    something, there is no power.
     """
 
     reads_study: ClassVar[bool] = True
 
     kind: Literal["rate"]
-    cell: Selection
-    against: str
+    cell: Selection  # one value for each size of each curve
+    against: str  # column of the sizes
+    # Values of the stated rate at the same places, whose reciprocals replace the sizes; the stated
+    # exponent is then -1.
     by: Selection | None = None
-    times_log: bool = False
+    times_log: bool = False  # the exponent is one of ``n log n``
     exponent: float = -1.0
+    # Slope of what does not obey it; default 0 for a falling rate, exponent + 1 for a growing one.
     trivial: float | None = None
 
     @model_validator(mode="after")
@@ -261,16 +225,10 @@ def _shown(slopes: list[Slope]) -> str:
 
 
 class StatementClaim(Claim):
-    """A sentence, definition or formula that no other kind of claim holds.
-
-    Attributes
-    ----------
-    reason : str
-        Why no run can decide it. If a run could, but none does yet, `untested` says so instead.
-    """
+    """A sentence, definition or formula that no other kind of claim holds."""
 
     kind: Literal["statement"]
-    reason: str = ""
+    reason: str = ""  # why no run can decide it; if none does yet, `untested` says why
 
     @property
     def is_testable(self) -> bool:
@@ -284,5 +242,5 @@ class StatementClaim(Claim):
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Say why no run can decide it."""
+        """Return why no run can decide it."""
         return self.ledger_row(Verdict.NOT_TESTABLE, reason=self.reason)

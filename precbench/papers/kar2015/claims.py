@@ -40,7 +40,7 @@ class ConsistencyClaim(Claim):
         """No single data set decides it."""
         return False
 
-    def without(self, solver: str) -> Self | None:
+    def drop_solver(self, solver: str) -> Self | None:
         """Return the claim about the others."""
         lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
         rest = {n: tuple(label for label in of if label != solver) for n, of in lists.items()}
