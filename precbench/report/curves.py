@@ -1,4 +1,4 @@
-"""Curves over the splits of an experiment, summarised by their medians and quartiles."""
+"""Curves over the splits of an experiment, summarised by medians and quartiles."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,23 +10,11 @@ _MOST_VALUES = 1_000_000  # at a time
 
 
 def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
-    """Summarise the curves of one solver over its splits.
+    """Summarise the curves of one solver over its splits, by training time on `clock`.
 
-    A curve is a right-continuous step function of the training time: it has no value before its
-    first checkpoint with a positive time, and keeps the last one.
-
-    Parameters
-    ----------
-    trials : pandas.DataFrame
-        The columns ``split``, `clock` and ``value`` of one metric.
-    clock : str, default="wall_seconds"
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``seconds`` (each time of a step of any curve, once all have a value), ``n_splits``,
-        ``q25``, ``median``, ``q75`` and ``reached``, the number of splits that are trained that
-        long.
+    A curve is a right-continuous step function: it has no value before its first checkpoint with a
+    positive time, and keeps the last one. Beside the quartiles at the ``seconds`` of all steps,
+    once all curves have a value, ``reached`` is the number of splits that trained that long.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()]
     steps = steps.sort_values(clock, kind="stable")
@@ -46,20 +34,7 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
-    """Summarise the ROC curves of one solver over its splits.
-
-    Parameters
-    ----------
-    vertices : pandas.DataFrame
-        The columns ``split``, ``fpr`` and ``tpr``.
-    fpr : ndarray of shape (n,)
-        False positive rates at which to read the curves; of a vertical step, its upper end.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``fpr``, ``n_splits``, ``q25``, ``median`` and ``q75`` of the true positive rate.
-    """
+    """Summarise the ROC curves of one solver at false positive rates; of a step, its upper end."""
     curves = [
         (curve["fpr"].to_numpy(), curve["tpr"].to_numpy())
         for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
@@ -68,23 +43,7 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
 
 
 def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
-    """Summarise the curves of prec@k of one solver over its splits.
-
-    Parameters
-    ----------
-    curves : pandas.DataFrame
-        The columns ``split``, `x` and ``precision``.
-    x : {"k", "share"}
-        Rows, or their number as a multiple of that of the positives.
-    at : float, optional
-        A point to include.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `x`, from where all curves begin to where the first ends, ``n_splits``, ``q25``, ``median``
-        and ``q75``.
-    """
+    """Summarise the curves of prec@k of one solver where all have values."""
     points = [
         (curve[x].to_numpy(), curve["precision"].to_numpy())
         for _, curve in curves.sort_values(x).groupby("split")
@@ -101,19 +60,7 @@ def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray
 
 
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
-    """Summarise the final values of one solver over its splits.
-
-    Parameters
-    ----------
-    finals : pandas.DataFrame
-        The columns `parameter` (the swept value) and ``value`` of one metric.
-    parameter : str
-
-    Returns
-    -------
-    pandas.DataFrame
-        `parameter`, ``n_splits``, ``q25``, ``median`` and ``q75``.
-    """
+    """Summarise the final values of one solver by the swept parameter."""
     groups = finals[finals["value"].notna()].groupby(parameter, sort=False)["value"]
     points = [
         _quartiles(parameter, np.array([x]), [np.array([value]) for value in values])
@@ -123,19 +70,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the fraction of rows visited.
-
-    Parameters
-    ----------
-    trials : pandas.DataFrame
-        The columns ``split``, ``rows_seen`` and ``value`` of one metric.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``share`` (of all the rows that a fit visits, in percent), ``n_splits``,
-        ``q25``, ``median`` and ``q75``.
-    """
+    """Summarise the curves of one solver by the percentage of its visited rows."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
     return value_against_sweep(learnt.assign(share=share.round(0)), "share")
@@ -147,7 +82,7 @@ def _in_pieces(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return the quartiles of curves read at `x`; all readings at once might fill the memory."""
+    """Return quartiles of curves read at `x`, in pieces, which do not fill the memory."""
     pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
     return pd.concat(
         [_quartiles(name, piece, [read(piece, *curve) for curve in curves]) for piece in pieces],
@@ -156,7 +91,6 @@ def _in_pieces(
 
 
 def _quartiles(name: str, x: np.ndarray, curves: Sequence[np.ndarray]) -> pd.DataFrame:
-    """Return the quartiles over curves with values at the same `x`."""
     with np.errstate(invalid="ignore"):  # between two risks that have overflowed
         q = np.quantile(curves, [0.25, 0.5, 0.75], axis=0) if len(x) else np.empty((3, 0))
     return pd.DataFrame(

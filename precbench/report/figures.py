@@ -1,4 +1,4 @@
-"""Figures: accuracy against time, rows visited or a swept parameter, ROC curves, prec@k against k.
+"""Figures: accuracy against time, rows or a swept parameter, ROC curves, prec@k against k.
 
 Each is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the splits,
 bands reach from the lower to the upper quartile. A built-in solver looks the same in all figures,
@@ -62,28 +62,9 @@ _FIRST_SPLIT = "The curves of the first split."
 
 
 def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
-    """Draw the figures that ``experiment.json`` asks for, into the subfolder ``figures``.
+    """Draw the figures that ``experiment.json`` lists into the subfolder ``figures``.
 
-    Parameters
-    ----------
-    run : Run
-        From `precbench.results.read_run`; its folder holds ``roc.csv`` for ROC curves, and
-        ``precision-k.csv`` for those of prec@k.
-    summary : pandas.DataFrame
-        From `precbench.report.tables.summarise`.
-    sources : sequence of pathlib.Path
-        See `Sheet.save`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        A CSV, a PDF, a PNG and an SVG for each figure; the same results give the same bytes. A
-        data set without any finished trial has no figure.
-
-    Raises
-    ------
-    InputError
-        If a kind of figure is unknown, or a file that it needs is missing or malformed.
+    Figures newer than all `sources` are kept. A data set without a finished trial has none.
     """
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
@@ -146,7 +127,7 @@ class _Lines:
         step: bool = False,
         marker: str | None = None,
     ) -> None:
-        """Draw curves, and bands where there are quartiles.
+        """Draw curves, and bands if there are quartiles.
 
         With `step` they are right-continuous step functions. By default some points have the marker
         of the solver.
@@ -186,7 +167,7 @@ class _Lines:
     def name(
         self, axes: "Axes", data: pd.DataFrame, x: str, y: str = "median", lead: bool = True
     ) -> None:
-        """Name the curves at their ends, to which fine lines `lead`."""
+        """Write names at the ends of the curves; fine lines `lead` to them."""
         left, right = axes.get_xlim()
         axes.set(xlim=(left, right), ylim=axes.get_ylim())
         points = data[data[y].notna()]
@@ -271,7 +252,7 @@ def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
 
 
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
-    """Return the notation and the k of the first precision that the experiment measures."""
+    """Return notation and k of the first precision that the experiment measures."""
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
@@ -280,7 +261,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
 
 
 def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
-    """Return the positives and rows of the test set, and `k` in rows, where they are known."""
+    """Return positives, rows and `k` in rows of the test set, None if unknown."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
@@ -297,7 +278,7 @@ def _decade_below(fpr: float) -> float:
 
 
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Show full curves, and on a log scale their start, where half of the positives are found."""
+    """Show full curves, and their start, to half of the positives, on a log scale."""
     vertices = _at(curves("roc.csv"), dataset, sweep)
     left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
@@ -533,7 +514,7 @@ def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
 
 
 def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a label with the number of trials if some have no result, and the marks of notes."""
+    """Return a label, with the number of results if some lack, and the marks of notes."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

@@ -1,4 +1,4 @@
-"""All tables and figures of a results folder, of an experiment or a study, and its page."""
+"""The tables, figures and page of a results folder, of an experiment or a study."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ _INPUTS = (
 
 
 class Report(NamedTuple):
-    """The tables of a results folder, the files in which they and the figures are, and the page."""
+    """The tables of a results folder, the written files, and the page."""
 
     tables: list[Table]
     files: list[Path]
@@ -43,29 +43,10 @@ def write_report(
 ) -> Report:
     """Write all tables and figures of a results folder, and the page that shows them.
 
-    Parameters
-    ----------
-    folder : path-like
-        ``results/<experiment>``.
-    figures : {"all", "changed", "none"}, default="all"
-        Which figures to draw; "changed" leaves those that are newer than the results; "none"
-        writes no page either.
-    ledger : mapping of str to sequence of LedgerRow, optional
-        The verdicts on what was printed about the results, by name of the experiment; by default
-        those of this folder alone.
-    advise : callable, optional
-        Returns what the page of an experiment says beside its results, and draws its figures unless
-        they are newer than these files.
-
-    Returns
-    -------
-    Report
-        The same results give the same bytes.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or malformed.
+    "changed" figures are those older than the results; "none" writes no page either. `ledger` has
+    the verdicts by name of the experiment, by default those of this folder alone. `advise` returns
+    what the page says beside the results; it draws its figures unless they are newer than the given
+    files. The same results give the same bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]

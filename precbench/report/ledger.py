@@ -27,13 +27,7 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 
 def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
-    """Return the measured claims that are not plainly reproduced, one table per verdict.
-
-    Returns
-    -------
-    list of Table
-        The worst verdict last.
-    """
+    """Return the measured claims not plainly reproduced, by verdict, the worst last."""
     verdicts = (
         *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE, Verdict.NO_POWER),
         *(Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED),
@@ -49,7 +43,7 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Return the number of claims that can be measured but were not, by reason."""
+    """Return the number of claims that were not measured, by reason."""
     missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
     counts = Counter(
         (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing

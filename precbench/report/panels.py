@@ -1,4 +1,4 @@
-"""What the figures of studies have in common."""
+"""Common parts of the figures of studies."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def side_by_side(
     figure: "SubFigure", table: pd.DataFrame, column: str, **options: Any
 ) -> Iterator[tuple["Axes", str, pd.DataFrame]]:
-    """Yield axes beside each other, one for each entry of a column, with the entry and its rows."""
+    """Yield axes side by side for the entries of a column, with the entry and its rows."""
     entries = list(dict.fromkeys(table[column]))
     grid = figure.subplots(1, len(entries), squeeze=False, **options)[0]
     for axes, entry in zip(grid, entries, strict=True):
@@ -28,7 +28,7 @@ def side_by_side(
 def draw_curves(
     axes: "Axes", table: pd.DataFrame, names: pd.Series, x: str, y: str = "value"
 ) -> None:
-    """Draw a curve for each name, with a look of its own."""
+    """Draw a curve for each name, in its own style."""
     styles = solver_styles(list(dict.fromkeys(names)))
     for name, rows in table.groupby(names, sort=False):
         look: dict[str, Any] = styles[str(name)]._asdict()
@@ -36,7 +36,7 @@ def draw_curves(
 
 
 def name_curves(axes: "Axes", height: float) -> None:
-    """Write the labels of curves at their ends; `height` is that of the axes in inches, roughly."""
+    """Write the labels of curves at their ends; `height` of the axes is in inches, roughly."""
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     ends = []
     for line in axes.lines:
@@ -49,6 +49,6 @@ def name_curves(axes: "Axes", height: float) -> None:
 def draw_beside(
     axes: "Axes", i: int, heights: ArrayLike, color: str, label: object
 ) -> "BarContainer":
-    """Draw the bars of the first or of the second of two sides."""
+    """Draw the bars of the first or the second of two sides."""
     places = np.arange(np.size(heights)) + 0.4 * i - 0.2
     return axes.bar(places, heights, 0.38, color=color, label=label)

@@ -1,4 +1,4 @@
-"""The sheet of every figure (title, drawing, caption), and the files that it is written to."""
+"""The sheet of a figure (title, drawing, caption), and the files that it is written to."""
 
 import io
 import textwrap
@@ -53,28 +53,14 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """Title, small print, drawing and caption below each other.
-
-    Attributes
-    ----------
-    title : str
-    draw : callable
-        Draws into a part of the figure, of this `width` and `height` in inches.
-    width, height : float
-    above : str
-        Small print below the title.
-    caption : sequence of str
-        Paragraphs below the drawing.
-    smoke : bool
-        Whether it is marked as of smoke size.
-    """
+    """Title, small print, drawing and caption below each other; lengths are in inches."""
 
     title: str
-    draw: Callable[["SubFigure"], Any]
+    draw: Callable[["SubFigure"], Any]  # into a part of this size
     width: float
     height: float
-    above: str = ""
-    caption: Sequence[str] = ()
+    above: str = ""  # small print below the title
+    caption: Sequence[str] = ()  # paragraphs below the drawing
     smoke: bool = False
 
     def figure(self) -> "Figure":
@@ -111,14 +97,7 @@ class Sheet:
     ) -> list[Path]:
         """Write the numbers as CSV, and the drawing as PDF, PNG and SVG.
 
-        Parameters
-        ----------
-        stem : pathlib.Path
-            The files without their endings.
-        table : pandas.DataFrame, optional
-            The numbers.
-        sources : sequence of pathlib.Path
-            Files that are newer than all of these are left as they are; by default none.
+        `stem` is the path without suffix. Files newer than all `sources` are kept; default none.
         """
         suffixes = ("csv", "pdf", "png", "svg")[table is None :]
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
@@ -135,20 +114,13 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text that fit a width, no more than a figure has room for."""
+    """Return the lines of a text that fit a width, at most as many as a figure has room for."""
     letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the style of the package and write it; equal figures give equal bytes.
-
-    Parameters
-    ----------
-    draw : callable
-    *paths : pathlib.Path
-        Files that end in ``.pdf``, ``.png`` or ``.svg``.
-    """
+    """Draw a figure in the style of the package; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -172,7 +144,7 @@ def _rendered(figure: "Figure", path: Path) -> bytes:
 
 
 def _lay_out(figure: "Figure") -> None:
-    """Place the panels once and for all, rounded: the last bits differ between equal layouts."""
+    """Fix the layout, rounded: its last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
     def rounded(place: Any) -> Any:  # not to decimals: sizes of text are 1/64 of a pixel, and tie

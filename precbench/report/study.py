@@ -1,4 +1,4 @@
-"""Studies: ``values.csv`` as tables and a figure, as ``illustration.json`` describes it."""
+"""Tables and figure of a study, from ``values.csv`` and ``illustration.json``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,18 +18,7 @@ _TITLE = 0.25  # inches of the size of a study
 
 
 def read_study(measured: Result) -> Result:
-    """Return a study with the columns of its values as its kind reads them.
-
-    Parameters
-    ----------
-    measured : Result
-        From `precbench.results.read_values`.
-
-    Raises
-    ------
-    InputError
-        If the kind of study is not installed, or a column is missing or malformed.
-    """
+    """Return a study with the columns of its values as its kind reads them."""
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
@@ -44,42 +33,13 @@ def read_study(measured: Result) -> Result:
 
 
 def study_tables(study: Result) -> list[Table]:
-    """Lay out the numbers of a study.
-
-    Parameters
-    ----------
-    study : Result
-        From `read_study`.
-
-    Raises
-    ------
-    InputError
-        If the numbers and parameters are not those of its kind.
-    """
+    """Lay out the numbers of a study from `read_study`."""
     with _showing(study):
         return list(STUDIES[study.kind].tables(study))
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``.
-
-    Parameters
-    ----------
-    study : Result
-        From `read_study`.
-    sources : sequence of pathlib.Path
-        See `Sheet.save`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The same numbers give the same bytes.
-
-    Raises
-    ------
-    InputError
-        As for `study_tables`.
-    """
+    """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``, unless newer than all `sources`."""
     kind = STUDIES[study.kind]
     width, height = kind.size
     with _showing(study):
@@ -105,7 +65,7 @@ def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: st
 
 @contextmanager
 def _showing(study: Result) -> Iterator[None]:
-    """Report numbers and parameters that the study's own table or figure cannot show."""
+    """Report numbers and parameters that the kind of study cannot show."""
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:

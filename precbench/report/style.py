@@ -1,4 +1,4 @@
-"""What all curves have in common: looks of solvers, and names at their ends."""
+"""Styles of solvers in figures, and names at the ends of curves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ _PLACES = {colour: place for place, colour in enumerate(_COLOURS)}
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
+# Of one figure
 MOST_CURVES = 8
-"""Of one figure."""
 
+# Inches from one name at the ends of curves to the next
 NAME_LINE = 0.155
-"""Inches from one name at the ends of curves to the next."""
 
 
 class Style(NamedTuple):
@@ -48,21 +48,10 @@ _STYLES = [
 
 
 def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Assign a style to each solver.
+    """Assign a style to each label; names in `built_in` have the style of their place.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        All labels of an experiment, in its order.
-    built_in : sequence of str, default=()
-        Names with a style of their own, which follows from their place.
-
-    Returns
-    -------
-    dict of str to Style
-        No two labels have the same style, and no two of the first 36 the same colour. Those not in
-        `built_in` take, in their order, a style that is left: of the colour least used so far, and
-        with the marker least used.
+    No two labels have the same style, and no two of the first 36 the same colour. Other labels
+    take, in their order, a free style: of the colour, then of the marker, used least so far.
     """
     own = dict(zip(built_in, _STYLES, strict=False))
     styles = {label: own[label] for label in labels if label in own}
@@ -83,32 +72,17 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
 
 
 class End(NamedTuple):
-    """The end of a curve, and how it is named.
-
-    Attributes
-    ----------
-    name : str
-    y : float
-        NaN for a curve of another panel.
-    look : dict
-        Keywords of a line.
-    """
+    """The end of a curve, and its name."""
 
     name: str
-    y: float
-    look: dict[str, Any]
+    y: float  # NaN for a curve of another panel
+    look: dict[str, Any]  # keywords of a line
 
 
 def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
-    """Write the names of curves at the right of their ends, where they do not overlap.
+    """Write the names of curves at the right of their ends, without overlap.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Whose limits are final.
-    ends : sequence of End
-    height : float
-        Of the axes in inches, roughly.
+    The limits of the axes are final; `height` is in inches, roughly.
     """
     from scipy.optimize import isotonic_regression
 
@@ -143,7 +117,7 @@ def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
 
 
 def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic, once it holds all that it shows; labels leave each other room."""
+    """Make an axis logarithmic after drawing; its labels do not overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})

@@ -44,40 +44,27 @@ def summarise(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Summarise the trials of each solver.
+    """Summarise the trials of each solver, with one row per data set, sweep, metric and solver.
 
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        As in ``results.csv``, read by `precbench.results.read_run`.
-    losses : collection of str
-        Labels of the metrics for which smaller is better.
-    test_shares : mapping of str to float, optional
-        Fraction of rows in the test set, by data set; without it no interval and no test.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``dataset``, ``sweep``, ``metric`` and ``solver``, with
-
-        - ``trials``, ``n`` (those that are ok) and ``outcomes`` in words;
-        - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
-          final values;
-        - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
-          difference from the best mean. Both are corrected for splits that overlap, see
-          `precbench.statistics`. The best has no p, nor has a solver with fewer trials;
-        - ``seconds``: median wall time to the final weights;
-        - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
-          of the trial's own curve;
-        - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
-          trials are never related to those of sequential ones, so they have none beside them, nor
-          times of several machines, unless the trials of each split ran on one;
-        - ``chosen``: the tuned parameters, with how many trials chose them, and
-          ``tuning_seconds``, the median wall time that it took to choose;
-        - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
-          ``timing`` ("parallel" if any trial was) and ``stand_in``;
-        - ``machines``: the kinds of machine on which the trials ran, and ``same_machine``, whether
-          all solvers' trials on a split ran on one.
+    - ``trials``, ``n`` (those that are ok) and ``outcomes`` in words;
+    - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
+      final values;
+    - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
+      difference from the best mean. Both are corrected for splits that overlap, see
+      `precbench.statistics`, and need `test_shares`, the fraction of rows in the test set by data.
+      The best has no p, nor has a solver with fewer trials;
+    - ``seconds``: median wall time to the final weights;
+    - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
+      of the trial's own curve;
+    - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
+      trials have none beside sequential ones, nor have times of several machines, unless the trials
+      of each split ran on one;
+    - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
+      median wall time that it took;
+    - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
+      ``timing`` ("parallel" if any trial was) and ``stand_in``;
+    - ``machines``: the kinds of machine, and ``same_machine``, whether all trials on a split ran on
+      one.
     """
     return summarise_trials(final_values(results, losses), losses, test_shares)
 
@@ -87,7 +74,7 @@ def summarise_trials(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Summarise the trials of each solver as `summarise`, from what `final_values` returns."""
+    """Summarise what `final_values` returns, see `summarise`."""
     groups = trials.groupby(_GROUP, sort=False)
     columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
@@ -107,21 +94,7 @@ def summarise_trials(
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
-    """Return the final value and the times of each trial and metric, NaN where it has none.
-
-    Parameters
-    ----------
-    results : pandas.DataFrame
-        As in ``results.csv``, read by `precbench.results.read_run`.
-    losses : collection of str
-        Labels of the metrics for which smaller is better.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per ``dataset``, ``sweep``, ``metric``, ``solver``, ``split`` and ``seed``, with
-        ``value``, ``seconds`` and ``seconds_to_99``, and what the record of the trial says.
-    """
+    """Return the final value and the times of each trial and metric, NaN without any."""
     rows = results[results["part"] == "test"]
     of_trial = [*_GROUP, *_TRIAL]
     groups = rows.groupby(of_trial, sort=False, dropna=False)
@@ -138,7 +111,6 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     reached = reached[np.argsort(rows["checkpoint"].to_numpy()[reached], kind="stable")]
 
     def last(places: NDArray, numbers: Any) -> NDArray:
-        """Return the number at the last of these places of each trial."""
         lasts = np.full(n_trials, np.nan)
         lasts[trial[places]] = np.asarray(numbers, float)[places]
         return lasts
@@ -168,7 +140,7 @@ def _same_machine(trials: pd.DataFrame) -> pd.Series:
 def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
-    """Return the p-value of each method with the most trials against the one with the best mean."""
+    """Return p-values of methods with the most trials against the best mean."""
     p_values = {}
     row = trials.groupby(_TRIAL).ngroup().to_numpy()
     solvers, column = np.unique(trials["solver"].to_numpy(str), return_inverse=True)
@@ -247,22 +219,7 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write ``summary.csv``, ``summary.md`` and ``summary.tex``.
-
-    Parameters
-    ----------
-    run : Run
-        From `precbench.results.read_run`.
-    summary : pandas.DataFrame
-        From `summarise`.
-    tables : sequence of Table
-        From `make_tables`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files written; the same results give the same bytes.
-    """
+    """Write ``summary.csv``, ``summary.md`` and ``summary.tex``."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -278,18 +235,8 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
 def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     """Lay out the tables of an experiment.
 
-    Parameters
-    ----------
-    run : Run
-        From `precbench.results.read_run`.
-    summary : pandas.DataFrame
-        From `summarise`.
-
-    Returns
-    -------
-    list of Table
-        One per data set, solvers by metrics and times. With a sweep, one per data set and metric,
-        solvers by swept values, and one of the times.
+    One per data set, solvers by metrics and times; with a sweep, one per data set and metric,
+    solvers by swept values, and one of the times.
     """
     make = _metric_table if run.sweep is None else _sweep_tables
     return [
@@ -385,15 +332,7 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences about trials that failed or were stopped, and about how times are meant.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        Rows of `summarise` for one data set.
-    times : bool, default True
-        Whether times are shown.
-    """
+    """Return the sentences about failed and stopped trials, and about the meaning of times."""
     parallel = times and (summary["timing"] == "parallel").any()
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
@@ -415,18 +354,12 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
 
 
 def is_mixed(summary: pd.DataFrame) -> bool:
-    """Whether some trials were timed beside others, and some alone."""
+    """Return whether some trials were timed beside others, and some alone."""
     return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
 def tuned(summary: pd.DataFrame) -> list[str]:
-    """Return the sentences about parameters chosen on a validation set, if there are any.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        Rows of `summarise` for one data set.
-    """
+    """Return the sentences about parameters chosen on a validation set, if any."""
     trials = summary.drop_duplicates(["solver", "sweep"])
     chose = trials["chosen"] != ""
     if not chose.any():
@@ -446,9 +379,9 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return the sentence about grids whose best value may lie beyond their edge, if any may.
+    """Return the sentence about grids whose best value may lie beyond their edge, if any.
 
-    An edge says something where most trials chose it, and of numbers only.
+    Only edges of numbers that most trials chose are reported.
     """
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
@@ -469,7 +402,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return each text with its solvers, and the points of the sweep unless it holds at all."""
+    """Return each text with its solvers, and with points of the sweep unless it holds at all."""
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -527,7 +460,7 @@ def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
 
 
 def three_digits(value: float) -> str:
-    """Return a number with three significant digits and no exponent."""
+    """Format a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
     # Rounded first, since that may add a digit: 9.996 is 10.0.
@@ -537,15 +470,7 @@ def three_digits(value: float) -> str:
 
 
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
-    """Return tables as a page of Markdown.
-
-    Parameters
-    ----------
-    title : str
-    source : str or None
-        The figure or table of a paper that the numbers reproduce.
-    tables : iterable of Table
-    """
+    """Return tables as a page of Markdown."""
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
         lines += [f"After {_escaped_markdown(source)}.", ""]
@@ -555,7 +480,7 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
 
 
 def markdown_table(table: Table) -> list[str]:
-    """Return a table as lines of Markdown, headed by its title."""
+    """Return a table as lines of Markdown, below its title."""
     header, *rows = _cells(table, _escaped_markdown, "**{}**")
     dashes = ["---"] + ["---:"] * (len(header) - 1)
     return [

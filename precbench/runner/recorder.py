@@ -69,7 +69,7 @@ class Recorder:
         return max(n_rows + 1, int(n_rows * self._factor))
 
     def finish(self, solver: Ranker) -> dict[str, NDArray]:
-        """Add the final state as the last checkpoint and return all, as arrays over the checkpoints.
+        """Add the final state as the last checkpoint and return all checkpoints as arrays.
 
         ``rows_seen, wall_seconds, cpu_seconds, mistakes`` (-1 if not counted); ``coef`` and perhaps
         ``intercept`` of a linear solver, ``n_iter`` of others.

@@ -1,4 +1,4 @@
-"""What the page of an experiment or of a study shows, and in which order."""
+"""The content of the page of an experiment or a study."""
 
 import base64
 import re
@@ -36,63 +36,30 @@ _DIGITS = re.compile(rb"(\d\.\d)\d+")
 
 @dataclass(frozen=True)
 class Page:
-    """A report, and what an index says of it.
-
-    Attributes
-    ----------
-    html, folder, title : str
-    source : str or None
-    fact : str
-        What is in it.
-    marks : list of str
-        Warnings.
-    verdicts : str
-        How many of the printed numbers were decided, and how.
-    """
+    """A report, and its entry in an index."""
 
     html: str
     folder: str
     title: str
     source: str | None
-    fact: str = ""
-    marks: list[str] = field(default_factory=list)
-    verdicts: str = ""
+    fact: str = ""  # what is in it
+    marks: list[str] = field(default_factory=list)  # warnings
+    verdicts: str = ""  # counts of the decided printed numbers
 
 
 class Advised(NamedTuple):
-    """What the page of an experiment says beside its results.
+    """What the page of an experiment says beside its results."""
 
-    Attributes
-    ----------
-    choices : sequence of (str, sequence of str, Table)
-        Which method to take: the title of a data set, sentences and a table.
-    command : str
-        What to type next.
-    texts : sequence of str
-        How long a list should be, in words.
-    lengths : sequence of Table
-        Likewise.
-    data : sequence of Table
-        About the data.
-    figures : sequence of pathlib.Path
-    """
-
-    choices: Sequence[tuple[str, Sequence[str], Table]] = ()
-    command: str = ""
-    texts: Sequence[str] = ()
+    choices: Sequence[tuple[str, Sequence[str], Table]] = ()  # data set, sentences, methods
+    command: str = ""  # what to type next
+    texts: Sequence[str] = ()  # on the length of the list
     lengths: Sequence[Table] = ()
     data: Sequence[Table] = ()
     figures: Sequence[Path] = ()
 
 
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
-    """Judge the claims that are about some results.
-
-    Returns
-    -------
-    dict of str to list of LedgerRow
-        By name of the experiment or study.
-    """
+    """Judge the claims about some results, by name of the experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
         return {}  # nobody has printed anything about them
@@ -110,19 +77,7 @@ def experiment_page(
     ledger: Sequence[LedgerRow],
     advised: Advised,
 ) -> Page:
-    """Return the page of an experiment.
-
-    Parameters
-    ----------
-    run : Run
-    tables : sequence of Table
-        From `precbench.report.tables.make_tables`.
-    figures : iterable of pathlib.Path
-        Of which the SVG files are shown.
-    ledger : sequence of LedgerRow
-        The verdicts on what was printed about these results.
-    advised : Advised
-    """
+    """Return the page of an experiment."""
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
@@ -163,16 +118,7 @@ def study_page(
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
 ) -> Page:
-    """Return the page of a study.
-
-    Parameters
-    ----------
-    study : Result
-    tables : sequence of Table
-    figures : iterable of pathlib.Path
-        Of which the SVG files are shown.
-    ledger : sequence of LedgerRow
-    """
+    """Return the page of a study."""
     marks = ["smoke size"] if study.smoke else []
     rows = [(name, str(value)) for name, value in study.parameters.items()]
     decided = _counted(ledger)
@@ -192,7 +138,7 @@ def study_page(
 
 
 def _shown(run: Run, table: Table) -> dict[str, Any]:
-    """Return a table with the notes that no other part of the page repeats."""
+    """Return a table without the notes that another part of the page has."""
     return {
         "table": table,
         "notes": [note for note in table.notes if note != run.protocol_sentence],
@@ -201,7 +147,7 @@ def _shown(run: Run, table: Table) -> dict[str, Any]:
 
 
 def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float | None] | None]]:
-    """Return the values of the trials by solver, column and split; None for a column of times."""
+    """Return the values of trials by solver, column and split; None for a column of times."""
     here = {
         (trial.solver, trial.sweep, trial.split, trial.seed): trial.values
         for trial in trials
@@ -225,7 +171,7 @@ def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
-    """Return the names of the drawings, and each as an address that contains it."""
+    """Return the names of the SVG drawings, and each as a data address."""
     drawings = [path for path in paths if path.suffix == ".svg" and path.is_file()]
     return [{"name": _name(path.stem), "data": _address(path.read_bytes())} for path in drawings]
 
@@ -239,7 +185,7 @@ def _name(stem: str) -> str:
 
 
 def _address(svg: bytes) -> str:
-    """Keep lines to a tenth of a point: two thirds of the size, and not visibly different."""
+    """Encode a drawing, its lines rounded to 0.1 points: two thirds of the size."""
     coarse = _PATH.sub(lambda path: _DIGITS.sub(rb"\1", path[0]), svg)
     return "data:image/svg+xml;base64," + base64.b64encode(coarse).decode()
 
@@ -271,7 +217,7 @@ def _data_table(run: Run) -> Table:
 
 
 def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
-    """Return the trials of each data set and solver, with the command that repeats the first."""
+    """Return the trials of each data set and solver, with the command that repeats one."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         groups.setdefault((trial.dataset, trial.solver), []).append(trial)

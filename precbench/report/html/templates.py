@@ -1,4 +1,4 @@
-"""The templates, whose texts are escaped, and the style and the script that a page contains."""
+"""The templates of pages, whose texts are escaped, with their style and script."""
 
 import base64
 import hashlib
@@ -14,20 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template.
-
-    Parameters
-    ----------
-    template : str
-        Its name.
-    **values
-        Texts in it are untrusted.
-
-    Returns
-    -------
-    str
-        A page whose policy lets the browser run its own script, and load nothing.
-    """
+    """Fill in a template with untrusted texts; the page runs its own script, and loads nothing."""
     from markupsafe import Markup
 
     here = Path(__file__).parent
@@ -65,6 +52,6 @@ _NUMBER = re.compile(
 
 
 def _columns_of_words(table: Table) -> set[int]:
-    """Return the places of the columns that hold more than numbers."""
+    """Return the columns that hold more than numbers."""
     columns = enumerate(zip(*table.rows, strict=True))
     return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}

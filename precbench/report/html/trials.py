@@ -1,4 +1,4 @@
-"""The trials behind the cells of the tables, and the machines on which they ran."""
+"""The trials behind the cells of tables, and their machines."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -13,7 +13,7 @@ from precbench.store import Store
 
 
 class Trial(NamedTuple):
-    """A trial, as the page shows it."""
+    """A trial on the page."""
 
     dataset: str
     solver: str
@@ -30,12 +30,12 @@ class Trial(NamedTuple):
     environment: str
 
     def text(self, label: str) -> str:
-        """Return a value as it is shown."""
+        """Format the value of a metric."""
         return "–" if np.isnan(self.values[label]) else f"{self.values[label]:.6g}"
 
     @property
     def time(self) -> str:
-        """The seconds to the final weights."""
+        """The formatted seconds to the final weights."""
         return "–" if np.isnan(self.seconds) else three_digits(self.seconds)
 
     @property
@@ -72,7 +72,7 @@ def trials_of(run: Run) -> list[Trial]:
 
 
 def machines(folder: Path, trials: list[Trial]) -> Table:
-    """Lay out the machines on which trials ran."""
+    """Lay out the machines of trials."""
     known = Store(folder).machines()
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
