@@ -1,4 +1,4 @@
-"""The command line; a command imports what it needs when it is run."""
+"""The command line; each command imports what it needs when it runs."""
 
 from typing import Annotated, ClassVar
 

@@ -127,7 +127,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
 
 
 def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
-    """Refuse what the config does not have: its results could not decide the claim."""
+    """Refuse names that the config lacks: its results could not decide the claim."""
     known = {
         "data set": [dataset.name for dataset in experiment.datasets],
         "solver": experiment.solvers,
@@ -145,7 +145,7 @@ def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
 
 
 def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
-    """Return a file of claims with one more entry, and all that it has, comments included."""
+    """Add an entry to the text of a file of claims, comments included."""
     written = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():

@@ -1,4 +1,4 @@
-"""What a shell completes: names of configs, solvers and data sets."""
+"""Shell completion of configs, solvers and data sets."""
 
 from collections.abc import Iterable
 

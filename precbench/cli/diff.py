@@ -81,16 +81,7 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Return what one experiment has in two folders.
-
-    Returns
-    -------
-    dict
-        ``equal`` and ``differing``: final values of trials that both have, to within the tolerance
-        or not; ``only_first`` and ``only_second``: values that one folder has alone; ``cells``: of
-        each with differing values, see `_cell`; ``time_ratio``: median of second by first training
-        time, of trials that ran alone on one kind of machine, else None.
-    """
+    """Return the differences of one experiment in two folders."""
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
@@ -120,10 +111,9 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    """Return the place, ``first`` and ``second`` mean over the common splits, and ``difference``.
+    """Return the difference of two means over common splits, with its paired interval.
 
-    Of that ``low`` and ``high``, a paired interval, None where there is none; how many splits are
-    ``differing`` of how many ``splits``.
+    ``low`` and ``high`` are None without one; ``differing`` of ``splits`` values differ.
     """
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)

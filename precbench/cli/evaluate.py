@@ -133,7 +133,7 @@ def evaluate(
 
 
 def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return the chance of each row to be listed, where tied rows are in any order."""
+    """Return the probability that each row is listed, tied rows being in random order."""
     above, tied, free = split_at(scores, length)
     listed = np.zeros(len(scores))
     listed[above] = 1

@@ -1,4 +1,4 @@
-"""Groups of commands, which are imported when they are given."""
+"""Groups of commands, each imported when it is used."""
 
 import errno
 import os
@@ -33,9 +33,9 @@ class _Harmless:
 
 @contextmanager
 def harmless_streams() -> Iterator[None]:
-    """Make visible all that is printed, be it a path, a title, a cell or a library's message.
+    """Make all printed text visible: paths, titles, cells, messages of libraries.
 
-    What the encoding of a stream lacks is escaped; to a closed one nothing is written.
+    Characters that the encoding of a stream lacks are escaped; a closed stream gets nothing.
     """
     for number in range(3):
         try:
@@ -63,10 +63,10 @@ def _plain_warnings() -> Iterator[None]:
 
 
 class InGroups(TyperCommand):
-    """Shows the options in groups, those of one panel under its title."""
+    """A command whose help shows the options of each panel under its title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the sections."""
+        """Write the groups of options."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if (shown := param.get_help_record(ctx)) is not None:
@@ -79,12 +79,9 @@ class InGroups(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """Lists commands by name; the module of one is imported when the command is given.
+    """Commands by name; the module of a command is imported when it is used.
 
-    Attributes
-    ----------
-    listed : dict of str to tuple of str
-        By name of the command: ``module:function``, and what the list of commands says of it.
+    `listed` maps a name to ``module:function`` and its line in the list of commands.
     """
 
     listed: ClassVar[Mapping[str, tuple[str, str]]]
@@ -109,10 +106,10 @@ class LazyGroup(TyperGroup):
 
 
 class MainGroup(LazyGroup):
-    """Reports an error in one line and ends with the documented exit code."""
+    """Reports an error in one line, and exits with the documented code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Write nothing that could control a terminal."""
+        """Run with harmless streams."""
         with harmless_streams():
             try:
                 return super().main(*args, **kwargs)
@@ -120,7 +117,7 @@ class MainGroup(LazyGroup):
                 return _end(error)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and end with the exit code that it returns."""
+        """Run a command, and exit with the code that it returns."""
         try:
             code = super().invoke(ctx)
         except _REPORTED as error:
@@ -132,14 +129,14 @@ _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError
 
 
 def _end(error: BaseException) -> NoReturn:
-    """Print what an error says, and end with its exit code."""
+    """Print the message of an error, and exit with its code."""
     text, code = _reported(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
 def _reported(error: BaseException) -> tuple[str, int]:
-    """Return what is said of an error, and the exit code; raise one that is no user's."""
+    """Return message and exit code of an error; raise it if it is a bug."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code

@@ -27,7 +27,7 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Return what a solver is, the parameters that its name sets, and the package that adds it."""
+    """Return description, preset parameters and package of a solver."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})

@@ -92,7 +92,7 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return for each name its target, its sources and those that are kept in case of conflict."""
+    """Return for each name its target, its sources, and those kept in case of conflict."""
     chosen = keep and keep.resolve()
     if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
@@ -109,7 +109,7 @@ def _merges(
 
 
 def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note what the target was asked for now, and return how much of it is there."""
+    """Note the joint request in the target, and return how much of it is there."""
     asked = [store.request() for store in (target, *sources)]
     present = set(target.keys())
     keys = present.union(*(of.keys for of in asked))
@@ -141,7 +141,7 @@ def _sentence(about: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config behind a folder, if it is known, its name, and whether it is smoke size."""
+    """Return the config behind a folder, if known, its name, and whether it is smoke size."""
     for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
         if experiment in known:
             return *known[experiment], experiment != name

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, and commands that take them as one object."""
+"""Options that several commands share, and dataclasses of options."""
 
 from collections.abc import Callable, Collection
 from functools import wraps
@@ -27,14 +27,14 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str]) -> None:
-    """Refuse the value of an option that is none of a few."""
+    """Refuse a value that is none of the known ones."""
     if value is not None and value not in known:
         near = did_you_mean(value, known)
         raise InputError(f"unknown {what} {value!r}{near}; choose from {', '.join(known)}")
 
 
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function whose last parameter is a dataclass a command with its fields as options."""
+    """Make a function of a dataclass, its last parameter, a command with the fields as options."""
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         *own, _ = signature(function).parameters.values()

@@ -1,4 +1,4 @@
-"""What a run would take: time, and data to fetch or to move."""
+"""Forecast of a run: time, and data to fetch or to move."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return the data sets that can be fetched and are not there, each with the most bytes."""
+    """Return the data sets to fetch, each with its maximal size in bytes."""
     found = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):
@@ -35,7 +35,7 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 def show_fetching(
     part: Experiment, lacking: dict[str, int], store: Store, console: Console
 ) -> dict[str, Any]:
-    """Print what a run would fetch; what is done already is known only once the data are there."""
+    """Print what a run would fetch; finished trials are unknown without the data."""
     for name, size in lacking.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
@@ -60,7 +60,7 @@ def show_outlook(
     cluster: "Cluster | None",
     console: Console,
 ) -> float:
-    """Print what would run and what data would move; return about how long it would take."""
+    """Print the trials of a run and the data to move; return the expected seconds."""
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once

@@ -1,4 +1,4 @@
-"""Options of a person's own file, and what fit, compare and score share."""
+"""Options of commands on the user's own file."""
 
 import os
 import shlex
@@ -81,7 +81,7 @@ class FileLayout:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The options that were given, the form as ``format``."""
+        """The given options, `form` as ``format``."""
         given = {of.name: getattr(self, of.name) for of in fields(FileLayout)}
         return {"format" if n == "form" else n: v for n, v in given.items() if v}
 
@@ -217,7 +217,7 @@ class OwnRows(FileLayout):
 
     @property
     def worth(self) -> "Worth | None":
-        """What a hit gains and a row costs, if any of them was given."""
+        """Gain of a hit and cost of a row, None if neither is given."""
         from precbench.advice.length import Worth
 
         if self.gain is None and self.gain_column is None and self.cost is None:
@@ -231,7 +231,7 @@ class OwnRows(FileLayout):
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Read the file; with ``--open`` part the rows that have no label."""
+        """Read the file; with ``--open`` split off the rows without a label."""
         if self.open_list is None:
             return self.table(), None
         others = {"the file of the rows": self.file}
@@ -243,7 +243,7 @@ class OwnRows(FileLayout):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The parameters of `precbench.data.own.read.read_own_file` that were given."""
+        """The given parameters of `precbench.data.own.read.read_own_file`."""
         given: dict[str, Any] = dict(self.layout)
         given |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
         if self.positive and len(self.positive) == 1:
@@ -254,7 +254,7 @@ class OwnRows(FileLayout):
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:
-        """Tell of a table that is refused which command would read it."""
+        """Add the command that would read a refused table to the error."""
         try:
             yield
         except TableError as error:
@@ -265,11 +265,10 @@ class OwnRows(FileLayout):
             raise InputError(f"{error}{several}this would do: {proposed}") from None
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
-        """Return this command as it is typed, with changes of some options."""
+        """Return this command as it is typed, with some options changed."""
         return shlex.join(["precbench", command, *self._words(changes)])
 
     def _words(self, remedies: Iterable[tuple[str, object]]) -> list[str]:
-        """Return the arguments of this command, with those that a table needs."""
         values = {of.name: getattr(self, of.name) for of in fields(self)}
         for name, value in remedies:
             if name not in _LISTS:
@@ -298,7 +297,7 @@ class OwnRows(FileLayout):
 
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":
-    """Load a model of a file, and how its rows become features."""
+    """Load a model of a file, and its encoding."""
     from precbench.model.model import Model  # which takes long to import
 
     model = Model.load(path)
@@ -315,7 +314,7 @@ _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 def check_target(
     option: str, path: Path, others: Mapping[str, Path], suffixes: Collection[str] = ()
 ) -> None:
-    """Refuse a name for a file that cannot be written, or that is another file of the command."""
+    """Refuse a path that cannot be written, or is another file of the command."""
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
     needs, extra = _NEEDS.get(path.suffix, ("json", ""))
@@ -344,7 +343,7 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
-    """Rank rows that have no label, write the list, and say what it holds."""
+    """Rank rows without a label, write the list, and describe it."""
     from precbench.data.own.encoding import Gaps
 
     path, gaps = options.open_list, Gaps()
@@ -372,7 +371,7 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
 
 
 def plain_value(text: str) -> Any:
-    """Return the number, truth value or None that a text of the command line means, else itself."""
+    """Return the number, truth value or None that a text means, else the text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -1,4 +1,4 @@
-"""``precbench profile``: what a table holds, and what would be done with it."""
+"""``precbench profile``."""
 
 import json
 import warnings

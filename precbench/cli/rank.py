@@ -1,4 +1,4 @@
-"""``precbench rank``: where a method stands among those of the survey."""
+"""``precbench rank``."""
 
 import json
 import re

@@ -40,13 +40,7 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folder if it holds results, or those in it that do, with sound records.
-
-    Raises
-    ------
-    InputError
-        If there is none, or a record is damaged.
-    """
+    """Return the folder if it holds results, or its subfolders that do, with sound records."""
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(

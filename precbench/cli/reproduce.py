@@ -1,4 +1,4 @@
-"""``precbench reproduce``: the runs that decide some claims, and what they say."""
+"""``precbench reproduce``."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class _Run:
 
     @property
     def about(self) -> str:
-        """What will run, and about how long."""
+        """The run in words, with its estimated time."""
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
@@ -124,7 +124,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return the claims to decide, by config, and on which of its data sets."""
+    """Return by config the claims to decide, and the data sets."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -152,7 +152,7 @@ def _planned(
     options: RunOptions,
     missing: dict[str, str],
 ) -> list[_Run]:
-    """Return what runs of a config, and note the data sets that cannot be obtained."""
+    """Return the run of a config, if any, and note the data sets that cannot be obtained."""
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, None, 1)]

@@ -188,7 +188,7 @@ class RunOptions:
 
     @property
     def chosen_shard(self) -> "Shard | None":
-        """Which shard to run."""
+        """The shard to run."""
         if self.shard is None:
             return None
         from precbench.experiment.shard import Shard
@@ -197,11 +197,11 @@ class RunOptions:
 
     @property
     def rerun_statuses(self) -> frozenset[str]:
-        """The statuses of finished trials that are to run again."""
+        """The statuses of finished trials to run again."""
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the results of a config, for a shard one of its own."""
+        """Return the folder of the results of a config; a shard has its own."""
         shard = self.chosen_shard
         out = self.out if shard is None else shard.folder(self.out)
         return out / (f"{name}-smoke" if self.smoke else name)
@@ -222,7 +222,7 @@ def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
-    """Return whether some trial of a run has failed; what is skipped has a reason."""
+    """Return whether a trial of a run has failed; a skipped one has not."""
     return bool(summary["not_ok"].keys() - {"skipped"})
 
 
@@ -234,8 +234,7 @@ def prepared(
 ) -> Callable[..., dict[str, Any]]:
     """Check the options against a config and return a function that runs it, maybe on a cluster.
 
-    `name` is what the config was loaded by, empty for one that is in no file; `datasets` are those
-    that are not to be loaded.
+    `name` is that of the config, empty without a file; `datasets` are loaded already.
     """
     if isinstance(config, Experiment):
         part = config.select(*_chosen(config, options), split_numbers(options.splits))
@@ -253,7 +252,7 @@ def prepared(
 def _chosen(
     config: Experiment, options: RunOptions
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Return the labels and the data sets that the options name, None for all."""
+    """Return the labels and the data sets that the options select, None for all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)
     skipped = _matching(options.skip or (), labels)
@@ -496,7 +495,7 @@ def _announce(plan: "Plan", console: Screen) -> None:
 
 
 def _present(store: Store, console: Screen, report: "Report") -> None:
-    """Print the tables of a report, and the paths of its figures and its page."""
+    """Print the tables of a report, and the paths of figures and page."""
     from precbench.cli.tables import print_table
     from precbench.report.folder import PAGE
 
@@ -511,7 +510,7 @@ def _present(store: Store, console: Screen, report: "Report") -> None:
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
-    """Run configs, and return what is known of each run; mistakes are reported before any work."""
+    """Run configs and return their summaries; mistakes are reported before any work."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         _begin(loaded[0][0], options)

@@ -228,7 +228,7 @@ def _listed_again(names: pd.Series, before: set[str]) -> dict[str, Any]:
 
 
 def _with_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
-    """Return a ranking in which columns of plain numbers are no text."""
+    """Convert columns of plain numbers from text."""
     numbers = ranking.apply(pd.to_numeric, errors="coerce")
     are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
     plain = ranking.columns[are_plain]

@@ -1,4 +1,4 @@
-"""What a command shows: text on standard output, the progress of a run on standard error."""
+"""Output of commands: text on standard output, progress on standard error."""
 
 import sys
 import time
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Screen(Console):
-    """A console that escapes control characters in text, but not those that rich adds."""
+    """A console that escapes control characters in text, but not those of rich."""
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
         """Render text."""
@@ -35,7 +35,7 @@ class Screen(Console):
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
-    """Return a console; it breaks lines at the width of a terminal, and none in a pipe."""
+    """Return a console, which wraps lines on a terminal, but not in a pipe."""
     stream = sys.stderr if stderr else sys.stdout
     stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
@@ -55,10 +55,7 @@ def _bars(*columns: Any, console: Console, hidden: bool) -> Bars:
 def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]]:
     """Show how many trials are measured: a bar on a terminal, one line in a pipe.
 
-    Yields
-    ------
-    callable
-        Called with the number of trials measured since the last call.
+    Yield a function of the number of trials measured since its last call.
     """
     what = "measuring the stored results"
     is_hidden = console.quiet or not console.is_terminal
@@ -73,23 +70,11 @@ def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]
 def progress(
     n_trials: int, *, quiet: bool = False, verbose: bool = False
 ) -> Iterator[Callable[["Job", Record], None]]:
-    """Show on standard error how many trials are done, and about how long the others will take.
+    """Show on standard error how many trials are done, and the remaining time.
 
     A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that are not ok
-    always have a line.
-
-    Parameters
-    ----------
-    n_trials : int
-    quiet : bool, default=False
-        Only lines of trials that are not ok.
-    verbose : bool, default=False
-        A line for each trial.
-
-    Yields
-    ------
-    callable
-        Called with each finished trial and its record.
+    always have a line; `verbose` prints one for each trial. Yield a function of each finished trial
+    and its record.
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet

@@ -53,15 +53,9 @@ def show_status(
 def _status(store: Store) -> dict[str, Any]:
     """Return how far an experiment is.
 
-    Returns
-    -------
-    dict
-        ``experiment``: the name of its folder; ``shards``, such as ``3/10``, empty if it was not
-        shared out; ``process``: the run that is at it, or None; ``asked``, ``done`` and ``left``:
-        the trials of the last run, those that need no more work, and the others; ``outcomes``:
-        those with a record, by status; ``running``: each ``trial`` that a worker runs, with its
-        ``seconds``; ``seconds_left``: estimate from the trials that this run has finished, None
-        before the first, and when the clock was set back to before the run.
+    ``process`` is the run at work, or None; ``asked``, ``done`` and ``left`` count the trials of
+    the last run, ``outcomes`` the records by status. ``seconds_left`` is estimated from the trials
+    that this run has finished, None before the first, or if the clock was set back.
     """
     asked = store.request()
     records = (store.read(key) for key in asked.keys)

@@ -22,7 +22,7 @@ _GAP = 2
 
 
 def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
-    """Print what a list holds by its length, profit and days in words, maybe the gain table."""
+    """Print length, profit and days of a list, maybe with the gain table."""
     from precbench.advice.length import by_day_lines, gain_table, length_table, profit_text
 
     console = screen(quiet=quiet)
@@ -35,8 +35,8 @@ def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) 
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
-    Where the columns find no room, spare ones are left out, and others follow below, with the names
-    of the rows again. Where bold cannot be shown, as in a pipe, an asterisk marks it.
+    If columns find no room, spare ones are left out, and others follow below, with the names of the
+    rows again. Where bold cannot be shown, as in a pipe, an asterisk marks it.
     """
     console = console or screen()
     marks = console.color_system is None
@@ -74,7 +74,7 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many columns it takes to identify each row."""
+    """Return how many columns identify each row."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n

@@ -1,4 +1,4 @@
-"""A trial, found by its key or by its place in a table."""
+"""Description of a trial, given by its key or its place in a table."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _STOPPED = {
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
-    """Describe the one trial that an argument names, and say how to repeat it."""
+    """Describe a trial, and print the command that repeats it."""
     store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
     metrics = [] if run is None else _metrics(run, trial)
@@ -63,19 +63,7 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
 
 
 def find_trial(what: str, results: Path) -> tuple[Store, Record]:
-    """Return the one record that a key, the beginning of one, or DATASET/SOLVER/SPLIT names.
-
-    Parameters
-    ----------
-    what : str
-    results : pathlib.Path
-        Folder of results, or of one experiment.
-
-    Raises
-    ------
-    InputError
-        If there is none, or several.
-    """
+    """Return the one record that a key, the start of one, or DATASET/SOLVER/SPLIT names."""
     found = list(_matching(what, results))
     if not found:
         raise InputError(
@@ -134,7 +122,7 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    """Return the command that repeats a trial, "" where there is none."""
+    """Return the command that repeats a trial, "" without one."""
     is_smoke = store.folder.name.endswith("-smoke")
     command = repeat_command(
         trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke
