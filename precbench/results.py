@@ -57,8 +57,6 @@ plain_strings = pd.option_context("mode.string_storage", "python")
 
 
 class Measure(Fields):
-    """A metric of an experiment."""
-
     name: str
     parameters: dict[str, Any]
     written: str
@@ -66,8 +64,6 @@ class Measure(Fields):
 
 
 class Sweep(Fields):
-    """A swept parameter."""
-
     name: str
     values: Annotated[list[bool | Count | Number | str], Field(min_length=1)]
     metrics: list[_Labels]  # for each value, the labels of all metrics
@@ -75,8 +71,6 @@ class Sweep(Fields):
 
 
 class Sizes(Fields):
-    """Sizes of a data set."""
-
     rows: _Positive
     features: Count
     positives: Count
@@ -145,7 +139,6 @@ class Run(Fields):
 
     @property
     def losses(self) -> set[str]:
-        """The labels of metrics of which smaller is better."""
         return {label for label, measure in self.measures.items() if measure.smaller_is_better}
 
     @property
@@ -167,12 +160,10 @@ class Run(Fields):
 
     @property
     def protocol_sentence(self) -> str:
-        """The protocol and the scaling as a sentence."""
         text = "; ".join(phrase for phrase in (self.protocol, self.scaling) if phrase)
         return f"{text[:1].upper()}{text[1:]}."
 
     def n_splits(self, dataset: str) -> int:
-        """Return the number of splits with trials, whatever their status."""
         return self.results.loc[self.results["dataset"] == dataset, "split"].nunique()
 
     def is_stand_in(self, dataset: str) -> bool:

@@ -240,7 +240,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
     else:
-        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).n_features)
+        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])
         shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
     for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
@@ -252,7 +252,6 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
-    """Yield the scores of a part at each checkpoint."""
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -265,7 +264,6 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return the rows of ``results.csv``, metric by metric, and the final scores."""
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
@@ -352,7 +350,6 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    """Return hashes of the code that measures, including packages with metrics."""
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
     return " ".join([code_of("precbench", _MEASURES_NOTHING), *map(code_of, sorted(packages))])

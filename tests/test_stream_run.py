@@ -102,7 +102,7 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
         sizes = [parts.training.part(rows).n_rows for rows in (fitting, validation)]
         assert sum(sizes) == whole.n_rows and min(sizes) > 0
         assert len(whole.y) == whole.n_rows and len(test.y) == test.n_rows
-        rows = np.concatenate([block for block, _ in whole.stream])
+        rows = np.concatenate([block for block, _ in whole.X])
         if scaling == "standardise":
             np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-9)
             np.testing.assert_allclose(rows.std(axis=0), 1, atol=1e-9)
@@ -110,7 +110,7 @@ def test_the_parts_of_a_stream(streamed, protocol, scaling, tmp_path):
             assert whole.n_rows == test.n_rows == len(X)
         else:
             assert whole.n_rows + test.n_rows == len(X)
-        tested += [block for block, _ in test.stream]
+        tested += [block for block, _ in test.X]
     if "kfold" in protocol and scaling == "none":
         found = np.concatenate(tested)
         assert_array_equal(found[np.lexsort(found.T)], X[np.lexsort(X.T)])
@@ -124,7 +124,7 @@ def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch)
     monkeypatch.setattr(samples, "_SCORES_AT_ONCE", 2 * test.n_rows)
     assert_array_equal(list(test.scores(weights)), together)
     assert_array_equal(list(test.scores(weights, [1.0] * 7)), np.array(together) + 1)
-    X = np.concatenate([block for block, _ in test.stream])
+    X = np.concatenate([block for block, _ in test.X])
     np.testing.assert_allclose(together, weights @ X.T, rtol=1e-12)
 
 

@@ -40,7 +40,6 @@ class Outcomes:
         return self._ok.groupby(_CELL, sort=False).indices
 
     def _curve(self, *key: str) -> pd.DataFrame:
-        """Return all checkpoints of a cell, by split."""
         self._cell(*key)  # which reports what is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 

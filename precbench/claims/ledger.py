@@ -32,7 +32,6 @@ class LedgerRow:
 
     @property
     def place(self) -> str:
-        """The table, figure or section, as in the id."""
         return self.id.split("/")[1]
 
 
@@ -112,12 +111,10 @@ def to_csv(ledger: Iterable[LedgerRow]) -> str:
 
 
 def to_json(ledger: Iterable[LedgerRow]) -> str:
-    """Return the ledger as a JSON list."""
     return json.dumps([*map(vars, ledger)], indent=1, allow_nan=False) + "\n"
 
 
 def reference_path() -> Path:
-    """Return the path of the committed ledger."""
     return shipped("results/reference") / "ledger.csv"
 
 

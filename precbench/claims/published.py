@@ -46,8 +46,6 @@ _JOINED = ("cell", "by", "trivial")
 
 
 class _Row(Section):
-    """A printed row."""
-
     printed: Items[str]
     fields: Fields = Field(default_factory=dict)
     best: str | None = None  # group of columns that the paper calls the best
@@ -103,7 +101,6 @@ class _Table(Section):
 
 
 def _as_mapping(values: Any) -> Any:
-    """Convert a list of values to a mapping without fields."""
     if not isinstance(values, list):
         return values
     refuse(
@@ -162,7 +159,6 @@ def load_claims() -> list[Claim]:
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """Read the claims of one file ``NAME.published.yaml``."""
     return _checked([(load(path), path.name.removesuffix(SUFFIX))])
 
 
@@ -206,12 +202,10 @@ class _Unchecked(NamedTuple):
     places: Mapping[str, Keys]  # of inherited fields
 
     def at(self, field: str) -> Keys:
-        """Return where a field stands, or where it is missing."""
         return self.places.get(field, self.keys)
 
 
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
-    """Yield each claim with its place in the file."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each with the first claim that has it
@@ -287,7 +281,6 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
-    """Yield the fields of each cell of a row with the name of its column."""
     trend: Fields = {}
     if table.kind == "mean":
         first = next(iter(table.columns.values()))

@@ -206,8 +206,6 @@ def mean_test(differences: ArrayLike) -> float:
 
 
 class Slope(NamedTuple):
-    """A slope and the limits of its interval."""
-
     value: float
     low: float
     high: float

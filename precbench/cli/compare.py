@@ -25,8 +25,6 @@ from precbench.text import count, one_line
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(OwnRows):
-    """Options of the command."""
-
     solver: Annotated[
         list[str] | None,
         typer.Option(

@@ -1,24 +1,16 @@
 """Shell completion of configs, solvers and data sets."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pkgutil import resolve_name
+
+from precbench.locations import config_names as configs
+
+__all__ = ["configs", "datasets", "solvers"]
 
 
-def configs() -> Iterable[str]:
-    """Return the shipped configs."""
-    from precbench.experiment import list_configs
-
-    return list_configs()
+def _names(registry: str) -> Callable[[], Iterable[str]]:
+    return lambda: resolve_name(registry)
 
 
-def solvers() -> Iterable[str]:
-    """Return all solvers."""
-    from precbench.solvers import SOLVERS
-
-    return SOLVERS
-
-
-def datasets() -> Iterable[str]:
-    """Return all data sets that have a card."""
-    from precbench.data import DATASETS
-
-    return DATASETS
+solvers = _names("precbench.solvers:SOLVERS")
+datasets = _names("precbench.data:DATASETS")

@@ -66,7 +66,6 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the folders of the experiments in both, and the names of those in one."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:
         return [(first, second)], []
@@ -81,7 +80,6 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Return the differences of one experiment in two folders."""
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()

@@ -113,10 +113,8 @@ def evaluate(
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
         found |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
-        is_asked = verdict == "more" and not named
-        question = ". Are these the training rows?" if is_asked else ""
-        said = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
-        lines.append(f"{text}, {said}{question}")
+        outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
+        lines.append(f"{text}, {outcome}")
     if named:
         lines.append(named)
     if against is not None:

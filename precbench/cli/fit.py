@@ -18,8 +18,6 @@ from precbench.text import count
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(OwnRows):
-    """Options of the command."""
-
     save: Annotated[Path, typer.Option(help="Model file to write; an existing file is replaced.")]
     solver: Annotated[
         str | None,

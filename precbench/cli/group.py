@@ -66,7 +66,6 @@ class InGroups(TyperCommand):
     """A command whose help shows the options of each panel under its title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the groups of options."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if (shown := param.get_help_record(ctx)) is not None:
@@ -94,7 +93,6 @@ class LazyGroup(TyperGroup):
         self.commands = {**shown, **self.commands}
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
-        """Return name, command and the other arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self._loaded(name) if name in self.listed else command, rest
 
@@ -109,7 +107,6 @@ class MainGroup(LazyGroup):
     """Reports an error in one line, and exits with the documented code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run with harmless streams."""
         with harmless_streams():
             try:
                 return super().main(*args, **kwargs)
@@ -117,7 +114,6 @@ class MainGroup(LazyGroup):
                 return _end(error)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and exit with the code that it returns."""
         try:
             code = super().invoke(ctx)
         except _REPORTED as error:
@@ -129,7 +125,6 @@ _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError
 
 
 def _end(error: BaseException) -> NoReturn:
-    """Print the message of an error, and exit with its code."""
     text, code = _reported(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None

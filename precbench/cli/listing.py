@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from precbench.cli.options import Json, refuse_unknown
-from precbench.cli.screen import screen
 from precbench.errors import InputError
 
 
@@ -27,7 +25,6 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Return description, preset parameters and package of a solver."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})
@@ -175,13 +172,6 @@ def list_(
     if as_json:
         print(json.dumps(members, indent=1))
         return
-    console = screen()
     width = max((len(member["name"]) for member in members), default=0)
-    grid = Table.grid(padding=(0, 2))
     for member in members:
-        if console.is_terminal:
-            grid.add_row(member["name"], member["about"])
-        else:
-            print(f"{member['name']:{width}}  {member['about']}")
-    if console.is_terminal:
-        console.print(grid, soft_wrap=False)
+        print(f"{member['name']:{width}}  {member['about']}")

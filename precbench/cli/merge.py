@@ -153,7 +153,6 @@ def _config_of(
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
-    """Measure the stored results, and return whether there are any."""
     from precbench.experiment.plan import make_plan  # which take long to import
     from precbench.score import write_results
 

@@ -212,7 +212,6 @@ class OwnRows(FileLayout):
 
     @property
     def lengths(self) -> list[TopK]:
-        """The values of ``--k``, each once."""
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
     @property
@@ -225,7 +224,6 @@ class OwnRows(FileLayout):
         return Worth(self.gain, self.gain_column, self.cost or 0.0)
 
     def table(self) -> "OwnTable":
-        """Read the file."""
         from precbench.data.own.table import open_table  # which takes long to import
 
         return open_table(self.file, self.reading)
@@ -297,7 +295,6 @@ class OwnRows(FileLayout):
 
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":
-    """Load a model of a file, and its encoding."""
     from precbench.model.model import Model  # which takes long to import
 
     model = Model.load(path)
@@ -332,7 +329,6 @@ def check_target(
 
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
-    """Write a ranking, whole or not at all."""
     with replacing(path) as unfinished, unfinished.open("wb") as stream:
         if path.suffix == ".csv":
             ranking.to_csv(stream, index=False)

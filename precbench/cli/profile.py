@@ -23,8 +23,6 @@ _MOST_SHOWN = 40  # columns
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions(OwnRows):
-    """Options of the command."""
-
     as_json: Json = False
 
 
@@ -76,7 +74,6 @@ def profile(options: ProfileOptions) -> int:
 
 
 def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out the columns of a profile."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [

@@ -38,8 +38,6 @@ from precbench.yaml.document import load, parse
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
-    """Options of the command."""
-
     small: Annotated[
         bool, typer.Option("--small", help="Use every third task, ordered by size.")
     ] = False

@@ -41,7 +41,6 @@ class _Run:
 
     @property
     def about(self) -> str:
-        """The run in words, with its estimated time."""
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"

@@ -183,12 +183,10 @@ class RunOptions:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is printed but JSON."""
         return self.as_json or self.quiet
 
     @property
     def chosen_shard(self) -> "Shard | None":
-        """The shard to run."""
         if self.shard is None:
             return None
         from precbench.experiment.shard import Shard
@@ -197,7 +195,6 @@ class RunOptions:
 
     @property
     def rerun_statuses(self) -> frozenset[str]:
-        """The statuses of finished trials to run again."""
         return frozenset(status for word in self.rerun or () for status in _RERUN[word])
 
     def folder(self, name: str) -> Path:
@@ -329,7 +326,6 @@ def _measure(
     console: Screen,
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
-    """Measure the stored results, write the report, and return it and the final values."""
     from precbench.score import final_values, not_ok, write_results
 
     store.require_lock()
@@ -495,7 +491,6 @@ def _announce(plan: "Plan", console: Screen) -> None:
 
 
 def _present(store: Store, console: Screen, report: "Report") -> None:
-    """Print the tables of a report, and the paths of figures and page."""
     from precbench.cli.tables import print_table
     from precbench.report.folder import PAGE
 

@@ -29,7 +29,6 @@ class Screen(Console):
     """A console that escapes control characters in text, but not those of rich."""
 
     def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
-        """Render text."""
         for segment in super().render(*args, **kwargs):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 

@@ -74,7 +74,6 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many columns identify each row."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n

@@ -122,7 +122,6 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    """Return the command that repeats a trial, "" without one."""
     is_smoke = store.folder.name.endswith("-smoke")
     command = repeat_command(
         trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke

@@ -58,7 +58,6 @@ def _checked(name: str) -> dict[str, Any]:
 
 
 def _content(name: str) -> str:
-    """Read a file without a mistake, and describe its content."""
     if name.endswith(SUFFIX):
         is_claims = Path(name).name != DEVIATIONS
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))

@@ -43,12 +43,10 @@ class Scaler:
 
     @property
     def learns(self) -> bool:
-        """Whether `fit` computes shift and scale."""
         return self._of_features != "none"
 
     @property
     def scales_rows(self) -> bool:
-        """Whether each row is divided by its norm."""
         return self.kind != self._of_features
 
     def fit(self, X: Matrix) -> Self:

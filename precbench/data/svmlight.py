@@ -143,7 +143,6 @@ class _Growing:
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        """Return the filled part, and free the spare capacity."""
         self._room.resize(self._n, refcheck=False)
         return self._room
 
@@ -298,7 +297,6 @@ class Parser:
 
 
 def _token(text: bytes, position: int) -> str:
-    """Return the word at `position`, shortened, for a message."""
     words = text[position : position + 40].split(maxsplit=1)
     if not words or text[position : position + 1].isspace():
         return "nothing"

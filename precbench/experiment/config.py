@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -56,6 +56,7 @@ from precbench.yaml.models import (
     Problem,
     Section,
     at,
+    known,
     refuse,
     repeats,
     unknown,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
 
 class Experiment(Section):
     """A config file; the files in ``configs`` show the meaning of each key."""
+
+    more_keys: ClassVar = ("extends",)
 
     name: Name
     # Groups of configs that are run together; the Makefile knows them
@@ -245,10 +248,6 @@ class Experiment(Section):
         }
         return self.model_copy(update=changes)
 
-    @classmethod
-    def _keys(cls) -> list[str]:
-        return [*super()._keys(), "extends"]
-
     def smoke_size(self) -> "Experiment":
         """Return the experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
@@ -277,7 +276,6 @@ class Experiment(Section):
         return [(name, value) for name, values in self.sweep.items() for value in values]
 
     def metrics_at(self, sweep: tuple[str, Any] | None) -> tuple[Metric, ...]:
-        """Return the metrics for a point of the sweep."""
         swept = dict([sweep] if sweep else [])
         return tuple(metric.replace(**swept) for metric in self.metrics)
 
@@ -349,15 +347,11 @@ class Study(Section):
     tags: Names = ()
     title: Line
     source: Line | None = None
-    kind: str = Field(validation_alias="study")
+    kind: Annotated[str, known("study", "precbench.studies:STUDIES")] = Field(
+        validation_alias="study"
+    )
     parameters: dict[str, Any] = Field(default_factory=dict, validate_default=True)
     smoke: dict[str, Any] = Field(default_factory=dict)  # parameters at the smoke size
-
-    @field_validator("kind")
-    @classmethod
-    def _exists(cls, kind: str) -> str:
-        refuse(at((), unknown("study", kind, STUDIES)))
-        return kind
 
     @field_validator("parameters")
     @classmethod
@@ -393,11 +387,9 @@ class Study(Section):
 
     @property
     def is_quick(self) -> bool:
-        """Whether it needs no data and a few seconds at most."""
         return STUDIES[self.kind].quick
 
     def compute(self) -> "pd.DataFrame":
-        """Return the table of this study."""
         return STUDIES[self.kind].function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
@@ -405,7 +397,6 @@ class Study(Section):
         return _arguments(self.kind, self.parameters)
 
     def smoke_size(self) -> "Study":
-        """Return the study at its smoke size."""
         return self.model_copy(update={"parameters": {**self.parameters, **self.smoke}})
 
 

@@ -167,12 +167,10 @@ def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
 
 
 def share(low: float, high: float, *key: Hashable) -> Keep:
-    """Return the rule that accepts rows that draw a number from [low, high)."""
     return partial(in_share, key=key, low=low, high=high)
 
 
 def all_but(keep: Keep) -> Keep:
-    """Return the rule that accepts all other rows."""
     return lambda rows: ~keep(rows)
 
 

@@ -43,7 +43,6 @@ class Plan:
 
     @property
     def protocol(self) -> str:
-        """The protocol as text."""
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
@@ -70,7 +69,6 @@ class Plan:
 
     @property
     def scaling(self) -> str:
-        """The scaling as text."""
         on_train = self.experiment.scaling_fitted_on == "train"
         fitted = "on the training set" if on_train else "on all rows"
         words = {

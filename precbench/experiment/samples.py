@@ -86,41 +86,28 @@ def read_data(
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """Rows in memory."""
-
     X: Any
     y: NDArray[np.float64]
 
     def part(self, rows: slice | NDArray[np.intp]) -> "InMemory":
-        """Return some of the rows."""
         return InMemory(self.X[rows], self.y[rows])
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.y)
 
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.X.shape[1]
-
     def train(self, solver: Any, trace: Trace) -> None:
-        """Fit a solver."""
         solver.fit(self.X, self.y, trace=trace)
 
     def train_together(self, fits: Sequence[Fit]) -> None:
-        """Fit several solvers, see `fit_together`."""
         fit_together(fits, self.X, self.y)
 
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
-        """Return the scores of all rows by a trained solver."""
         return solver.decision_function(self.X)
 
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each of several weight vectors."""
         for w, intercept in _with_intercepts(weights, intercepts):
             yield linear_scores(self._rows, w) + intercept
 
@@ -137,27 +124,19 @@ class Streamed:
     used; if rows are few, the scores under several.
     """
 
-    stream: RowStream
+    X: RowStream
     name: str
 
     def part(self, rows: Keep) -> "Streamed":
-        """Return the rows whose numbers a rule accepts."""
-        return Streamed(self.stream.part(rows), f"a part of {self.name}")
+        return Streamed(self.X.part(rows), f"a part of {self.name}")
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
-        return self.stream.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.stream.shape[1]
+        return self.X.shape[0]
 
     @cached_property
     def y(self) -> NDArray[np.float64]:
-        """Labels, -1 or +1."""
-        return self.stream.labels()
+        return self.X.labels()
 
     def train(self, solver: Any, trace: Trace) -> None:
         """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
@@ -167,33 +146,30 @@ class Streamed:
         self.train_together([Fit(solver, trace)])
 
     def train_together(self, fits: Sequence[Fit]) -> None:
-        """Fit several solvers, see `train` and `fit_together`."""
-        n_rows, n_features = self.stream.shape
-        if not 0 < self.stream.n_pos < n_rows:
+        n_rows, n_features = self.X.shape
+        if not 0 < self.X.n_pos < n_rows:
             raise InputError(
-                f"{self.name} has {n_rows:,} rows, {self.stream.n_pos:,} of them positive: a "
+                f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive: a "
                 "ranking needs rows of both classes"
             )
         first: Any = fits[0].solver
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
-        fit_pieces_together(fits, n_features, lambda: self.stream.visits(first.batch_size, rng))
+        fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
-        """Return the scores of all rows by a trained solver."""
         [scores] = self.scores(solver.coef_[np.newaxis], [getattr(solver, "intercept_", 0.0)])
         return scores
 
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of all rows under each of several weight vectors."""
         pairs = _with_intercepts(weights, intercepts)
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(pairs), at_once):
             some = pairs[first : first + at_once]
             filled = np.empty((len(some), self.n_rows))
             start = 0
-            for X, y in self.stream:
+            for X, y in self.X:
                 rows, stop = as_rows(X), start + len(y)
                 for scores, (w, intercept) in zip(filled, some, strict=True):
                     scores[start:stop] = linear_scores(rows, w) + intercept
@@ -247,7 +223,6 @@ class Rows:
         return InMemory(X, self._dataset.y[test])
 
     def part(self, name: str) -> Sample:
-        """Return the part "training" or "test"."""
         return self.test if name == "test" else self.training
 
     @cached_property

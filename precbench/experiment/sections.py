@@ -10,10 +10,9 @@ import os
 import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
@@ -38,6 +37,7 @@ from precbench.yaml.models import (
     Section,
     at,
     in_plain_words,
+    known,
     refuse,
     repeats,
     unknown,
@@ -71,7 +71,6 @@ _LARGEST_TRY = 100_000
 
 
 def _checkpoints(value: Any) -> Any:
-    """Accept a count, "every", or a list of ascending numbers."""
     if isinstance(value, list):
         numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
         if not value or not numbers or sorted({0.0, *value}) != [0.0, *value]:
@@ -88,18 +87,13 @@ def _checkpoints(value: Any) -> Any:
 Checkpoints = Annotated[int | str | tuple[float, ...], PlainValidator(_checkpoints)]
 
 
-def _has_card(name: str) -> str:
-    from precbench.data import DATASETS
-
-    refuse(at((), unknown("data set", name, DATASETS)))
-    return name
-
-
-CardName = Annotated[str, AfterValidator(_has_card)]
+CardName = Annotated[str, known("data set", "precbench.data:DATASETS")]
 
 
 class NamedData(Section):
     """A data set with a card."""
+
+    more_keys: ClassVar = ("file", "stream")  # either makes it another kind
 
     name: CardName
     on_missing: OnMissing = "error"
@@ -107,10 +101,6 @@ class NamedData(Section):
     split: Literal["provided"] | None = None
     # In place of that of the config, or that of the card
     scaling: Scaling | None = None
-
-    @classmethod
-    def _keys(cls) -> list[str]:
-        return [*super()._keys(), "file", "stream"]  # either makes it another kind
 
 
 def _existing(file: Any, info: ValidationInfo) -> Any:
@@ -128,6 +118,8 @@ DataFile = Annotated[Path, Strict(False), BeforeValidator(_existing)]
 
 class FileData(Section):
     """A file of the user; a relative path starts at the folder of the config."""
+
+    more_keys: ClassVar = ("stream",)
 
     file: DataFile
     name: Name
@@ -148,10 +140,6 @@ class FileData(Section):
     date_format: str | None = None
     sheet: str | None = None
     skip_rows: int | None = None
-
-    @classmethod
-    def _keys(cls) -> list[str]:
-        return [*super()._keys(), "stream"]
 
 
 class StreamedCard(Section):
@@ -282,7 +270,6 @@ class Protocol(Section):
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """Indices of the splits to run."""
         return tuple(self._all) if self.splits is None else self.splits
 
     @property
@@ -373,12 +360,10 @@ class Fourier(Section):
 
     @property
     def candidates(self) -> dict[str, list[Any]]:
-        """The tuned values with their candidates."""
         return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
 
     @property
     def about(self) -> str:
-        """The features in words."""
         number = self.n_components
         if "n_components" in self.candidates:
             *most, last = (f"{n:,}" for n in number["tune"])
@@ -393,7 +378,7 @@ class SolverEntry(Section):
     tuned parameter is ``{"tune": [candidates]}``; the metric `tuned_by` chooses its value.
     """
 
-    solver: str
+    solver: Annotated[str, known("solver", "precbench.solvers:SOLVERS")]
     limit: Limit | None = None
     tuned_by: MetricEntry | None = None
     fourier: Fourier | None = None
@@ -411,14 +396,6 @@ class SolverEntry(Section):
     def _path(cls, loc: Keys) -> Keys:
         return loc[1:] if loc[:1] == ("params",) else loc
 
-    @field_validator("solver")
-    @classmethod
-    def _exists(cls, solver: str) -> str:
-        from precbench.solvers import SOLVERS
-
-        refuse(at((), unknown("solver", solver, SOLVERS)))
-        return solver
-
     @field_validator("params")
     @classmethod
     def _fit_the_solver(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
@@ -434,7 +411,6 @@ class SolverEntry(Section):
         return params
 
     def has(self, name: str) -> bool:
-        """Return whether the solver has a parameter."""
         return name in solver_defaults(self.solver)
 
     def replace(self, **params: Any) -> "SolverEntry":
@@ -457,7 +433,6 @@ class Smoke(Section):
 
 
 def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
-    """Return the message about splits that do not exist."""
     named = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
     return f"there is no split {named}: the splits are {listed}"
@@ -472,7 +447,6 @@ def solver_defaults(solver: str) -> dict[str, Any]:
 
 
 def is_tuned(value: Any) -> bool:
-    """Return whether the value of a parameter is a list of candidates."""
     return isinstance(value, dict) and set(value) == {"tune"}
 
 

@@ -53,7 +53,6 @@ class Split:
 
     @property
     def fold(self) -> int:
-        """Index of the test set in its partition, for ``kfold``."""
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
@@ -157,7 +156,6 @@ class Trial:
         return replace(self, fourier=self.fourier.model_copy(update=own))
 
     def params_of(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the solver after a choice of candidates."""
         own = {name: v for name, v in chosen.items() if not name.startswith(_FOURIER)}
         return {**self.params, **own}
 

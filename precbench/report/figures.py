@@ -108,8 +108,6 @@ class _Page:
 
 @dataclass(frozen=True)
 class _Lines:
-    """Draws the curves of solvers in their styles, and names them."""
-
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
     room: float  # inches of a panel's height
@@ -459,7 +457,6 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Concatenate the statistics of each solver, in the order of the tables."""
     its_rows = dict(iter(rows.groupby("solver", sort=False)))
     parts = [statistics(its_rows.get(solver, rows[:0])) for solver in run.solvers]
     for part, solver in zip(parts, run.solvers, strict=True):

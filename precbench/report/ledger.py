@@ -13,7 +13,6 @@ _NOTE = "Here: the median of our repetitions, if there are several; spread: thei
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of each verdict by paper and place."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -53,7 +52,6 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
 
 
 def change_table(changes: Iterable[Change]) -> Table:
-    """Return the verdicts that differ from the reference."""
     rows = [
         [change.id, change.before, change.after, "worse" if change.worse else ""]
         for change in changes
@@ -62,13 +60,11 @@ def change_table(changes: Iterable[Change]) -> Table:
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    """Return every claim with its verdict."""
     rows = [(row.id, *_outcome(row)) for row in ledger]
     return text_table(title, ["id", "printed", "here", "runs", "verdict", "because"], rows)
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    """Return the whole ledger as a page of Markdown."""
     header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because"]
     rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
     everything = text_table("All claims", header, rows)

@@ -64,7 +64,6 @@ class Sheet:
     smoke: bool = False
 
     def figure(self) -> "Figure":
-        """Draw the sheet."""
         from matplotlib.figure import Figure
 
         inside = self.width - 2 * MARGIN

@@ -32,8 +32,6 @@ NAME_LINE = 0.155
 
 
 class Style(NamedTuple):
-    """Colour, dashes and marker of a solver."""
-
     color: str
     linestyle: Any
     marker: str

@@ -14,8 +14,6 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, independent of the output format."""
-
     title: str
     header: list[str]
     rows: list[list[Cell]]

@@ -219,7 +219,6 @@ def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write ``summary.csv``, ``summary.md`` and ``summary.tex``."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -294,7 +293,6 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
-    """Return one row per solver, empty if it has no trials."""
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -354,7 +352,6 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
 
 
 def is_mixed(summary: pd.DataFrame) -> bool:
-    """Return whether some trials were timed beside others, and some alone."""
     return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
@@ -470,7 +467,6 @@ def three_digits(value: float) -> str:
 
 
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
-    """Return tables as a page of Markdown."""
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
         lines += [f"After {_escaped_markdown(source)}.", ""]

@@ -63,7 +63,6 @@ class Recorder:
         return bool(self.stopped)
 
     def _after(self, n_rows: int) -> int:
-        """Return the row count of the checkpoint after `n_rows`."""
         if self._places:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))

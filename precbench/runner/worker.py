@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -111,7 +112,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
         record |= {"status": "timeout", "reason": f"more than {job.trial.timeout:g} s"}
     except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
-    if any(rows.training.n_rows * rows.training.n_features > _MOST_KEPT for _, rows in _prepared):
+    if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
         _prepared.clear()
     return record, arrays
 

@@ -116,8 +116,6 @@ def parse(text: str, file: str = "<text>") -> Document:
 
 
 class _Builder:
-    """Builds data from the parser's events."""
-
     def __init__(self, text: str, file: str):
         self.file = file
         self.where: dict[Keys, tuple[int, int]] = {}

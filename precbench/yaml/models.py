@@ -6,7 +6,8 @@ A check returns the problems that it finds.
 import re
 import reprlib
 from collections.abc import Collection, Hashable, Iterable
-from typing import Annotated, Any, TypeVar
+from pkgutil import resolve_name
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -70,15 +71,15 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
     return [i for i, value in enumerate(values) if first[value] < i]
 
 
-def in_plain_words(error: Any, known: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic; `known` are the allowed keys."""
+def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
+    """Return the message for an error of pydantic; `keys` are the allowed ones."""
     kind, shown = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return f"unknown key{did_you_mean(error['loc'][-1], known)}"
+        return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
@@ -97,6 +98,16 @@ def matching(pattern: str, complaint: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def known(what: str, registry: str) -> AfterValidator:
+    """Return a validator of a name in ``module:registry``, which is imported on first use."""
+
+    def check(name: str) -> str:
+        refuse(at((), unknown(what, name, resolve_name(registry))))
+        return name
+
+    return AfterValidator(check)
+
+
 def _not_empty(items: Any) -> Any:
     refuse(at((), [] if items else ["should not be empty"]))
     return items
@@ -109,6 +120,7 @@ class Section(BaseModel):
     """A mapping in a file; unknown keys are refused, and nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    more_keys: ClassVar[tuple[str, ...]] = ()  # that the file may have here, beside the fields
 
     @model_validator(mode="wrap")
     @classmethod
@@ -117,17 +129,14 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
-        problems = [(e, in_plain_words(e, cls._keys())) for e in errors]
+        fields = [str(f.validation_alias or name) for name, f in cls.model_fields.items()]
+        problems = [(e, in_plain_words(e, [*fields, *cls.more_keys])) for e in errors]
         hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
         return refuse(
             (cls._path(e["loc"]), text)
             for e, text in problems
             if e["type"] != "missing" or f"did you mean {e['loc'][-1]!r}?" not in hints
         )
-
-    @classmethod
-    def _keys(cls) -> list[str]:
-        return [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:

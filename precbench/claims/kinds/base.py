@@ -101,7 +101,6 @@ class Claim(Section):
 
     @property
     def paper(self) -> str:
-        """The key of the paper."""
         return self.id.partition("/")[0]
 
     @property
@@ -137,11 +136,9 @@ class Claim(Section):
 
     @property
     def is_timed(self) -> bool:
-        """Whether times decide it."""
         return getattr(self, "metric", "") == WALL_SECONDS
 
     def is_about(self, dataset: str) -> bool:
-        """Return whether results on a data set can decide it."""
         return dataset in self.data
 
     def all_deviations(self) -> Iterator[str]:
@@ -316,8 +313,6 @@ class Claim(Section):
 
 
 class MeasuredClaim(Claim):
-    """A claim about a metric."""
-
     dataset: str
     metric: str
     part: Literal["test", "training"] = "test"

@@ -45,7 +45,6 @@ class MeanClaim(MeasuredClaim):
 
     @property
     def is_one_draw(self) -> bool:
-        """Whether the number is no mean over draws of the data."""
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
@@ -107,7 +106,6 @@ class _Draws(NamedTuple):
 
     @property
     def column(self) -> tuple[str, ...]:
-        """The cells that were measured in the same draws of the same solver."""
         return self.claim.experiment, self.claim.dataset, self.claim.solver, self.claim.part
 
     def row(self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any) -> LedgerRow:

@@ -56,7 +56,6 @@ class OrderClaim(MeasuredClaim):
         return share if self.one_draw else max(share, 0.5)
 
     def drop_solver(self, solver: str) -> Self | None:
-        """Return the order of the other solvers."""
         better = tuple(name for name in self.better if name != solver)
         worse = tuple(name for name in self.worse if name != solver)
         if not better or not worse:
@@ -151,7 +150,6 @@ class RatioClaim(Claim):
 
     @property
     def is_timed(self) -> bool:
-        """Times decide it."""
         return True
 
     @property
@@ -200,7 +198,6 @@ class SpreadClaim(MeasuredClaim):
     at_most: PositiveFloat  # the largest standard error that agrees
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the standard error."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         error = float(values.std() / np.sqrt(len(values)))
@@ -267,7 +264,6 @@ class FactClaim(Claim):
     ]
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the digits."""
         outcomes = self.results_in(evidence.outcomes)
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):

@@ -48,7 +48,6 @@ class ExactClaim(Claim):
     at_least: float | None = None  # or its lower limit
 
     def all_deviations(self) -> Iterator[str]:
-        """Yield also the deviations of the readings."""
         yield from self.deviations
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
@@ -103,7 +102,6 @@ class BoundClaim(Claim):
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge that values lie below others."""
         table = self.results_in(evidence.values)
         values = self.selected(table, self.cell)["value"].to_numpy()
         right = self.counterparts(table, self.cell, self.by)
@@ -232,7 +230,6 @@ class StatementClaim(Claim):
 
     @property
     def is_testable(self) -> bool:
-        """No run decides it."""
         return False
 
     @model_validator(mode="after")
@@ -242,5 +239,4 @@ class StatementClaim(Claim):
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Return why no run can decide it."""
         return self.ledger_row(Verdict.NOT_TESTABLE, reason=self.reason)

@@ -41,7 +41,6 @@ class File(Section):
 
     @property
     def limit(self) -> int:
-        """Largest size to accept, in bytes."""
         return self.bytes or self.max_bytes or 0
 
     @property
@@ -51,22 +50,16 @@ class File(Section):
 
 
 class Use(Section):
-    """How a paper used the data set."""
-
     paper: str
     how: str
 
 
 class StandIn(Section):
-    """Parameters of the synthetic substitute."""
-
     density: Annotated[float, Field(gt=0, le=1)]  # fraction of non-zero values
     noise: Annotated[float, Field(ge=0)]  # standard deviation, the signal having 1
 
 
 class Card(Section):
-    """A data set: sources, format and sizes."""
-
     name: PlainName
     title: str  # in tables and plots
     folder: PlainName  # in a cache or a mirror

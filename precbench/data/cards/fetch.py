@@ -85,13 +85,11 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
 
 
 def info(name: str) -> tuple[FileReport, ...]:
-    """Return the state of the cached files of a data set."""
     card = find_card(name)
     return tuple(_inspect(card, file) for file in card.files)
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Compare a cached file with its size and checksum."""
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
@@ -119,7 +117,6 @@ def _wanted(card: Card) -> str:
 
 
 def _sources(card: Card, file: File, base: str) -> Iterator[tuple[str, str]]:
-    """Yield paths and addresses with the file name at each."""
     if base:
         for name in (file.name, f"{file.name}.bz2"):
             yield f"{base}/{card.folder}/{name}", name
@@ -139,7 +136,6 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
 
 
 def _is_safe(address: str) -> bool:
-    """Whether an address is https, or http on this machine."""
     return re.match(_SAFE, address, re.IGNORECASE) is not None
 
 

@@ -113,7 +113,6 @@ def _table(
     separator: str | None = None,
     converters: Mapping[int | str, Callable[[str], float]] | None = None,
 ) -> NDArray[np.float64]:
-    """Read rows of numbers, separated by blanks by default."""
     try:
         return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:

@@ -59,7 +59,6 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of features of the column."""
         return (1 if self.categories is None else len(self.categories)) + self.indicator
 
     def value_of(self, features: NDArray[np.float64]) -> str:
@@ -178,7 +177,6 @@ class Encoding:
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Return the features of rows of a table; other columns are ignored."""
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
@@ -248,7 +246,6 @@ class Encoding:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the encoding as JSON values."""
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod

@@ -104,7 +104,6 @@ class Problems:
             self.add(error)
 
     def add(self, error: InputError) -> None:
-        """Add an error, or each part of one."""
         self.errors += getattr(error, "parts", [error])
 
     def raise_if_any(self) -> None:
@@ -138,7 +137,6 @@ class _SeveralError(TableError):
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
-    """Return one line for each problem, or for all of one kind."""
     lines: dict[object, str] = {}
     for part in parts:
         kind = getattr(part, "kind", "")

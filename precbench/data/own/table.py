@@ -76,11 +76,9 @@ class OwnTable:
 
     @property
     def where(self) -> str:
-        """The name in messages."""
         return str(self.path)
 
     def column(self, name: str) -> pd.Series:
-        """Return a column."""
         return column_of(self.frame, name, self.where)
 
     def split_labelled(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
@@ -420,7 +418,6 @@ def _kept(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
 
 
 def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
-    """Return values as text, missing ones as ``""``."""
     return pd.DataFrame(
         {
             name: ["" if value is None or value != value else str(value) for value in values]

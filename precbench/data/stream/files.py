@@ -274,7 +274,6 @@ class Npy:
 
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> Npy:
-        """Read the header of a file."""
         with unchanged(path) as file:
             stamp = _stamp(file)
         try:

@@ -238,7 +238,6 @@ class RowStream:
                 yield visit
 
     def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Yield the full buffers, each in random order."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
@@ -453,7 +452,6 @@ class _ArrayBlocks(Source):
 
 
 def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
-    """Return the first row of each block, then the number of rows."""
     return np.append(np.arange(0, n_rows, per_block), n_rows)
 
 
@@ -464,7 +462,6 @@ def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool
 
 
 def n_bytes(X: Matrix) -> int:
-    """Return the size of rows in memory."""
     return sum(array.nbytes for array in parts(X))
 
 
@@ -480,7 +477,6 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Concatenate pieces and empty the list."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)

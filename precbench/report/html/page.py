@@ -77,7 +77,6 @@ def experiment_page(
     ledger: Sequence[LedgerRow],
     advised: Advised,
 ) -> Page:
-    """Return the page of an experiment."""
     trials = trials_of(run)
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
@@ -118,7 +117,6 @@ def study_page(
     figures: Iterable[Path],
     ledger: Sequence[LedgerRow],
 ) -> Page:
-    """Return the page of a study."""
     marks = ["smoke size"] if study.smoke else []
     rows = [(name, str(value)) for name, value in study.parameters.items()]
     decided = _counted(ledger)

@@ -52,6 +52,5 @@ _NUMBER = re.compile(
 
 
 def _columns_of_words(table: Table) -> set[int]:
-    """Return the columns that hold more than numbers."""
     columns = enumerate(zip(*table.rows, strict=True))
     return {i for i, cells in columns if not all(_NUMBER.fullmatch(c.text) for c in cells)}

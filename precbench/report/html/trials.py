@@ -13,8 +13,6 @@ from precbench.store import Store
 
 
 class Trial(NamedTuple):
-    """A trial on the page."""
-
     dataset: str
     solver: str
     split: int
@@ -30,17 +28,14 @@ class Trial(NamedTuple):
     environment: str
 
     def text(self, label: str) -> str:
-        """Format the value of a metric."""
         return "–" if np.isnan(self.values[label]) else f"{self.values[label]:.6g}"
 
     @property
     def time(self) -> str:
-        """The formatted seconds to the final weights."""
         return "–" if np.isnan(self.seconds) else three_digits(self.seconds)
 
     @property
     def outcome(self) -> str:
-        """The status, with the reason if it is not ok."""
         if self.status != "ok":
             return f"{self.status}: {self.reason}" if self.reason else self.status
         return f"ok, stopped by a {self.stopped}" if self.stopped else "ok"
