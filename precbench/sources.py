@@ -26,10 +26,8 @@ def code_of(package: str, without: Collection[str] = ()) -> str:
         *rooms, file = path.relative_to(folder).parts
         name = ".".join([*rooms, file.partition(".")[0]])
         if name.partition(".")[0] not in without:
-            content = path.read_bytes() if path.suffix == ".py" else _source(f"{package}.{name}")
+            content = path.read_bytes()
+            if path.suffix != ".py":
+                content = str(getattr(import_module(f"{package}.{name}"), "SOURCE", "")).encode()
             digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]
-
-
-def _source(module: str) -> bytes:
-    return str(getattr(import_module(module), "SOURCE", "")).encode()

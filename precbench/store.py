@@ -132,8 +132,6 @@ class Request(Fields):
 
 
 class Machine(Fields):
-    """The machine that a trial ran on; see `environment`."""
-
     model_config = ConfigDict(extra="allow")
 
     os: str
@@ -242,7 +240,6 @@ class Store:
         return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
 
     def machines(self) -> dict[str, Machine]:
-        """Return the machines on which trials ran, by id."""
         paths = sorted((self.folder / "environments").glob("*.json"))
         return {path.stem: _read(path, Machine) for path in paths}
 

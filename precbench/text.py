@@ -3,6 +3,7 @@
 `visible` is applied to what is printed (`precbench.cli`) and to text files (`precbench.files`).
 """
 
+import inspect
 import re
 
 _UNSEEN = re.compile(
@@ -20,6 +21,11 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """Return text with single spaces in place of spaces, tabs and newlines."""
     return " ".join(text.split())
+
+
+def first_line(member: object) -> str:
+    """Return the first line of a docstring."""
+    return (inspect.getdoc(member) or "").partition("\n")[0]
 
 
 def duration(seconds: float) -> str:

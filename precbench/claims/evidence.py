@@ -141,7 +141,6 @@ class Outcomes:
         return self._final.iloc[self._places[key]].set_index("split")
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
-        """Return the sizes of a data set as it was used."""
         if dataset not in self.run.data:
             raise MissingError(_nothing_of(dataset))
         if self.run.data[dataset].stand_in:

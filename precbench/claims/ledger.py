@@ -105,7 +105,6 @@ def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
 
 
 def to_csv(ledger: Iterable[LedgerRow]) -> str:
-    """Return the ledger as CSV, the same for the same rows."""
     table = pd.DataFrame(map(vars, ledger), columns=[field.name for field in fields(LedgerRow)])
     return table.to_csv(index=False, lineterminator="\n", float_format="%.4g")
 
@@ -119,7 +118,6 @@ def reference_path() -> Path:
 
 
 def read_ledger(path: Path) -> list[LedgerRow]:
-    """Read a ledger that `to_csv` wrote."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]

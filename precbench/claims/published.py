@@ -151,7 +151,6 @@ class _Deviations(Section):
 
 
 def load_claims() -> list[Claim]:
-    """Read all claims, by file; the error has one line for each mistake."""
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
     names = (path.relative_to(folder).as_posix().removesuffix(SUFFIX) for path in paths)

@@ -14,7 +14,7 @@ from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
-from precbench.cli.screen import plain_warnings, screen
+from precbench.cli.screen import screen
 from precbench.cli.tables import print_table, show_length
 from precbench.errors import InputError
 from precbench.files import write_whole, writing
@@ -101,7 +101,7 @@ def compare(options: CompareOptions) -> int:
         raise InputError("--config cannot repeat --open: give one of the two")
     (own, unlabelled), column, tables = options.tables(), options.gain_column, []
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
-    with options.corrected("compare"), plain_warnings():
+    with options.corrected("compare"):
         contest = prepare(
             {"file": own, **options.reading},
             ks,
@@ -163,8 +163,7 @@ def compare(options: CompareOptions) -> int:
         model.save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
-        with plain_warnings():
-            console.print(write_open(model, unlabelled, options))
+        console.print(write_open(model, unlabelled, options))
     console.print(f"report: {Path(summary['folder']) / PAGE}, with tables and records beside it")
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")

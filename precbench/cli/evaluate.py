@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
 from precbench.cli.own import FileLayout, load_model, plain_value
-from precbench.cli.screen import plain_warnings
 from precbench.data.own.read import read_labels, read_new_blocks
 from precbench.errors import InputError
 from precbench.metrics import auc
@@ -64,8 +63,7 @@ def evaluate(
 
     from precbench.advice.quality import quality_of
 
-    with plain_warnings():
-        is_hit = read_labels(file, label, positive or None, **options.layout) > 0
+    is_hit = read_labels(file, label, positive or None, **options.layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
@@ -78,12 +76,10 @@ def evaluate(
     length = resolve_k(asked, n_pos, n_rows)
     lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
-        with plain_warnings():
-            blocks = read_new_blocks(file, encoding, **options.layout)
-            parts, n_known = list[NDArray[np.float64]](), 0
-            for X, _ in blocks:
-                parts.append(each.decision_function(X, n_jobs=-1))
-                n_known += each.training_rows.count(X) if each.training_rows else 0
+        parts, n_known = list[NDArray[np.float64]](), 0
+        for X, _ in read_new_blocks(file, encoding, **options.layout):
+            parts.append(each.decision_function(X, n_jobs=-1))
+            n_known += each.training_rows.count(X) if each.training_rows else 0
         scores = np.concatenate(parts)
         lists.append(_listed(scores, length))
         hits.append(round(float(lists[-1] @ is_hit), 6))

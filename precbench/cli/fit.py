@@ -10,7 +10,6 @@ import typer
 from precbench.cli import completion
 from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, plain_value, write_open
-from precbench.cli.screen import plain_warnings
 from precbench.cli.tables import show_length
 from precbench.errors import InputError
 from precbench.text import count
@@ -98,7 +97,7 @@ def fit(options: FitOptions) -> None:
 
     worth, params = options.worth, _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
-    with options.corrected("fit"), plain_warnings():
+    with options.corrected("fit"):
         own, unlabelled = options.tables()
         model = fit_table(
             own,

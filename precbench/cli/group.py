@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from precbench.errors import PrecbenchError
 from precbench.files import disk_full, is_full
-from precbench.text import visible
+from precbench.text import one_line, visible
 
 
 class _Harmless:
@@ -48,18 +48,27 @@ def harmless_streams() -> Iterator[None]:
             if hasattr(stream, "reconfigure"):  # a notebook's has not
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_Harmless, streams)
-        with redirect_stdout(out), redirect_stderr(err), _plain_warnings():
+        with redirect_stdout(out), redirect_stderr(err), _one_line_warnings():
             yield
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
-    usual = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"precbench: warning: {message}\n"
-    try:
+def _one_line_warnings() -> Iterator[None]:
+    """Print each different warning in one line, once."""
+    printed = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = one_line(str(message))
+        if text not in printed:
+            print(f"precbench: warning: {text}", file=sys.stderr)
+            printed.add(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries about their future
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = show
         yield
-    finally:
-        warnings.formatwarning = usual
 
 
 class InGroups(TyperCommand):

@@ -9,6 +9,7 @@ import typer
 
 from precbench.cli.options import Json, refuse_unknown
 from precbench.errors import InputError
+from precbench.text import first_line
 
 
 def _solvers() -> list[dict[str, Any]]:
@@ -31,7 +32,7 @@ def _about_solver(name: str) -> str:
     said = f" ({', '.join(f'{name}: {value}' for name, value in preset.items())})" if preset else ""
     package = SOLVERS.package(name)
     said += f" (package {package})" if package else ""
-    return _first_line(type(SOLVERS[name]())) + said
+    return first_line(type(SOLVERS[name]())) + said
 
 
 def _metrics() -> list[dict[str, Any]]:
@@ -40,7 +41,7 @@ def _metrics() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "about": _first_line(metric),
+            "about": first_line(metric),
             "parameters": list(inspect.signature(metric).parameters)[2:],
         }
         for name, metric in METRICS.items()
@@ -118,10 +119,6 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "claims": _claims,
     "deviations": _deviations,
 }
-
-
-def _first_line(documented: object) -> str:
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
 
 
 def list_(

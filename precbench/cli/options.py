@@ -27,7 +27,6 @@ Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str]) -> None:
-    """Refuse a value that is none of the known ones."""
     if value is not None and value not in known:
         near = did_you_mean(value, known)
         raise InputError(f"unknown {what} {value!r}{near}; choose from {', '.join(known)}")

@@ -37,8 +37,6 @@ _LISTS = ("drop", "id", "categorical", "numeric")
 
 @dataclass(frozen=True, kw_only=True)
 class FileLayout:
-    """How a file is laid out, see `precbench.data.own.table.Layout`."""
-
     form: Annotated[
         str | None,
         typer.Option(
@@ -82,14 +80,12 @@ class FileLayout:
     @property
     def layout(self) -> dict[str, Any]:
         """The given options, `form` as ``format``."""
-        given = {of.name: getattr(self, of.name) for of in fields(FileLayout)}
+        given = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
         return {"format" if n == "form" else n: v for n, v in given.items() if v}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRows(FileLayout):
-    """A file of rows with labels, how to read it, and how many rows are the top."""
-
     file: Annotated[
         Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
     ]
@@ -264,11 +260,8 @@ class OwnRows(FileLayout):
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
         """Return this command as it is typed, with some options changed."""
-        return shlex.join(["precbench", command, *self._words(changes)])
-
-    def _words(self, remedies: Iterable[tuple[str, object]]) -> list[str]:
-        values = {of.name: getattr(self, of.name) for of in fields(self)}
-        for name, value in remedies:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in changes:
             if name not in _LISTS:
                 values[name] = value
             elif str(value) not in (given := values[name] or []):
@@ -279,19 +272,19 @@ class OwnRows(FileLayout):
         for name in ("id", "categorical", "numeric"):
             if values[name] and not any("," in one for one in values[name]):
                 values[name] = [",".join(values[name])]
-        words = [str(values.pop("file"))]
+        words = ["precbench", command, str(values.pop("file"))]
         hints = get_type_hints(type(self), include_extras=True)
-        for of in fields(self):
-            value = values.get(of.name)
-            if value is None or value == of.default:
+        for field in fields(self):
+            value = values.get(field.name)
+            if value is None or value == field.default:
                 continue
-            option = hints[of.name].__metadata__[0]
+            option = hints[field.name].__metadata__[0]
             declared = [option.default, *(option.param_decls or ())]  # as typer takes them
             names = [text for text in declared if str(text).startswith("--")]
-            name = next(iter(names), f"--{of.name.replace('_', '-')}")
+            name = next(iter(names), f"--{field.name.replace('_', '-')}")
             for one in value if isinstance(value, list) else [value]:
                 words += [name] if one is True else [name, str(one)]
-        return words
+        return shlex.join(words)
 
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows
-from precbench.cli.screen import plain_warnings, screen
+from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table
@@ -44,8 +44,7 @@ def profile(options: ProfileOptions) -> int:
     console = screen(quiet=options.as_json)
     _ = options.worth  # refuses what compare would
     own = options.table()
-    with plain_warnings():
-        profiled = profile_table(own, options.reading, options.allow or ())
+    profiled = profile_table(own, options.reading, options.allow or ())
     n_rows, n_pos, refused = (profiled[name] for name in ("rows", "positives", "refusal"))
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     if n_pos is not None:

@@ -17,17 +17,17 @@ import typer
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, refuse_unknown, takes
-from precbench.cli.screen import Screen, measuring, plain_warnings, progress, screen
+from precbench.cli.screen import Screen, measuring, progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
+from precbench.experiment.shard import Shard
 from precbench.store import RETRIED, Store
 from precbench.text import count, one_line
 
 if TYPE_CHECKING:
     from precbench.data import Dataset
     from precbench.experiment.plan import Plan
-    from precbench.experiment.shard import Shard
     from precbench.report.folder import Report
     from precbench.runner.cluster import Cluster
 
@@ -186,12 +186,8 @@ class RunOptions:
         return self.as_json or self.quiet
 
     @property
-    def chosen_shard(self) -> "Shard | None":
-        if self.shard is None:
-            return None
-        from precbench.experiment.shard import Shard
-
-        return Shard.parse(self.shard)
+    def chosen_shard(self) -> Shard | None:
+        return None if self.shard is None else Shard.parse(self.shard)
 
     @property
     def rerun_statuses(self) -> frozenset[str]:
@@ -286,15 +282,14 @@ def _run(
     part = part.smoke_size() if options.smoke else part
     if options.dry_run and (lacking := to_fetch(part)):
         return show_fetching(part, lacking, store, console)
-    with plain_warnings():
-        plan = make_plan(
-            experiment,
-            only=[entry.name for entry in part.datasets],
-            mirror=options.mirror,
-            stand_ins=not options.no_stand_in,
-            smoke=options.smoke,
-            datasets=datasets,
-        )
+    plan = make_plan(
+        experiment,
+        only=[entry.name for entry in part.datasets],
+        mirror=options.mirror,
+        stand_ins=not options.no_stand_in,
+        smoke=options.smoke,
+        datasets=datasets,
+    )
     wanted = plan.keys_of(part)
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
 from precbench.cli.own import LISTS, FileLayout, check_target, load_model, write_list
-from precbench.cli.screen import plain_warnings
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import read_new_blocks
 from precbench.data.own.table import TABLES, format_of
@@ -145,7 +144,7 @@ def score(
         if known is not None:
             n_known += known.count(X)
 
-    with plain_warnings(), TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         if str(file) == "-":
             file = Path(folder) / "stdin.csv"
             with file.open("wb") as spooled:

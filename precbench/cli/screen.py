@@ -2,7 +2,6 @@
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -103,13 +102,3 @@ def progress(
     with _bars(TimeRemainingColumn(), console=console, hidden=not has_bar) as bars:
         task = bars.add_task("all trials", total=n_trials)
         yield finished
-
-
-@contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Print each warning in one line."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        yield
-    for text in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
-        print(f"precbench: warning: {text}", file=sys.stderr)

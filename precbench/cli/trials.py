@@ -25,7 +25,6 @@ _STOPPED = {
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
-    """Describe a trial, and print the command that repeats it."""
     store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
     metrics = [] if run is None else _metrics(run, trial)

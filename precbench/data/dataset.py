@@ -13,7 +13,7 @@ from precbench.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Matrix: TypeAlias = NDArray[np.floating] | csr_matrix
+Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 
 # The type that values of rows are stored in
 Dtype = Literal["float64", "float32"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.dataset import Matrix
 from precbench.errors import InputError
-
-if TYPE_CHECKING:
-    from precbench.data.dataset import Matrix
 
 ROWS_AT_ONCE = 4096
 

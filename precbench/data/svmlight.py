@@ -17,15 +17,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
 
-from precbench.data.dataset import Dtype, stored
+from precbench.data.dataset import Dtype, Matrix, stored
 from precbench.data.formats import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-    from precbench.data.dataset import Matrix
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 28

@@ -393,7 +393,6 @@ class Study(Section):
         return STUDIES[self.kind].function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of its function, converted to the annotated types."""
         return _arguments(self.kind, self.parameters)
 
     def smoke_size(self) -> "Study":

@@ -1,6 +1,5 @@
 """A JSON Schema of config files, for completion and validation in editors."""
 
-import inspect
 from typing import Any
 
 from precbench.data import DATASETS
@@ -8,6 +7,7 @@ from precbench.experiment.config import Experiment, Study
 from precbench.experiment.sections import solver_defaults
 from precbench.metrics import METRICS
 from precbench.solvers import SOLVERS
+from precbench.text import first_line
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ANY: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def _metric() -> dict[str, Any]:
             "type": "object",
             "properties": {key: _default(value) for key, value in spec.parameters.items()},
             "additionalProperties": False,
-            "description": _first_line(spec.function),
+            "description": first_line(spec.function),
         }
         for name, spec in METRICS.items()
     }
@@ -75,10 +75,14 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
     """Return the schema below a label that is the name of a solver."""
     parameters = {param: _default(value) for param, value in solver_defaults(name).items()}
     return {
-        "description": _first_line(type(SOLVERS[name]())),
+        "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
         "then": _LABELLED,
-        "else": _entry(shared | parameters),
+        "else": {
+            "type": ["object", "null"],
+            "properties": shared | parameters,
+            "additionalProperties": False,
+        },
     }
 
 
@@ -96,14 +100,6 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": known, "required": ["solver"], "allOf": cases}
 
 
-def _entry(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
-
-
 def _default(value: Any) -> dict[str, Any]:
     is_plain = value is None or isinstance(value, str | int | float | bool)
     return {"default": value} if is_plain else {}
-
-
-def _first_line(member: Any) -> str:
-    return (inspect.getdoc(member) or "").partition("\n")[0]

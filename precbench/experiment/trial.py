@@ -40,8 +40,6 @@ _SOURCE = {"file", "labels", "card", "name", "on_missing", "time"}
 
 @dataclass(frozen=True)
 class Split:
-    """One division of a data set."""
-
     kind: SplitKind
     index: int  # over all repetitions of a ``kfold``; from the latest back for ``time``
     seed: int  # the same for all folds of a repetition
@@ -81,8 +79,6 @@ class Split:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver on one split of one data set, with all its settings."""
-
     experiment: str
     dataset: Data
     scaling: Scaling
@@ -113,7 +109,6 @@ class Trial:
 
     @property
     def title(self) -> str:
-        """Data set, split, label and point of the sweep, for messages."""
         name = f"{self.dataset.name} split {self.split.index} {self.label}"
         return f"{name} {self.sweep_point}".rstrip()
 

@@ -33,7 +33,11 @@ def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
     )
     tables: list[Table] = []
     for verdict in verdicts:
-        rows = [_texts(row) for row in ledger if row.verdict is verdict]
+        rows = [
+            [row.id, row.printed, row.measured, row.spread, _because(row)]
+            for row in ledger
+            if row.verdict is verdict
+        ]
         if rows:
             header = ["id", "printed", "here", "spread", "because"]
             title = f"{verdict.capitalize()}: {len(rows)}"
@@ -83,10 +87,6 @@ def _in_reading_order(place: tuple[str, str]) -> list[str]:
 
 def _count(n: int) -> str:
     return str(n) if n else ""
-
-
-def _texts(row: LedgerRow) -> list[str]:
-    return [row.id, row.printed, row.measured, row.spread, _because(row)]
 
 
 def _outcome(row: LedgerRow) -> list[str]:

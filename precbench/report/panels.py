@@ -28,7 +28,6 @@ def side_by_side(
 def draw_curves(
     axes: "Axes", table: pd.DataFrame, names: pd.Series, x: str, y: str = "value"
 ) -> None:
-    """Draw a curve for each name, in its own style."""
     styles = solver_styles(list(dict.fromkeys(names)))
     for name, rows in table.groupby(names, sort=False):
         look: dict[str, Any] = styles[str(name)]._asdict()

@@ -33,7 +33,6 @@ def read_study(measured: Result) -> Result:
 
 
 def study_tables(study: Result) -> list[Table]:
-    """Lay out the numbers of a study from `read_study`."""
     with _showing(study):
         return list(STUDIES[study.kind].tables(study))
 
@@ -55,7 +54,6 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
 
 
 def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
-    """Lay out values below each other."""
     texts = [rows[column].map(str) for column in columns]
     values = rows["value"].map(three_digits)
     header = ["", *columns[1:], "value"]

@@ -115,6 +115,7 @@ def run_plan(
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)
+        last = store.read(key)
         jobs.append(
             Job(
                 trial=trial,
@@ -126,7 +127,7 @@ def run_plan(
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine,
                 run=run,
-                before=_outcome(store.read(key)),
+                before=": ".join(filter(None, (last.status, last.reason))) if last else "",
             )
         )
     try:
@@ -140,10 +141,6 @@ def run_plan(
                     store.write(base_record(job) | {"status": "interrupted", "reason": reason})
             job.mark.unlink(missing_ok=True)
         raise
-
-
-def _outcome(record: Record | None) -> str:
-    return ": ".join(filter(None, (record.status, record.reason))) if record else ""
 
 
 def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:

@@ -22,15 +22,16 @@ _BUILT_IN = {
 }
 
 
-def _built_in(name: str) -> type[Claim]:
-    return resolve_name(f"{__name__}.{_BUILT_IN[name]}")
-
-
 def _checked(kind: object) -> type[Claim]:
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
         raise InputError(f"{kind!r} is no subclass of precbench.claims.kinds.Claim")
     return kind
 
 
-KINDS = Registry("precbench.claims", _BUILT_IN, _checked, _built_in)
-"""Names, as in the key ``kind`` of a claim, and their classes."""
+# Classes by name, as in the key ``kind`` of a claim.
+KINDS = Registry(
+    "precbench.claims",
+    _BUILT_IN,
+    _checked,
+    lambda name: resolve_name(f"{__name__}.{_BUILT_IN[name]}"),
+)

@@ -105,7 +105,6 @@ class Claim(Section):
 
     @property
     def place(self) -> str:
-        """The table, figure or section, as in the id."""
         return self.id.split("/")[1]
 
     @property

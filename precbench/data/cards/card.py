@@ -24,8 +24,6 @@ Md5 = Annotated[str, matching(r"[0-9a-f]{32}", "should be 32 lower-case hexadeci
 
 
 class File(Section):
-    """One file of a data set."""
-
     name: PlainName
     urls: Items[Address] = ()  # in the order to try
     sha256: Sha256 | None = None

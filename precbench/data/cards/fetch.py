@@ -14,18 +14,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urljoin
 
+from precbench.data.cards.card import Card, File
 from precbench.data.cards.parsers import parse
 from precbench.data.cards.registry import find_card
 from precbench.errors import DataUnavailableError, InputError
 from precbench.files import is_full, temporary, writing
 from precbench.locations import cache_folder
-
-if TYPE_CHECKING:
-    from precbench.data.cards.card import Card, File
-
 
 TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two packets
 _SAFE = r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)"

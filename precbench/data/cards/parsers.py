@@ -5,16 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
 from precbench.errors import InputError
-
-if TYPE_CHECKING:
-    from precbench.data.cards.card import Card
 
 # The gene ontology columns (77 of 162), counted from 0; see the note of the card.
 PPI_COLUMNS = 162

@@ -11,14 +11,11 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from precbench.data.cards.card import Card, read_card
 from precbench.errors import InputError, did_you_mean
 from precbench.extensions import find_entry_points, refusal
 from precbench.locations import shipped
-
-if TYPE_CHECKING:
-    from precbench.data.cards.card import Card
 
 
 @cache
@@ -45,11 +42,7 @@ def _cards_of(entry: EntryPoint) -> list[Path]:
     return paths
 
 
-@cache
-def _card(path: Path) -> Card:
-    from precbench.data.cards.card import read_card
-
-    return read_card(path)
+_card = cache(read_card)
 
 
 class _Cards(Mapping[str, "Card"]):

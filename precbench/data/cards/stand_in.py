@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
 from precbench.seeds import data_generator
 from precbench.topk import first_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-    from precbench.data.cards.card import Card
 
 VERSION = 1  # raise it when the numbers change: it is part of a stand-in's identity
 MOST_FREQUENT = 0.9

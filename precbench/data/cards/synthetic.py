@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from precbench.data.cards.card import Card
 from precbench.data.dataset import Arrays
 from precbench.seeds import data_generator
 from precbench.topk import first_rows
-
-if TYPE_CHECKING:
-    from precbench.data.cards.card import Card
 
 VERSION = 2  # raise it when the numbers change: it is part of a data set's identity
 NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the signal having 1

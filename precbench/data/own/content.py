@@ -150,7 +150,6 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
 
 
 def check_date_format(text: str | None) -> None:
-    """Require a format of dates."""
     try:
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:

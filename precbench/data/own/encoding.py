@@ -328,7 +328,7 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
             raise TableError(where, text)
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
     if content.holds == "text" and (kind == "numeric" or not takes_text):
-        as_numeric = table.as_numeric(name)
+        as_numeric = table.content(name, ignore_type=True)
         if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
             text = (
                 f"column {name!r} holds numbers stored as text, such as "

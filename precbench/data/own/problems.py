@@ -89,8 +89,6 @@ def named_columns(
 
 
 class Problems:
-    """Collects the problems of a table."""
-
     def __init__(self, where: str) -> None:
         self.where = where
         self.errors: list[InputError] = []

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, Imputed, stored
+from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, stored
 from precbench.data.formats import Format
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
 from precbench.data.own.problems import (
@@ -42,9 +42,6 @@ from precbench.data.own.table import (
 from precbench.data.svmlight import LARGEST_INDEX, MOST_ENTRIES, dense_if_full, read_svmlight
 from precbench.errors import InputError
 from precbench.npz import unpack
-
-if TYPE_CHECKING:
-    from precbench.data.dataset import Matrix
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 VERSION = 4  # raise it when the same file gives other arrays: it is part of their identity

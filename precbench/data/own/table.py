@@ -72,7 +72,7 @@ class OwnTable:
     layout: Layout = Layout()
     words: frozenset[str] = frozenset()  # columns in which NA, None and the like are words
     is_whole: bool = True  # whether it has all rows of the file
-    _contents: dict[str, Content] = field(default_factory=dict)
+    _contents: dict[tuple[str, bool], Content] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
@@ -95,26 +95,18 @@ class OwnTable:
         first = int(np.argmax(self.column(name).isna()))
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
 
-    def content(self, name: str) -> Content:
-        """Detect what a column holds, once."""
-        if name not in self._contents:
-            self._contents[name] = self._read(name, declares_text=self.format not in _SEPARATORS)
-        return self._contents[name]
-
-    def as_numeric(self, name: str) -> Content:
-        """Detect what a column holds, even if its declared type is text."""
-        if self.format in _SEPARATORS:  # which declare none
-            return self.content(name)
-        return self._read(name, declares_text=False)
-
-    def _read(self, name: str, *, declares_text: bool) -> Content:
-        return content_of(
-            self.column(name),
-            self.where,
-            declares_text=declares_text,
-            decimal=self.layout.decimal if self.is_file else None,
-            date_format=self.layout.date_format,
-        )
+    def content(self, name: str, *, ignore_type: bool = False) -> Content:
+        """Detect what a column holds, once; a declared type of text may be ignored."""
+        key = name, not ignore_type and self.format not in _SEPARATORS  # which declare no types
+        if key not in self._contents:
+            self._contents[key] = content_of(
+                self.column(name),
+                self.where,
+                declares_text=key[1],
+                decimal=self.layout.decimal if self.is_file else None,
+                date_format=self.layout.date_format,
+            )
+        return self._contents[key]
 
 
 def is_frame(X: Any) -> bool:
@@ -122,23 +114,22 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
 
 
-def open_table(source: Source, options: Mapping[str, Any] | None = None) -> OwnTable:
+def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """Read a file, if it has named columns; `options` are those of `read_own_file`."""
     if isinstance(source, OwnTable):
         return source
-    given = options or {}
-    known = {name: given.get(name) for name in Layout.__dataclass_fields__}
+    known = {name: options.get(name) for name in Layout.__dataclass_fields__}
     layout = Layout(**{name: value for name, value in known.items() if value is not None})
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"expected a path or a data frame, found {type(source).__name__}")
     path = Path(source)
-    kind = format_of(path, given.get("format"))
+    kind = format_of(path, options.get("format"))
     if kind not in TABLES:
         return OwnTable(path, kind, None)
-    words = [given.get(name) for name in ("label", "groups")]
-    words += several(given.get("categorical") or ())
+    words = [options.get(name) for name in ("label", "groups")]
+    words += several(options.get("categorical") or ())
     table = _whole(path, kind, layout, frozenset(str(word) for word in words if word is not None))
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, get_args
+from typing import IO, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dtype, stored
+from precbench.data.dataset import Dtype, Matrix, stored
 from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES
 from precbench.data.own.roles import are_positive, canonical
@@ -32,9 +32,6 @@ from precbench.data.stream.row_stream import (
 )
 from precbench.data.svmlight import DENSE_ABOVE, Parser, matrix_of, parsed
 from precbench.errors import InputError
-
-if TYPE_CHECKING:
-    from precbench.data.dataset import Matrix
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
 
@@ -162,8 +159,8 @@ class _Scan:
 # --- files ---
 
 
+# Size and modification time of a file: a different stamp means that it has changed
 Stamp = tuple[int, int]
-"""Size and modification time of a file: a different stamp means that it has changed."""
 
 
 def _stamp(file: IO[bytes]) -> Stamp:

@@ -12,16 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, parts
+from precbench.data.dataset import Dataset, Dtype, Matrix, parts
 from precbench.data.preprocess import Scaler, Scaling
-
-if TYPE_CHECKING:
-    from precbench.data.dataset import Matrix
 
 BLOCK_BYTES = 2**20
 BUFFER_BYTES = 2**26

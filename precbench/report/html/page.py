@@ -36,8 +36,6 @@ _DIGITS = re.compile(rb"(\d\.\d)\d+")
 
 @dataclass(frozen=True)
 class Page:
-    """A report, and its entry in an index."""
-
     html: str
     folder: str
     title: str

@@ -42,7 +42,6 @@ class Trial(NamedTuple):
 
 
 def trials_of(run: Run) -> list[Trial]:
-    """Return the trials of a run, in the order of its tables."""
     environments = {record.key: record.environment for record in Store(run.folder).records()}
     trials: dict[tuple[Any, ...], Trial] = {}
     finals: list[dict[Any, Any]] = final_values(run.results, run.losses).to_dict("records")
@@ -67,7 +66,6 @@ def trials_of(run: Run) -> list[Trial]:
 
 
 def machines(folder: Path, trials: list[Trial]) -> Table:
-    """Lay out the machines of trials."""
     known = Store(folder).machines()
     counts = Counter(trial.environment for trial in trials if trial.environment in known)
     rows = []
