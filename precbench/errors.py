@@ -35,9 +35,9 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     import difflib
 
     spelt = {other.lower(): other for other in valid}
-    found = str(name).lower()
-    slips = [other for other in spelt if _is_one_slip(found, other)]
-    near = difflib.get_close_matches(found, slips or spelt, n=1, cutoff=0.0 if slips else 0.6)
+    wanted = str(name).lower()
+    slips = [other for other in spelt if _is_one_slip(wanted, other)]
+    near = difflib.get_close_matches(wanted, slips or spelt, n=1, cutoff=0.0 if slips else 0.6)
     return f" (did you mean {spelt[near[0]]!r}?)" if near else ""
 
 

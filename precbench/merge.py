@@ -24,12 +24,12 @@ def compare_records(
         store.machines()  # which checks them
         for record in store.records():
             holders.setdefault(record.key, []).append((store, record))
-    taken: dict[str, Store] = {}
+    choice: dict[str, Store] = {}
     conflicts = []
-    for key, held in holders.items():
-        rank = max(_rank(record) for _, record in held)
-        best = [(store, record) for store, record in held if _rank(record) == rank]
-        if rank and held[-1][0] is not target:  # not the target's alone
+    for key, copies in holders.items():
+        rank = max(_rank(record) for _, record in copies)
+        best = [(store, record) for store, record in copies if _rank(record) == rank]
+        if rank and copies[-1][0] is not target:  # not the target's alone
             numbers = {_hash_of_numbers(*one) for one in best}
             chosen = [one for one in best if one[0] in kept] if len(numbers) > 1 else best
             if not chosen:
@@ -37,14 +37,14 @@ def compare_records(
                 continue
             best = chosen
         if best[0][0] is not target:
-            taken[key] = best[0][0]
-    return taken, conflicts
+            choice[key] = best[0][0]
+    return choice, conflicts
 
 
-def take_records(target: Store, taken: dict[str, Store]) -> None:
+def take_records(target: Store, choice: dict[str, Store]) -> None:
     """Write records of the sources to the target; an interrupted merge can be repeated."""
-    machines = {store: store.machines() for store in dict.fromkeys(taken.values())}
-    for key, store in taken.items():
+    machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
+    for key, store in choice.items():
         record = store.read(key)
         if record is None:  # removed meanwhile
             continue
@@ -65,9 +65,9 @@ def _hash_of_numbers(store: Store, record: Record) -> str:
     return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
 
 
-def _conflict(held: Sequence[tuple[Store, Record]]) -> str:
-    record, places = held[0][1], []
-    for store, its_record in held:
+def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
+    record, places = copies[0][1], []
+    for store, its_record in copies:
         machine = store.machines().get(its_record.environment)
         places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
     trial = f"{record.dataset}/{record.label}/{record.split}"

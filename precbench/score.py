@@ -296,8 +296,8 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
     """Return the ROC curve, thinned on a log scale, which keeps the top of the list."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
-        kept = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
-        fpr, tpr = fpr[kept], tpr[kept]
+        places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
+        fpr, tpr = fpr[places], tpr[places]
     return pd.DataFrame({**{n: columns[n] for n in _ROC_COLUMNS}, "fpr": fpr, "tpr": tpr})
 
 

@@ -15,7 +15,7 @@ _UNSEEN = re.compile(
 
 def visible(text: str) -> str:
     """Replace characters that control a terminal, or cannot be written, by escape sequences."""
-    return text if text.isprintable() else _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return text if text.isprintable() else _UNSEEN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:

@@ -60,7 +60,7 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
     global _executor
     from joblib.executor import get_memmapping_executor
 
-    ours = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
+    own = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
     with safe_path(), no_interrupt(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # joblib's, when other workers than before are wanted
         # Workers that began with other arguments are replaced.
@@ -68,7 +68,7 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
             n_workers,
             initializer=_prepare,
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
-            env=_ENVIRONMENT | ours,
+            env=_ENVIRONMENT | own,
             max_nbytes=None,
             temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )

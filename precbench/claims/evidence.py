@@ -150,8 +150,6 @@ class Outcomes:
 
 @dataclass
 class Evidence:
-    """Everything that claims can be compared with."""
-
     outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
     values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
     has_results: bool = False  # whether there were any, even if they decide nothing

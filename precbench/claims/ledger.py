@@ -15,8 +15,6 @@ from precbench.locations import shipped
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A claim and its verdict."""
-
     id: str
     paper: str
     where: str

@@ -248,7 +248,7 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, which inherits fields and placeholders."""
     keys, own = outer.keys, entry.model_extra or {}
-    axes = [[(name, *item) for item in taken.items()] for name, taken in entry.repeat.items()]
+    axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
     for point in product(*axes):
         brought = {n: (*keys, "for", axis, str(v)) for axis, v, fields in point for n in fields}
         here = _Unchecked(
@@ -276,7 +276,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
         return piece
     if piece == f"{{{names[0]}}}":
         return values[names[0]]
-    return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), piece)
+    return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), piece)
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:

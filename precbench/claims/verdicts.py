@@ -52,7 +52,6 @@ class Verdict(StrEnum):
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds, under a deviation or not."""
         return self in (Verdict.REPRODUCED, Verdict.WITH_DEVIATION)
 
     @property
@@ -119,16 +118,16 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     """
     printed, drawn, units = zip(*(_how_far(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
-        each, ours = np.log(drawn), np.log(printed)
+        each, log_printed = np.log(drawn), np.log(printed)
     middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
     farthest = ((each.T - middle) / (high - middle)).max(axis=1)
     # Beyond this one, and only there, `p_of_all` is at most the level.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
-    relative = (ours - middle) / (high - middle)
+    relative = (log_printed - middle) / (high - middle)
     return [
         Placement(
-            p=_share(each[i] >= ours[i]),
+            p=_share(each[i] >= log_printed[i]),
             p_of_all=_share(farthest >= relative[i]),
             smallest_error=np.sqrt(limits[i]) * units[i],
         )
@@ -146,12 +145,12 @@ def _how_far(
     """
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    kept = s > 1e-9 * s[0]
-    leverage, along = (u[:, kept] ** 2).sum(axis=1), axes[kept] / s[kept, None]
+    used = s > 1e-9 * s[0]
+    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
     away = (printed - centre) / spread
     # Where our columns are always alike, a row in which they are not is infinitely far out.
-    outside = np.abs(axes[~kept] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
-    fixed = np.abs(axes[~kept]).max(axis=0, initial=0) > 1e-6
+    outside = np.abs(axes[~used] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
+    fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):
         # Each repetition against the n - 1 others, in closed form: leaving one out changes the
         # covariance by a matrix of rank one.

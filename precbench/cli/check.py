@@ -103,17 +103,17 @@ def check_results(
     if as_json:
         print(texts["json"], end="")
     else:
-        about = {claim.id for claim in claims if claim.experiment in measured}
+        relevant = {claim.id for claim in claims if claim.experiment in measured}
         everything = show_all or paper is not None or verdict is not None
-        shown = [
+        rows = [
             row
             for row in ledger
-            if (everything or row.id in about)
+            if (everything or row.id in relevant)
             and paper in (None, row.paper)
             and verdict in (None, row.verdict)
         ]
-        _print_verdicts(shown, verdict)
-        _print_number_of_others(ledger, shown)
+        _print_verdicts(rows, verdict)
+        _print_number_of_others(ledger, rows)
         if changed:
             print_table(change_table(changed))
         print("\n".join(f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts))

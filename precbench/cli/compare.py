@@ -133,11 +133,11 @@ def compare(options: CompareOptions) -> int:
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     name, datasets = str(options.config or ""), contest.plan.datasets
     summary = prepared(experiment, run, name, datasets)()
-    found = read_run(summary["folder"])
-    choice = choose_method(found, prefer=options.prefer)
+    results = read_run(summary["folder"])
+    choice = choose_method(results, prefer=options.prefer)
     rows = options.list_rows
     choice, recipe = as_compared(
-        contest, found, choice, ks, list_rows=rows, worth=worth, amounts=amounts
+        contest, results, choice, ks, list_rows=rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None
     command = options.line("compare", [("save", "model.npz"), ("as_json", False)])
@@ -168,6 +168,6 @@ def compare(options: CompareOptions) -> int:
     if options.config:
         console.print(f"to repeat it: precbench run {options.config}")
     if options.as_json:
-        about = {"folder": summary["folder"], "model": options.save and str(options.save)}
-        print(json.dumps({**about, **choice.to_dict()}, indent=1))
+        files = {"folder": summary["folder"], "model": options.save and str(options.save)}
+        print(json.dumps({**files, **choice.to_dict()}, indent=1))
     return int(has_failed(summary))

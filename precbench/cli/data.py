@@ -39,17 +39,17 @@ def fetch_data(
     """
     for name in names:
         find_card(name)
-    found = []
+    sizes = []
     for name in names:
         dataset = load_dataset(name, mirror=mirror)
         n, d = dataset.X.shape
-        found.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
+        sizes.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
         if not as_json:
             print(
                 f"{name}: {n:,} rows, {d:,} features, {dataset.n_pos:,} positives, as the card says"
             )
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(sizes))
 
 
 def add_data(
@@ -165,8 +165,8 @@ def describe_data(
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
     if as_json:
-        found = {name: list(map(asdict, files)) for name, files in reports.items()}
-        print(json.dumps(found, default=str))
+        described = {name: list(map(asdict, files)) for name, files in reports.items()}
+        print(json.dumps(described, default=str))
         return
     for name, files in reports.items():
         if not files:

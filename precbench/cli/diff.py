@@ -50,16 +50,16 @@ def compare_results(
       precbench diff results other-blas/results --tolerance 1e-9
     """
     pairs, alone = _pairs(first, second)
-    found = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
+    differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     unequal = ("differing", "only_first", "only_second")
-    same = not alone and not any(of[name] for of in found for name in unequal)
+    same = not alone and not any(difference[name] for difference in differences for name in unequal)
     console = screen(quiet=as_json)
     if as_json:
-        print(json.dumps({"same": same, "only_one": alone, "experiments": found}, indent=1))
-    for of in found:
-        console.print(_sentence(of))
-        if of["cells"]:
-            print_table(_table(of, first, second), console)
+        print(json.dumps({"same": same, "only_one": alone, "experiments": differences}, indent=1))
+    for difference in differences:
+        console.print(_sentence(difference))
+        if difference["cells"]:
+            print_table(_table(difference, first, second), console)
     for name in alone:
         console.print(f"{name}: only in one of the two folders")
     return int(not same)
@@ -146,20 +146,22 @@ def _time_ratio(first: Run, second: Run, both: pd.DataFrame) -> float | None:
     return _json_number((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
 
 
-def _sentence(of: dict[str, Any]) -> str:
+def _sentence(difference: dict[str, Any]) -> str:
     counts = {
         "differing": "differ",
         "only_first": "only in the first",
         "only_second": "only in the second",
     }
-    parts = [f"{of['equal']:,} numbers are the same in both"]
-    parts += [f"{of[name]:,} {text}" for name, text in counts.items() if of[name]]
-    if of["time_ratio"] is not None:
-        parts.append(f"the second took {three_digits(of['time_ratio'])} times as long (median)")
-    return f"{of['experiment']}: {', '.join(parts)}"
+    parts = [f"{difference['equal']:,} numbers are the same in both"]
+    parts += [f"{difference[name]:,} {text}" for name, text in counts.items() if difference[name]]
+    if difference["time_ratio"] is not None:
+        parts.append(
+            f"the second took {three_digits(difference['time_ratio'])} times as long (median)"
+        )
+    return f"{difference['experiment']}: {', '.join(parts)}"
 
 
-def _table(of: dict[str, Any], first: Path, second: Path) -> Table:
+def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
     rows = [
         [
             cell["dataset"],
@@ -170,7 +172,7 @@ def _table(of: dict[str, Any], first: Path, second: Path) -> Table:
             "" if cell["low"] is None else f"{cell['low']:+.4f} to {cell['high']:+.4f}",
             f"{cell['differing']} of {cell['splits']}",
         ]
-        for cell in of["cells"][:_MOST_ROWS]
+        for cell in difference["cells"][:_MOST_ROWS]
     ]
     header = [
         *("data", "solver", "metric", "first", "second", "difference", "interval"),
@@ -180,9 +182,9 @@ def _table(of: dict[str, Any], first: Path, second: Path) -> Table:
         f"First: {first}; second: {second}.",
         "Means over the splits that both have; the interval (95 %) is paired.",
     ]
-    if (n_more := len(of["cells"]) - _MOST_ROWS) > 0:
+    if (n_more := len(difference["cells"]) - _MOST_ROWS) > 0:
         notes.append(f"{n_more:,} more with --json.")
-    return text_table(of["experiment"], header, rows, *notes)
+    return text_table(difference["experiment"], header, rows, *notes)
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -36,18 +36,18 @@ def examine(as_json: Json = False) -> int:
     Example:
       precbench doctor
     """
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     wrong: list[str] = []
     for name, part in _PARTS.items():
         try:
-            found[name] = part()
+            state[name] = part()
         except Exception as error:  # whatever is broken, report the rest
-            found[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
+            state[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
             wrong.append(name)
     if as_json:
-        print(json.dumps({**found, "wrong": wrong}, indent=1))
+        print(json.dumps({**state, "wrong": wrong}, indent=1))
     else:
-        for name, value in found.items():
+        for name, value in state.items():
             screen().print(f"{name}: {_written(value)}")
         print(f"does not work: {', '.join(wrong)}" if wrong else "everything works")
     return int(bool(wrong))
@@ -110,7 +110,9 @@ def _solver() -> str:
 
 def _written(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_written(of)}" for name, of in value.items() if of is not None)
+        return ", ".join(
+            f"{name} {_written(item)}" for name, item in value.items() if item is not None
+        )
     if isinstance(value, list):
         return "; ".join(map(_written, value))
     return str(value)

@@ -67,13 +67,13 @@ def evaluate(
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     models = [load_model(path) for path in (model, against) if path is not None]
     loaded, quality = models[0][0], quality_of(models[0][0], str(model))
-    asked = plain_value(k) if k is not None else quality.k if quality else 0.25
-    if not n_pos and isinstance(asked, float):
+    wanted = plain_value(k) if k is not None else quality.k if quality else 0.25
+    if not n_pos and isinstance(wanted, float):
         raise InputError(
-            f"{file}: no row is positive, so a k of {asked} gives no length: give --k as a "
+            f"{file}: no row is positive, so a k of {wanted} gives no length: give --k as a "
             "number of rows"
         )
-    length = resolve_k(asked, n_pos, n_rows)
+    length = resolve_k(wanted, n_pos, n_rows)
     lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
         parts, n_known = list[NDArray[np.float64]](), 0
@@ -85,13 +85,13 @@ def evaluate(
         hits.append(round(float(lists[-1] @ is_hit), 6))
     precision, fitted = hits[-1] / length, ""
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None
-    found: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
-    found |= {"precision": precision, "auc": area}
+    result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
+    result |= {"precision": precision, "auc": area}
     if quality and (measured := quality.length):
         share = length / n_rows  # of whatever list
         curve = measured.curve
         value = np.interp(share * measured.rows, curve["length"], curve["precision"])
-        found["precision_when_fitted"] = float(value)
+        result["precision_when_fitted"] = float(value)
         fitted = f" ({value:.3f} when fitted)"
     lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive"]
     text = f"{_hits(hits[-1])} among the first {length:,}: precision {precision:.3f}{fitted}"
@@ -107,7 +107,7 @@ def evaluate(
             scores[first_rows(scores, length)], n_rows
         )
         verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
-        found |= {"promised": promised._asdict(), "verdict": verdict}
+        result |= {"promised": promised._asdict(), "verdict": verdict}
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
         lines.append(f"{text}, {outcome}")
@@ -117,12 +117,12 @@ def evaluate(
         own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
         n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))
         p = float(fisher_exact([[n_own, n - n_own], [n_others, n - n_others]]).pvalue)
-        found["against"] = {"hits": hits[0], "rows": n, "own": n_own, "others": n_others, "p": p}
+        result["against"] = {"hits": hits[0], "rows": n, "own": n_own, "others": n_others, "p": p}
         verdict = f"significantly {'more' if n_own > n_others else 'fewer'}"
         verdict = verdict if p < LEVEL else "no significant difference"
         text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} on only one of the lists"
         lines.append(f"{text}, {n_own:,} against {n_others:,} are hits: {verdict} (p = {p:.2g})")
-    print(json.dumps(found) if as_json else "\n".join(lines))
+    print(json.dumps(result) if as_json else "\n".join(lines))
     return NOT_HELD if fail_below is not None and hits[-1] < fail_below else 0
 
 

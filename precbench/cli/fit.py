@@ -141,10 +141,10 @@ def fit(options: FitOptions) -> None:
 
 def _params(options: FitOptions) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    for given in options.param or ():
-        name, equals, text = given.partition("=")
+    for option in options.param or ():
+        name, equals, text = option.partition("=")
         if not equals:
-            raise InputError(f"--param {given!r}: expected NAME=VALUE, for example epochs=5")
+            raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
             raise InputError(f"--param {name} is given twice")
         if name in (own := {"k": "--k", "random_state": "--seed"}):

@@ -77,10 +77,10 @@ class InGroups(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if (shown := param.get_help_record(ctx)) is not None:
+            if (record := param.get_help_record(ctx)) is not None:
                 is_argument = param.param_type_name == "argument"
                 panel = getattr(param, "rich_help_panel", None) or "Options"
-                groups.setdefault("Arguments" if is_argument else panel, []).append(shown)
+                groups.setdefault("Arguments" if is_argument else panel, []).append(record)
         for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -97,7 +97,8 @@ class LazyGroup(TyperGroup):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         shown = {
-            name: TyperCommand(name, short_help=about) for name, (_, about) in self.listed.items()
+            name: TyperCommand(name, short_help=summary)
+            for name, (_, summary) in self.listed.items()
         }
         self.commands = {**shown, **self.commands}
 
@@ -106,9 +107,11 @@ class LazyGroup(TyperGroup):
         return name, self._loaded(name) if name in self.listed else command, rest
 
     def _loaded(self, name: Any) -> Any:
-        place, about = self.listed[name]
+        place, summary = self.listed[name]
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name, cls=InGroups, short_help=about)(resolve_name(f"precbench.cli.{place}"))
+        alone.command(name, cls=InGroups, short_help=summary)(
+            resolve_name(f"precbench.cli.{place}")
+        )
         return typer.main.get_command(alone)
 
 

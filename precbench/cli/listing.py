@@ -29,10 +29,12 @@ def _about_solver(name: str) -> str:
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})
-    said = f" ({', '.join(f'{name}: {value}' for name, value in preset.items())})" if preset else ""
+    details = (
+        f" ({', '.join(f'{name}: {value}' for name, value in preset.items())})" if preset else ""
+    )
     package = SOLVERS.package(name)
-    said += f" (package {package})" if package else ""
-    return first_line(type(SOLVERS[name]())) + said
+    details += f" (package {package})" if package else ""
+    return first_line(type(SOLVERS[name]())) + details
 
 
 def _metrics() -> list[dict[str, Any]]:

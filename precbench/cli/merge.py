@@ -58,12 +58,12 @@ def merge_results(
     known = {loaded.name: (loaded, name) for loaded, name in configs}
     merges = _merges(folders, out, keep)
     console = screen(quiet=as_json)
-    told = []
+    summaries = []
     with ExitStack() as stack:
         for target, _, _ in merges:
             stack.enter_context(target.lock())
         compared = [compare_records(*merge) for merge in merges]
-        if conflicts := [conflict for _, found in compared for conflict in found]:
+        if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
             more = "; ..." if len(conflicts) > _MOST_TOLD else ""
             raise PrecbenchError(
                 f"{count(len(conflicts), 'trial')} with other numbers in another folder "
@@ -72,21 +72,21 @@ def merge_results(
             )
         for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
             take_records(target, taken)
-            about = _noted(target, sources) | {"taken": len(taken)}
-            console.print(_sentence(about))
-            told.append(about)
-            experiment, name, smoke = _config_of(about["experiment"], known)
+            summary = _noted(target, sources) | {"taken": len(taken)}
+            console.print(_sentence(summary))
+            summaries.append(summary)
+            experiment, name, smoke = _config_of(summary["experiment"], known)
             if isinstance(experiment, Experiment):
                 if _write_results(experiment, name, smoke, target, mirror):
                     write_report(target.folder, "none" if no_plots else "changed")
                 console.print(f"tables and records: {target.folder}")
             else:
                 console.print(
-                    f"{about['experiment']} is not a shipped config: its tables are made when you "
-                    "name its file with --config, or run it with this --out"
+                    f"{summary['experiment']} is not a shipped config: its tables are made when "
+                    "you name its file with --config, or run it with this --out"
                 )
     if as_json:
-        print(json.dumps(told, indent=1))
+        print(json.dumps(summaries, indent=1))
 
 
 def _merges(
@@ -110,10 +110,10 @@ def _merges(
 
 def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note the joint request in the target, and return how much of it is there."""
-    asked = [store.request() for store in (target, *sources)]
+    requests = [store.request() for store in (target, *sources)]
     present = set(target.keys())
-    keys = present.union(*(of.keys for of in asked))
-    shards = sorted({shard for of in asked for shard in of.shards}, key=Shard.parse)
+    keys = present.union(*(of.keys for of in requests))
+    shards = sorted({shard for of in requests for shard in of.shards}, key=Shard.parse)
     target.write_request(keys, shards)
     every = (
         Shard(i + 1, of) for of in sorted({Shard.parse(s).of for s in shards}) for i in range(of)
@@ -128,13 +128,13 @@ def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
     }
 
 
-def _sentence(about: dict[str, Any]) -> str:
-    taken = count(about["taken"], "record")
-    text = f"{about['experiment']}: {taken} taken, {about['records']:,} in all"
-    if about["left"]:
-        text += f", {about['left']:,} still to run"
-    if about["missing_shards"]:
-        text += f", without the shards {', '.join(about['missing_shards'])}"
+def _sentence(summary: dict[str, Any]) -> str:
+    taken = count(summary["taken"], "record")
+    text = f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"
+    if summary["left"]:
+        text += f", {summary['left']:,} still to run"
+    if summary["missing_shards"]:
+        text += f", without the shards {', '.join(summary['missing_shards'])}"
     return text
 
 
@@ -156,10 +156,10 @@ def _write_results(
     from precbench.experiment.plan import make_plan  # which take long to import
     from precbench.score import write_results
 
-    found = {record.dataset for record in store.records()}
+    datasets = {record.dataset for record in store.records()}
     plan = make_plan(
         config,
-        only=[entry.name for entry in config.datasets if entry.name in found],
+        only=[entry.name for entry in config.datasets if entry.name in datasets],
         mirror=mirror,
         smoke=smoke,
     )

@@ -41,8 +41,8 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
         @wraps(function)
         def command(**values: Any) -> Any:
-            given = {parameter.name: values.pop(parameter.name) for parameter in own}
-            return function(**given, options=options(**values))
+            arguments = {parameter.name: values.pop(parameter.name) for parameter in own}
+            return function(**arguments, options=options(**values))
 
         parameters = [*own, *fields.values()]
         command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

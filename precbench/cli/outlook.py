@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 def to_fetch(part: Experiment) -> dict[str, int]:
     """Return the data sets to fetch, each with its maximal size in bytes."""
-    found = {}
+    sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):
             card = find_card(getattr(entry, "card", entry.name))
             lacking = {file.name for file in info(card.name) if file.status == "missing"}
             files = [file for file in card.files if file.name in lacking and file.urls]
             if files:
-                found[entry.name] = sum(f.limit for f in files)
-    return found
+                sizes[entry.name] = sum(f.limit for f in files)
+    return sizes
 
 
 def show_fetching(

@@ -238,13 +238,13 @@ class OwnRows(FileLayout):
     @property
     def reading(self) -> dict[str, Any]:
         """The given parameters of `precbench.data.own.read.read_own_file`."""
-        given: dict[str, Any] = dict(self.layout)
-        given |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
+        options: dict[str, Any] = dict(self.layout)
+        options |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
         if self.positive and len(self.positive) == 1:
-            given["positive"] = self.positive[0]
+            options["positive"] = self.positive[0]
         if self.categorical in (["one-hot"], ["error"]):
-            given["categorical"] = self.categorical[0]
-        return {name: value for name, value in given.items() if value and value != "error"}
+            options["categorical"] = self.categorical[0]
+        return {name: value for name, value in options.items() if value and value != "error"}
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:

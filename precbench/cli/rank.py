@@ -95,7 +95,7 @@ def rank(
         )
     table, rivals = of_both.merge(table), of_both.drop_duplicates().merge(committed)
     survey = Survey(pd.concat([rivals, table], ignore_index=True))
-    found = standings(survey.values(AP))
+    ranks = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem = options.out / experiment
     about: dict[str, Any] = {
@@ -107,12 +107,12 @@ def rank(
     study = Result.model_construct(folder=stem, parameters=entry, **about)
     page = study_page(study, tables, [], [])
     contents = {
-        stem.with_suffix(".csv"): found.to_csv(lineterminator="\n"),
+        stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
         stem.with_suffix(".html"): page.html,
     }
     write_whole(contents)
     if options.as_json:
-        print(json.dumps({"solver": name, **found.loc[label].to_dict()}, indent=1))
+        print(json.dumps({"solver": name, **ranks.loc[label].to_dict()}, indent=1))
     console = screen(quiet=options.quiet or options.as_json)
     print_table(tables[0], console)
     for path in contents:
@@ -123,14 +123,14 @@ def rank(
 def _standing(survey: Survey, label: str) -> Table:
     """Lay out the best of each kind by average precision, with the method in its place."""
     values = survey.values(AP)
-    found = standings(values)
-    shown = [solver for solver in found.index if solver in {*survey.best(values), label}]
+    ranks = standings(values)
+    shown = [solver for solver in ranks.index if solver in {*survey.best(values), label}]
     rows = [
         [
-            *(solver, f"{found['rank'][solver]:.1f}"),
-            f"{found['rank_low'][solver]:.1f} to {found['rank_high'][solver]:.1f}",
-            f"{found['lost'][solver]:.1%}",
-            f"{found['lost_low'][solver]:.1%} to {found['lost_high'][solver]:.1%}",
+            *(solver, f"{ranks['rank'][solver]:.1f}"),
+            f"{ranks['rank_low'][solver]:.1f} to {ranks['rank_high'][solver]:.1f}",
+            f"{ranks['lost'][solver]:.1%}",
+            f"{ranks['lost_low'][solver]:.1%} to {ranks['lost_high'][solver]:.1%}",
             "" if solver == label else in_words(compared(values, label, solver)),
         ]
         for solver in shown
@@ -152,10 +152,10 @@ def _by_measure(survey: Survey, label: str) -> Table:
         values = survey.values(metric)
         if values.empty:
             continue
-        found = standings(values)
-        place = found.loc[label]
+        ranks = standings(values)
+        place = ranks.loc[label]
         row = [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]
-        rows.append([*row, f"{place['wins']:.0%}", str(found.index[0])])
+        rows.append([*row, f"{place['wins']:.0%}", str(ranks.index[0])])
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 

@@ -92,11 +92,11 @@ def reproduce(
     console = screen(quiet=as_json)
     runs: list[_Run] = []
     missing: dict[str, str] = {}
-    asked = RunOptions(
+    options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
     for name, (chosen, datasets) in _chosen(targets).items():
-        runs += _planned(name, list(chosen.values()), datasets, asked, missing)
+        runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
     for run in runs:

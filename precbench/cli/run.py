@@ -259,11 +259,11 @@ def _chosen(
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the known names that match; a pattern that matches none stays, to be refused."""
-    found: list[str] = []
+    names: list[str] = []
     for pattern in patterns:
         exact = [pattern] if pattern in known else []
-        found += exact or [name for name in known if fnmatchcase(name, pattern)] or [pattern]
-    return list(dict.fromkeys(found))
+        names += exact or [name for name in known if fnmatchcase(name, pattern)] or [pattern]
+    return list(dict.fromkeys(names))
 
 
 def _run(
@@ -344,9 +344,9 @@ def _shard_end(
     console: Screen,
 ) -> dict[str, Any]:
     statuses = (record.status for record in store.records() if record.key in wanted)
-    found = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
+    outcomes = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
-    return _summary(plan, store, wanted, trials) | found | {"shard": str(options.chosen_shard)}
+    return _summary(plan, store, wanted, trials) | outcomes | {"shard": str(options.chosen_shard)}
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:

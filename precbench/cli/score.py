@@ -172,10 +172,10 @@ def score(
     ranking["row"] = gaps.places_of(ranking["row"])
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row
-    told: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
+    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
     sentences = []
     if loaded.calibration is not None and len(scores):
-        told["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
+        report["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
         sentences.append(
             "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in "
             "95 % of such lists)".format(**hits)
@@ -183,19 +183,19 @@ def score(
     if known is not None and (sentence := known.sentence(n_known, n_rows)):
         sentences.append(sentence)
     if watched is not None and drift is not None:
-        told["drift"] = found = watched.summary()
-        sentences.append(describe_drift(found))
+        report["drift"] = drifted = watched.summary()
+        sentences.append(describe_drift(drifted))
         with replacing(drift) as unfinished:
-            unfinished.write_text(json.dumps(found, indent=1))
+            unfinished.write_text(json.dumps(drifted, indent=1))
     if last is not None and listed_before is not None:
-        told["last"] = again = _listed_again(ranking[row_id or "row"], listed_before)
+        report["last"] = again = _listed_again(ranking[row_id or "row"], listed_before)
         sentences.append(
             "{again:,} of the {listed:,} listed rows were on the last list of {before:,} (Jaccard "
             "{jaccard:.2f})".format(**again)
         )
     if as_json:
         rows = ranking.to_dict("records") if records is None else records
-        print(json.dumps(rows if drift is None and last is None else {"list": rows, **told}))
+        print(json.dumps(rows if drift is None and last is None else {"list": rows, **report}))
     elif out is None:
         ranking.to_csv(sys.stdout, index=False)
     else:
@@ -207,7 +207,7 @@ def score(
         sep="\n",
         file=sys.stderr,
     )
-    return NOT_HELD if strict and told["drift"]["drift"] else 0
+    return NOT_HELD if strict and report["drift"]["drift"] else 0
 
 
 def _names_in(last: Path, column: str) -> set[str]:
@@ -215,7 +215,9 @@ def _names_in(last: Path, column: str) -> set[str]:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
     nothing = Encoding("csv", 0, dense=True)
     return {
-        name for _, kept in read_new_blocks(last, nothing, keep=[column]) for name in kept[column]
+        name
+        for _, columns in read_new_blocks(last, nothing, keep=[column])
+        for name in columns[column]
     }
 
 

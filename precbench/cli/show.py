@@ -97,7 +97,9 @@ def _show_model(path: str, as_json: bool) -> None:
         "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "importance": describe_importance(importance) if importance else [],
-        "versions": [", ".join(f"{library} {of}" for library, of in making.versions.items())],
+        "versions": [
+            ", ".join(f"{library} {version}" for library, version in making.versions.items())
+        ],
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
@@ -141,15 +143,15 @@ def _columns(model: "Model") -> list[str]:
 
 
 def _column(column: Column) -> str:
-    said = "number"
+    content = "number"
     if column.origin is not None:
-        said = f"days since {column.origin}"
+        content = f"days since {column.origin}"
     elif column.categories is not None:
         n_more = len(column.categories) - _MOST_SHOWN
         shown = ", ".join(column.categories[:_MOST_SHOWN])
-        said = f"one of {shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
+        content = f"one of {shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
     filled = "" if column.fill is None else f"; missing values as {column.fill}"
-    return f"{column.name}: {said}{filled}"
+    return f"{column.name}: {content}{filled}"
 
 
 def _by_weight(model: "Model") -> "list[Member]":

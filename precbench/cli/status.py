@@ -35,18 +35,18 @@ def show_status(
       precbench status
       precbench status results/letter --json
     """
-    found = [_status(store) for store in find_stores(results)]
+    states = [_status(store) for store in find_stores(results)]
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(states, indent=1))
         return
     console = screen()
-    print_table(_table(results, found), console)
-    for of in found:
-        if of["process"] is not None:
-            seconds = of["seconds_left"]
+    print_table(_table(results, states), console)
+    for state in states:
+        if state["process"] is not None:
+            seconds = state["seconds_left"]
             left = "" if seconds is None else f", about {duration(seconds)} left"
-            console.print(f"{of['experiment']} is running (process {of['process']}){left}")
-        for running in of["running"]:
+            console.print(f"{state['experiment']} is running (process {state['process']}){left}")
+        for running in state["running"]:
             console.print(f"running: {running['trial']}, for {duration(running['seconds'])}")
 
 
@@ -57,21 +57,21 @@ def _status(store: Store) -> dict[str, Any]:
     the last run, ``outcomes`` the records by status. ``seconds_left`` is estimated from the trials
     that this run has finished, None before the first, or if the clock was set back.
     """
-    asked = store.request()
-    records = (store.read(key) for key in asked.keys)
+    request = store.request()
+    records = (store.read(key) for key in request.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)
     process = store.running_process()
-    left = len(asked.keys) - sum(n for status, n in outcomes.items() if status in _DONE)
+    pending = len(request.keys) - sum(n for status, n in outcomes.items() if status in _DONE)
     return {
         "experiment": store.folder.resolve().name,
-        "shards": asked.shards,
+        "shards": request.shards,
         "process": process,
-        "asked": len(asked.keys),
-        "done": len(asked.keys) - left,
-        "left": left,
+        "asked": len(request.keys),
+        "done": len(request.keys) - pending,
+        "left": pending,
         "outcomes": dict(outcomes),
         "running": [] if process is None else _running(store),
-        "seconds_left": None if process is None else _seconds_left(store, asked, left),
+        "seconds_left": None if process is None else _seconds_left(store, request, pending),
     }
 
 
@@ -84,18 +84,22 @@ def _running(store: Store) -> list[dict[str, Any]]:
     return running
 
 
-def _seconds_left(store: Store, asked: Request, left: int) -> float | None:
-    finished = sum(moment >= asked.started for moment in store.write_times(asked.keys))
-    elapsed = time.time() - asked.started
-    return elapsed / finished * left if finished and elapsed > 0 else None  # else a clock was set
+def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
+    finished = sum(moment >= request.started for moment in store.write_times(request.keys))
+    elapsed = time.time() - request.started
+    # No time has elapsed if the clock was set back.
+    return elapsed / finished * pending if finished and elapsed > 0 else None
 
 
-def _table(results: Path, found: list[dict[str, Any]]) -> Table:
+def _table(results: Path, states: list[dict[str, Any]]) -> Table:
     rows = []
-    for of in found:
-        wrong = ", ".join(f"{n} {status}" for status, n in of["outcomes"].items() if status != "ok")
-        pending = f"{of['left']:,}" if of["left"] else ""
-        done = f"{of['done']:,} of {of['asked']:,}"
-        name = " ".join([of["experiment"], *(of["shards"] if len(of["shards"]) == 1 else ())])
+    for state in states:
+        wrong = ", ".join(
+            f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"
+        )
+        pending = f"{state['left']:,}" if state["left"] else ""
+        done = f"{state['done']:,} of {state['asked']:,}"
+        shards = state["shards"]
+        name = " ".join([state["experiment"], *(shards if len(shards) == 1 else ())])
         rows.append([name, done, pending, wrong])
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

@@ -40,13 +40,14 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
     state = "the versions are current: the trial is kept"
     if changed:
         state = f"{' and '.join(changed)} has another version now: the trial would run again"
-    about = trial.description
+    description = trial.description
     sections = {
         "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),
-        "data": f"{trial.title or trial.dataset}, sha256 {about.get('data_sha256', 'unknown')}",
-        "split": _assigned({**about.get("split", {}), "training rows": trial.n_train}),
-        "preparation": _assigned(about.get("preprocessing", {})),
-        "parameters": _assigned({**about.get("params", {}), "seed": trial.seed}),
+        "data": f"{trial.title or trial.dataset}, "
+        f"sha256 {description.get('data_sha256', 'unknown')}",
+        "split": _assigned({**description.get("split", {}), "training rows": trial.n_train}),
+        "preparation": _assigned(description.get("preprocessing", {})),
+        "parameters": _assigned({**description.get("params", {}), "seed": trial.seed}),
         "chosen": _chosen(trial),
         "time": _time(trial),
         "before": f"{trial.before}; it was run again" if trial.before else "",
@@ -63,19 +64,19 @@ def show_trial(what: str, results: Path, as_json: bool) -> None:
 
 def find_trial(what: str, results: Path) -> tuple[Store, Record]:
     """Return the one record that a key, the start of one, or DATASET/SOLVER/SPLIT names."""
-    found = list(_matching(what, results))
-    if not found:
+    matches = list(_matching(what, results))
+    if not matches:
         raise InputError(
             f"{results} holds no trial {what}: give a key (the column key of results.csv), "
             "DATASET/SOLVER/SPLIT, or another folder (--results)"
         )
-    if len(found) > 1:
-        listed = [f"{store.folder}: {record.key[:12]}" for store, record in found[:_MOST_LISTED]]
+    if len(matches) > 1:
+        listed = [f"{store.folder}: {record.key[:12]}" for store, record in matches[:_MOST_LISTED]]
         raise InputError(
-            f"{len(found)} trials match {what} ({', '.join(listed)}): give a longer key, or the "
+            f"{len(matches)} trials match {what} ({', '.join(listed)}): give a longer key, or the "
             "folder of one experiment (--results)"
         )
-    return found[0]
+    return matches[0]
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:

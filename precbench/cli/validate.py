@@ -38,16 +38,16 @@ def validate_configs(
       precbench validate churn.yaml
       precbench validate configs/*.yaml --json
     """
-    found = [_checked(name) for name in configs]
+    reports = [_checked(name) for name in configs]
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(reports, indent=1))
     else:
-        for about in found:
-            for mistake in about["mistakes"]:
+        for report in reports:
+            for mistake in report["mistakes"]:
                 print(f"precbench: {mistake}", file=sys.stderr)
-            if not about["mistakes"]:
-                print(f"{one_line(about['config'])}: {about['says']}")
-    return 2 * any(about["mistakes"] for about in found)
+            if not report["mistakes"]:
+                print(f"{one_line(report['config'])}: {report['says']}")
+    return 2 * any(report["mistakes"] for report in reports)
 
 
 def _checked(name: str) -> dict[str, Any]:

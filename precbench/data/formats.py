@@ -45,12 +45,12 @@ _OPENERS: dict[str, Callable[..., Any]] = {
 _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
-def find_format(path: Path, given: str | None) -> str:
+def find_format(path: Path, name: str | None) -> str:
     """Return the given format, else that of the suffix, else the suffix itself."""
     if not path.is_file():
         raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    return given or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
+    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
 
 
 def opener(file: Any) -> Callable[..., Any] | None:

@@ -240,11 +240,11 @@ class Experiment(Section):
         chosen_labels: Collection[str] = self.solvers if solvers is None else solvers
         chosen_names = names if datasets is None else datasets
         chosen_splits = set(indices if seeds is None else seeds)
-        kept = tuple(index for index in indices if index in chosen_splits)
+        splits = tuple(index for index in indices if index in chosen_splits)
         changes = {
             "solvers": {n: entry for n, entry in self.solvers.items() if n in chosen_labels},
             "datasets": tuple(entry for entry in self.datasets if entry.name in chosen_names),
-            "protocol": self.protocol.model_copy(update={"splits": kept}),
+            "protocol": self.protocol.model_copy(update={"splits": splits}),
         }
         return self.model_copy(update=changes)
 
@@ -303,7 +303,7 @@ class Experiment(Section):
             partition = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
-        given = {**self.common, **entry.params, **swept}
+        params = {**self.common, **entry.params, **swept}
         defaults = solver_defaults(entry.solver)
         return Trial(
             experiment=self.name,
@@ -323,7 +323,7 @@ class Experiment(Section):
             ),
             solver=entry.solver,
             label=label,
-            params={name: given.get(name, value) for name, value in defaults.items()},
+            params={name: params.get(name, value) for name, value in defaults.items()},
             sweep=sweep,
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,

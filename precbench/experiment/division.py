@@ -70,7 +70,10 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
         rows["validation"] = train[min((held for _, held in folds), key=len)]
     elif trial.candidates:
         rows["validation"] = train[n_fit:]
-    return {n: (int(np.count_nonzero(dataset.y[its] > 0)), len(its)) for n, its in rows.items()}
+    return {
+        n: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
+        for n, numbers in rows.items()
+    }
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
@@ -130,7 +133,7 @@ def divide_into_folds(
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    both = [(fit, held) for fit, held in folds if all(len(set(y[p])) == 2 for p in (fit, held))]
+    both = [(fit, own) for fit, own in folds if all(len(set(y[p])) == 2 for p in (fit, own))]
     if not both:
         raise InputError(
             f"{dataset.name}: the groups of split {trial.split.index} leave no fold of the "
@@ -148,7 +151,6 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    """Divide a stream: each row draws its part for itself."""
     rule, rows = trial.split, dataset.X
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":

@@ -213,7 +213,6 @@ class Rows:
 
     @cached_property
     def test(self) -> Sample:
-        """The test rows, scaled as the training rows are."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
         train, test = self.split[0]

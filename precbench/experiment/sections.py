@@ -228,21 +228,21 @@ class Protocol(Section):
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        given = self.model_fields_set
+        explicit = self.model_fields_set
         splits = self.splits or ()
         n_all = len(self._all)
         cases = [
             *(
                 (
                     name,
-                    name in given and self.split not in kinds,
+                    name in explicit and self.split not in kinds,
                     f"has no meaning with split: {self.split}",
                 )
                 for name, kinds in applies.items()
             ),
             (
                 "train_size",
-                {"test_size", "train_size"} <= given,
+                {"test_size", "train_size"} <= explicit,
                 "cannot be combined with test_size: give one of the two",
             ),
             ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs at least 2"),

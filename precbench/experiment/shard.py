@@ -22,7 +22,6 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Return the shard written as ``3/10``."""
         match = re.fullmatch(SHARD, text)
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:

@@ -208,7 +208,6 @@ class Trial:
 
 
 def algorithm_version(solver: str, is_tuned: bool) -> dict[str, int | str]:
-    """Return the versions of solver, preparation and tuning."""
     from precbench.solvers import solver_version
 
     own = {"solver": solver_version(solver), "preparation": PREPARATION_VERSION}

@@ -182,28 +182,29 @@ class _Lines:
         name_ends(axes, ends, self.room)
 
 
+def _over_log_scale(
+    data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
+) -> Callable[["SubFigure", _Lines], None]:
+    def draw(figure: "SubFigure", lines: _Lines) -> None:
+        axes = figure.add_subplot()
+        lines.draw(axes, data, x, y, **look)
+        log_scale(axes, "x")
+        lines.name(axes, data, x, y)
+        _label(axes, label, metric)
+
+    return draw
+
+
 def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     metric, rows = _main_metric(run, dataset, sweep)
     alone = bool((rows["timing"] == "sequential").all())
     clock = "wall_seconds" if alone else "cpu_seconds"
     data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
-
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
-        axes = figure.add_subplot()
-        lines.draw(axes, data, "seconds", step=True)
-        log_scale(axes, "x")
-        lines.name(axes, data, "seconds")
-        what = "wall seconds of trials that ran alone" if alone else "CPU seconds"
-        _label(axes, f"training time ({what}, log scale)", metric)
-
-    return _Page(
-        dataset,
-        sweep,
-        f"{metric} against training time",
-        data,
-        draw,
-        timed=True,
-    )
+    unit = "wall seconds of trials that ran alone" if alone else "CPU seconds"
+    label = f"training time ({unit}, log scale)"
+    draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
+    what = f"{metric} against training time"
+    return _Page(dataset, sweep, what, data, draw, timed=True)
 
 
 def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
@@ -216,14 +217,8 @@ def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     metric, rows = _main_metric(run, dataset, sweep)
     first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
     data = _per_solver(run, first, lambda rows: rows[["rows_seen", "value"]])
-
-    def draw(figure: "SubFigure", lines: _Lines) -> None:
-        axes = figure.add_subplot()
-        lines.draw(axes, data, "rows_seen", "value", marker=".")
-        log_scale(axes, "x")
-        lines.name(axes, data, "rows_seen", "value")
-        _label(axes, "rows visited (each time counted, log scale)", metric)
-
+    label = "rows visited (each time counted, log scale)"
+    draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
 
 
@@ -278,24 +273,27 @@ def _decade_below(fpr: float) -> float:
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Show full curves, and their start, to half of the positives, on a log scale."""
     vertices = _at(curves("roc.csv"), dataset, sweep)
-    left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))
+    low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
     name, k = _measured_k(run, sweep)
     sizes = _test_sizes(run, dataset, k)
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         full, top = figure.subplots(1, 2, sharey=True)
-        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
-        chance = np.append(0, np.geomspace(left, 1, 101))
+        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
+        chance = np.append(0, np.geomspace(low, 1, 101))
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
-        shown = data[data["fpr"].between(left, right)]
+        shown = data[data["fpr"].between(low, right)]
         lines.draw(full, data, "fpr", marker="")
         lines.draw(top, shown, "fpr", marker="")
         if sizes:
             points = pd.DataFrame(
-                [(solver, *_where_k_rows(its, sizes)) for solver, its in data.groupby("solver")],
+                [
+                    (solver, *_where_k_rows(curve, sizes))
+                    for solver, curve in data.groupby("solver")
+                ],
                 columns=["solver", "fpr", "median"],
             )
             for axes in (full, top):
@@ -304,7 +302,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
         top.set(title="top of the list", xlabel="false positive rate (log scale)")
-        top.set(xscale="log", xlim=(left, right))
+        top.set(xscale="log", xlim=(low, right))
         lines.name(top, shown, "fpr")
 
     sentence = f"Markers: {name}, the precision of the rows up to that point."
@@ -314,8 +312,8 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
 def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[float, float]:
     """Return the point of a ROC curve above which there are k rows."""
     n_pos, n_rows, k = sizes
-    taken = curve["fpr"] * (n_rows - n_pos) + curve["median"] * n_pos
-    return tuple(np.interp(k, taken, curve[rate]) for rate in ("fpr", "median"))
+    n_listed = curve["fpr"] * (n_rows - n_pos) + curve["median"] * n_pos
+    return tuple(np.interp(k, n_listed, curve[rate]) for rate in ("fpr", "median"))
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:

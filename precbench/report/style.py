@@ -37,11 +37,10 @@ class Style(NamedTuple):
     marker: str
 
 
-# The numbers of colours, dashes and markers have no common factor.
-_N_STYLES = len(_COLOURS) * len(_DASHES) * len(_MARKERS)
+# All combinations: the numbers of colours, dashes and markers have no common factor.
 _STYLES = [
     Style(_COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)])
-    for i in range(_N_STYLES)
+    for i in range(len(_COLOURS) * len(_DASHES) * len(_MARKERS))
 ]
 
 
@@ -70,8 +69,6 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
 
 
 class End(NamedTuple):
-    """The end of a curve, and its name."""
-
     name: str
     y: float  # NaN for a curve of another panel
     look: dict[str, Any]  # keywords of a line
@@ -87,11 +84,11 @@ def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
     scale = axes.transScale + axes.transLimits
     heights = [scale.transform((axes.get_xlim()[1], end.y))[1] for end in ends]
     order = sorted(range(len(ends)), key=lambda i: (np.nan_to_num(heights[i], nan=-np.inf), -i))
-    apart = NAME_LINE / height * np.arange(len(ends))
+    offsets = NAME_LINE / height * np.arange(len(ends))
     wanted = np.clip(np.nan_to_num([heights[i] for i in order], nan=0.0), 0, 1)
     # The least squares among all places that are far enough apart.
-    places = isotonic_regression(wanted - apart).x
-    places = np.clip(places, 0, max(1 - apart[-1], 0)) + apart if len(ends) else places
+    places = isotonic_regression(wanted - offsets).x
+    places = np.clip(places, 0, max(1 - offsets[-1], 0)) + offsets if len(ends) else places
     side = axes.inset_axes((1, 0, 0.1, 1), xlim=(0, 1), ylim=(0, 1))
     side.axis("off")
     for i, place in zip(order, places, strict=True):

@@ -155,7 +155,9 @@ def _against_the_best(
             continue
         competing = np.flatnonzero(n == n.max())
         with np.errstate(invalid="ignore"):  # of values that have overflowed
-            means = levels([np.mean(its[~np.isnan(its)]) for its in wide[competing]])
+            means = levels(
+                [np.mean(row_values[~np.isnan(row_values)]) for row_values in wide[competing]]
+            )
         best = competing[np.argmin(means) if metric in losses else np.argmax(means)]
         for solver in competing:
             both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
@@ -301,21 +303,21 @@ def _assemble(
     run: Run,
     dataset: str,
     summary: pd.DataFrame,
-    of: str,
+    quantity: str,
     header: list[str],
     columns: list[list[Cell]],
-    about: list[str],
+    sentences: list[str],
     places: list[tuple[str, str]],
 ) -> Table:
     title = run.dataset_title(dataset)
     stopped = {*summary["solver"][summary["stopped"] > 0]}
     names = [f"{solver} ‡" if solver in stopped else solver for solver in run.solvers]
     return Table(
-        title=f"{title}: {of}" if of else title,
+        title=f"{title}: {quantity}" if quantity else title,
         warning=STAND_IN.format(dataset) if run.is_stand_in(dataset) else "",
         header=header,
         rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
-        notes=[run.protocol_sentence, *about],
+        notes=[run.protocol_sentence, *sentences],
         dataset=dataset,
         columns=places,
     )

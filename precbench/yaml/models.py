@@ -73,7 +73,7 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
     """Return the message for an error of pydantic; `keys` are the allowed ones."""
-    kind, shown = error["type"], reprlib.repr(error["input"])
+    kind, value = error["type"], reprlib.repr(error["input"])
     if kind == "problem":
         return error["msg"]
     if kind == "missing":
@@ -83,9 +83,9 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
     if kind == "literal_error":
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
-        return f"{shown} is none of {', '.join(options)}{near}"
+        return f"{value} is none of {', '.join(options)}{near}"
     problem = _PROBLEMS.get(kind, error["msg"].replace("Input should", "should"))
-    return f"{problem}, found {shown}"
+    return f"{problem}, found {value}"
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:

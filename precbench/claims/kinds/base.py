@@ -110,8 +110,8 @@ class Claim(Section):
     @property
     def in_words(self) -> bool:
         """Whether the verdict needs no printed number, as where both sides are measured."""
-        given = self.number_unless
-        return given is None or any(getattr(self, field) is not None for field in given)
+        fields = self.number_unless
+        return fields is None or any(getattr(self, field) is not None for field in fields)
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -241,7 +241,6 @@ class Claim(Section):
                     yield solver, stopped, trials, text
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
-        """Return the results of the claim's experiment."""
         if self.experiment not in results:
             raise MissingError(f"not in these results: precbench run {self.config}")
         return results[self.experiment]
@@ -263,14 +262,14 @@ class Claim(Section):
         It equals that one in all columns but those of the two selections, or is the only one that
         `cell` selects.
         """
-        left, right = self.selected(table, own), self.selected(table, cell)
-        if len(right) == 1 and len(left):
-            return np.full(len(left), float(right["value"].iloc[0]))
+        own_rows, right = self.selected(table, own), self.selected(table, cell)
+        if len(right) == 1 and len(own_rows):
+            return np.full(len(own_rows), float(right["value"].iloc[0]))
         others = [c for c in table if c != "value" and c not in {**own, **cell}]
-        pairs = left.merge(right, on=others, suffixes=("", "_right"))
-        if pairs.empty or len(pairs) != len(left):
+        pairs = own_rows.merge(right, on=others, suffixes=("", "_right"))
+        if pairs.empty or len(pairs) != len(own_rows):
             raise InputError(
-                f"{self.id}: {len(left)} values on its left, of which {len(pairs)} have a "
+                f"{self.id}: {len(own_rows)} values on its left, of which {len(pairs)} have a "
                 "counterpart on the right"
             )
         return pairs["value_right"].to_numpy(dtype=float)
@@ -334,7 +333,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
             rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=claim.untested))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
-    for kind, alike in by_kind.items():
-        rows += kind.judge_all(alike, evidence)
+    for kind, of_kind in by_kind.items():
+        rows += kind.judge_all(of_kind, evidence)
     place_of = {claim.id: i for i, claim in enumerate(claims)}
     return sorted(rows, key=lambda row: place_of[row.id])

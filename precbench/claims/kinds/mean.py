@@ -55,7 +55,6 @@ class MeanClaim(MeasuredClaim):
         return float(np.log(value)) if self.logarithm else value
 
     def draws(self, evidence: Evidence) -> "_Draws":
-        """Return our own draws of the number."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         with np.errstate(divide="ignore"):
@@ -143,8 +142,8 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     rows = list(by_row.values())
     placed_at = {shift: place([_compared(row, shift) for row in rows]) for shift in (-1, 0, 1)}
-    alike = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in alike for cell in row)
+    passing = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
+    misfits = _misfits(cell for row in passing for cell in row)
     for number, row in enumerate(rows):
         power, reason = row[0].claim.power_of_ten, ""
         fits = [f"10^{power + s}" for s in (-1, 1) if placed_at[s][number].p_of_all > LEVEL]
@@ -219,8 +218,8 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
         first = claim.model_copy(update={"solver": claim.first_solver}).draws(evidence)
     except MissingError:
         return False, "the first of its row was not measured"
-    ours, others = cell.draws.align(first.draws, join="inner")
+    own, others = cell.draws.align(first.draws, join="inner")
     sign = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
-    wins, _, p = sign_test(sign * ours.to_numpy(), sign * others.to_numpy())
-    side = f"on the printed side of the first of its row in {wins} of {len(ours)}"
-    return bool(p <= LEVEL) and len(ours) >= MIN_SPLITS, side
+    wins, _, p = sign_test(sign * own.to_numpy(), sign * others.to_numpy())
+    side = f"on the printed side of the first of its row in {wins} of {len(own)}"
+    return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, side

@@ -57,8 +57,10 @@ class ExactClaim(Claim):
         values = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, values, strict=True):
             if agreed:
-                ours = [reading.deviation] if reading.deviation else []
-                return self.ledger_row(*self.judged(True, more=ours), measured=measured, runs=1)
+                deviations = [reading.deviation] if reading.deviation else []
+                return self.ledger_row(
+                    *self.judged(True, more=deviations), measured=measured, runs=1
+                )
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
@@ -124,13 +126,13 @@ class BoundClaim(Claim):
             return self.ledger_row(*self.judged(False), **fields)
         if self.trivial is None:
             informative = (values != 0) | (right != 0)
-            said = "compare more than 0 with 0"
+            what = "compare more than 0 with 0"
         else:
             informative = bounds < self.counterparts(table, self.cell, self.trivial)
-            said = "lie below what does not obey the claim"
-            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {said}"
+            what = "lie below what does not obey the claim"
+            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {what}"
         if informative.mean() < MIN_INFORMATIVE:
-            reason = f"{informative.sum()} of {len(holds)} bounds {said}, fewer than half"
+            reason = f"{informative.sum()} of {len(holds)} bounds {what}, fewer than half"
             return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"

@@ -13,12 +13,12 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the removed paths, relative to the cache, with their sizes in bytes.
     """
     root = cache_folder()
-    found = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
     for card in map(find_card, names):
         paths = [root / "files" / card.folder / file.name for file in card.files]
-        found |= {path for path in paths if path.is_file()}
+        targets |= {path for path in paths if path.is_file()}
     removed = {}
-    for path in sorted(found):
+    for path in sorted(targets):
         parts = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
         removed[path.relative_to(root).as_posix()] = sum(part.stat().st_size for part in parts)
         if not dry_run and path.is_dir() and not path.is_symlink():

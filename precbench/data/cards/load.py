@@ -72,10 +72,10 @@ def load_dataset(
     sha256 = key_of(identity)
     arrays = load_prepared(name, sha256, dtype)
     if arrays is None:
-        made = load_prepared(name, sha256) or make()
-        made = made._replace(X=stored(made.X, dtype, name))
-        store_prepared(name, sha256, made, dtype)
-        arrays = load_prepared(name, sha256, dtype) or _read_only(made)
+        new = load_prepared(name, sha256) or make()
+        new = new._replace(X=stored(new.X, dtype, name))
+        store_prepared(name, sha256, new, dtype)
+        arrays = load_prepared(name, sha256, dtype) or _read_only(new)
     return Dataset(
         name=name,
         title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,

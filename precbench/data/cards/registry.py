@@ -23,8 +23,8 @@ def _paths() -> dict[str, Path]:
     paths = dict(sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml")))
     for entry in find_entry_points("precbench.cards"):
         added = {path.stem: path for path in _cards_of(entry)}
-        if taken := sorted(paths.keys() & added.keys()):
-            raise refusal(entry, f"adds a data set named {taken[0]!r}, and there is one already")
+        if repeated := sorted(paths.keys() & added.keys()):
+            raise refusal(entry, f"adds a data set named {repeated[0]!r}, and there is one already")
         paths |= added
     return paths
 

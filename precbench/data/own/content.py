@@ -130,8 +130,8 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
     try:
         if values.dtype.kind == "f":
             codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
-            shown = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
-            return np.array(shown, dtype=object)[codes]
+            texts = [str(int(v) if v.is_integer() else v) for v in distinct.tolist()]
+            return np.array(texts, dtype=object)[codes]
         return values.astype(str).to_numpy(dtype=object)
     except UnicodeDecodeError as error:
         name = str(values.name)
@@ -156,15 +156,15 @@ def check_date_format(text: str | None) -> None:
         raise InputError(f"date_format {text!r}: expected one such as %d.%m.%Y") from error
 
 
-def _formats(texts: NDArray[np.object_], given: str | None) -> list[str]:
+def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     """Return the formats in which all of the texts are dates."""
-    if given is None and not re.match(OTHER_DATE, texts[0]):
+    if date_format is None and not re.match(OTHER_DATE, texts[0]):
         return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()
     return [
         each
-        for each in ([given] if given else formats)
+        for each in ([date_format] if date_format else formats)
         if pd.to_datetime(distinct, format=each, errors="coerce").notna().all()
     ]
 

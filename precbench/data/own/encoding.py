@@ -46,8 +46,6 @@ Categorical = Literal["error", "one-hot"] | Sequence[str]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table and its encoding."""
-
     name: str
     # None for numbers and dates; else one feature each. Other values of new rows give zeros.
     categories: tuple[str, ...] | None = None

@@ -26,9 +26,9 @@ _TOGETHER = {
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Join names for a message, shortened if there are many."""
-    shown = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+    texts = [f"{name:.15g}" if isinstance(name, float) else str(name) for name in names]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 class TableError(InputError):
@@ -68,7 +68,7 @@ def column_of(
 
 
 def named_columns(
-    given: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
+    texts: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
 ) -> list[str]:
     """Return the columns that an option names; a text may name several, separated by commas.
 
@@ -76,7 +76,7 @@ def named_columns(
     """
     named = [
         name
-        for text in given
+        for text in texts
         for name in (
             [text] if text in names or "," not in text else map(str.strip, text.split(","))
         )
@@ -138,9 +138,9 @@ def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
     lines: dict[object, str] = {}
     for part in parts:
         kind = getattr(part, "kind", "")
-        alike = [of.named for of in parts if isinstance(of, TableError) and of.kind == kind]
-        if kind in _TOGETHER and len(alike) > 1:
-            lines[kind] = f"{len(alike):,} columns {_TOGETHER[kind]}: {listed(alike)}"
+        names = [of.named for of in parts if isinstance(of, TableError) and of.kind == kind]
+        if kind in _TOGETHER and len(names) > 1:
+            lines[kind] = f"{len(names):,} columns {_TOGETHER[kind]}: {listed(names)}"
         else:
             lines[id(part)] = str(part).removeprefix(f"{where}: ")
     return list(lines.values())

@@ -354,7 +354,6 @@ def _matrix(
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    """Read X and all arrays of an npz file."""
     from scipy.sparse import csc_matrix, csr_matrix
 
     parts = ("data", "indices", "indptr", "shape")

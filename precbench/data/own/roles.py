@@ -46,11 +46,11 @@ def signs(
     negatives = np.flatnonzero(~is_positive).tolist()
     if given is not None and len(negatives) > 1:
         folded = {str(each).strip().casefold() for each in given}
-        said = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
-        text = f"{where}: these labels count as negative: {said}"
-        alike = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
-        if alike:
-            text += f"; these differ from {listed(given)} only in case: {listed(alike)}"
+        counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
+        text = f"{where}: these labels count as negative: {counted}"
+        similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
+        if similar:
+            text += f"; these differ from {listed(given)} only in case: {listed(similar)}"
         warnings.warn(text, stacklevel=3)
     return np.where(is_positive[codes], 1.0, -1.0)
 
@@ -91,9 +91,9 @@ def _likely_positive(
         spellings.setdefault(text.casefold(), []).append((n, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None
-    said = [name for name in _POSITIVE if name in spellings]
+    typical = [name for name in _POSITIVE if name in spellings]
     by_rows = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
-    return "positive", [text for _, text in sorted(spellings[(said + by_rows)[0]], reverse=True)]
+    return "positive", [text for _, text in sorted(spellings[(typical + by_rows)[0]], reverse=True)]
 
 
 def canonical(label: object) -> object:
@@ -137,8 +137,6 @@ def order_in_time(
         raise InputError(
             f"{where}: {name}, row {row}: the time is missing; fill it, or remove the row"
         )
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "bi":
-        return values.to_numpy(np.int64)
     content = content_of(values, where, date_format=date_format)
     if content.others:
         raise ambiguous(values, content.notation, content.others, where)
@@ -181,8 +179,8 @@ def ambiguous(
         }
         if len({*readings.values()}) > 1:
             break
-    said = " or ".join(f"{read} ({option} {each})" for each, read in readings.items())
-    return TableError(where, f"column {name!r}: {value!r} can be {said}: name one", column=name)
+    choices = " or ".join(f"{read} ({option} {each})" for each, read in readings.items())
+    return TableError(where, f"column {name!r}: {value!r} can be {choices}: name one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:

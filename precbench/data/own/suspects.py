@@ -69,13 +69,15 @@ def look_for_suspects(
         value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
         gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
         if value > LEAK or abs(gaps[0] - gaps[1]) > _GAPS_APART:
-            said = f"has an AUC of {value:.3f} alone"
+            reason = f"has an AUC of {value:.3f} alone"
             if value <= LEAK:
-                said = "is missing in {:.0%} of the positive rows and {:.0%} of the others".format(
-                    *gaps
+                reason = (
+                    "is missing in {:.0%} of the positive rows and {:.0%} of the others".format(
+                        *gaps
+                    )
                 )
             text = (
-                f"column {name!r} {said}; it looks like a leak of the label: "
+                f"column {name!r} {reason}; it looks like a leak of the label: "
                 f"add --drop {name}, or --allow {name} to use it"
             )
             problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
@@ -112,17 +114,17 @@ def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
     """Return the AUC of a column in the better direction, missing values at either end."""
-    found = [0.5]
+    aucs = [0.5]
     if in_groups:
-        found.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
+        aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
     if not in_groups or ordered is numbers:
         codes, distinct = pd.factorize(ordered, sort=True)
         ends = (-1, len(distinct)) if codes.min() < 0 else (-1,)
         for end in ends:
             value = auc(y, np.where(codes < 0, end, codes).astype(np.float64))
-            found += [value, 1 - value]
-    return max(found)
+            aucs += [value, 1 - value]
+    return max(aucs)
 
 
 def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
@@ -131,7 +133,7 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
     The halves keep a rare value from ranking its own row.
     """
     halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
-    found = []
+    aucs = []
     for one, other in (halves, halves[::-1]):
         if len(set(y[other])) < 2:
             return 0.5
@@ -139,5 +141,5 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
         positives = np.bincount(codes[one], y[one] > 0, n_values)
         prior = (y[one] > 0).mean()
         shares = (positives + prior) / (np.bincount(codes[one], minlength=n_values) + 1)
-        found.append(auc(y[other], shares[codes[other]]))
-    return min(found)
+        aucs.append(auc(y[other], shares[codes[other]]))
+    return min(aucs)

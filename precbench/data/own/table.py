@@ -152,7 +152,6 @@ def several(given: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
-    """Return the format of a file: the given one, else that of the suffix."""
     kind = find_format(path, given)
     if kind in get_args(Format):
         return cast("Format", kind)
@@ -208,8 +207,8 @@ def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> O
     nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
     empty = [name for name in nameless if frame[name].isna().all()]
     if empty:
-        said = f"{count(len(empty), 'column')} without a name and without values left out"
-        warnings.warn(f"{path}: {said}", stacklevel=4)
+        text = f"{count(len(empty), 'column')} without a name and without values left out"
+        warnings.warn(f"{path}: {text}", stacklevel=4)
     frame = _flat(frame.drop(columns=empty))
     return OwnTable(path, kind, frame, layout=layout, words=words)
 
@@ -275,9 +274,9 @@ def _csv(
         options["dtype"] = dict.fromkeys(texts, "str")
         options |= {"na_values": gaps, "keep_default_na": False}
         if keep:
-            kept = stack.enter_context(pd.read_csv(again, **as_text))
+            text_blocks = stack.enter_context(pd.read_csv(again, **as_text))
         for frame in stack.enter_context(pd.read_csv(text, **options)):
-            texts_kept = next(kept)[keep] if keep else pd.DataFrame(index=frame.index)
+            texts_kept = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if lines is not None:
                 frame.index = lines[frame.index]
             _warn_of_quotes(path, frame)

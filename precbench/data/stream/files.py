@@ -134,8 +134,6 @@ def open_stream(
 
 
 class _Scan:
-    """Labels and digest, gathered in the first pass."""
-
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest
         self.target = target

@@ -222,12 +222,12 @@ def _by_solver(run: Run, trials: list[Trial]) -> list[dict[str, Any]]:
             "id": f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
             "dataset": dataset,
             "solver": solver,
-            "ok": f"{sum(trial.status == 'ok' for trial in its)} of {len(its)} ok",
-            "trials": its,
+            "ok": f"{sum(trial.status == 'ok' for trial in group)} of {len(group)} ok",
+            "trials": group,
             "command": repeat_command(
                 run.name, solver, dataset, config=run.config, smoke=run.smoke
             ),
-            "chosen": any(trial.chosen for trial in its),
+            "chosen": any(trial.chosen for trial in group),
         }
-        for (dataset, solver), its in groups.items()
+        for (dataset, solver), group in groups.items()
     ]
