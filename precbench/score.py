@@ -173,7 +173,7 @@ class _Former(Fields):
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
     others = _other_datasets(plan)
-    with suppress(FileNotFoundError, ValueError):  # what an edited file says is lost
+    with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
         former = parse(path.read_bytes(), _Former)
         return {name: sizes.model_dump() for name, sizes in former.data.items() if name in others}
     return {}

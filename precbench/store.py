@@ -222,7 +222,7 @@ class Store:
             return None
         with stream:
             try:
-                # Shared, so that two who ask do not take each other for a run.
+                # Shared, so that two readers do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)
@@ -453,5 +453,5 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
-    mark = path.with_suffix(".json")  # without it the trial runs again, whatever else is there
+    mark = path.with_suffix(".json")  # without it the trial runs again
     return InputError(f"{path} is damaged ({why}): remove {mark.name} and run again")

@@ -30,7 +30,7 @@ _executor: Any = None
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Keep processes started meanwhile from importing files of the current folder."""
-    before = os.environ.get(_SAFE_PATH, "")  # empty is as none
+    before = os.environ.get(_SAFE_PATH, "")  # empty counts as unset
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
@@ -88,7 +88,7 @@ def _prepare(parent: int, *_: str) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before
+    if os.getppid() != parent:  # it has died already
         os._exit(1)
 
 

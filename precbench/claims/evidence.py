@@ -40,7 +40,7 @@ class Outcomes:
         return self._ok.groupby(_CELL, sort=False).indices
 
     def _curve(self, *key: str) -> pd.DataFrame:
-        self._cell(*key)  # which reports what is missing
+        self._cell(*key)  # raises if it is missing
         return self._ok.iloc[self._curve_places[key]].set_index("split")
 
     def values(

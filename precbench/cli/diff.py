@@ -83,7 +83,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
-    with np.errstate(invalid="ignore"):  # of equal infinities
+    with np.errstate(invalid="ignore"):  # inf - inf
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
     both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
     cells = [

@@ -9,7 +9,7 @@ import typer
 
 from precbench.errors import InputError, did_you_mean
 
-NOT_HELD = 5  # exit code: what was asked to hold does not
+NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
 MIRROR = (
     "Folder or http address to try before the official addresses of the data "

@@ -88,7 +88,7 @@ def rank(
         return failed
     table = collect(Path(summary["folder"]) for summary in summaries)
     committed, place = pd.read_csv(REFERENCE), ["task", "split"]
-    of_both = table[place].merge(committed[place].drop_duplicates())  # or they are no pairs
+    of_both = table[place].merge(committed[place].drop_duplicates())  # else they are not paired
     if of_both.empty:
         raise InputError(
             "the survey has no results of other methods on these tasks and splits: choose others"

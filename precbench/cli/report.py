@@ -73,7 +73,7 @@ def write_pages(
     for folder in folders:
         report = write_report(folder, "changed", ledger)
         assert report.page is not None
-        pages.append(replace(report.page, html=""))  # all of them would not be small
+        pages.append(replace(report.page, html=""))  # all pages together would be large
         if not as_json:
             print(folder / PAGE, flush=True)  # a figure takes half a second
     written = [folder / PAGE for folder in folders]

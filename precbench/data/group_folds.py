@@ -29,7 +29,7 @@ def stratified_group_folds(
     of_class = np.column_stack([n_pos, size - n_pos])
     of_kind = of_class / of_class.T.dot(n_groups) ** 2  # the gradient of a sum of squared shares
     weight = (of_kind * of_class).sum(axis=1)
-    # Large before small, as powers of two; else at random, or the folds would be always the same.
+    # Large before small, by powers of two; at random within, or the folds would always be the same.
     turns = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     held = np.zeros((n_folds, 2), dtype=np.int64)

@@ -31,7 +31,7 @@ MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-_MOST_TIMES = 64.0  # as much room as is filled: blocks may differ
+_MOST_TIMES = 64.0  # the filled length: blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -186,7 +186,7 @@ def parsed(
             raise InputError(f"{name}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
         try:
             rows = parsing.result()
-        except InputError:  # again, as its line is known now
+        except InputError:  # again, to report the line
             Parser(name, n_features).parse(text, n_lines)
             raise
         yield text, rows
@@ -227,7 +227,7 @@ def _started(
                 started.append((text, is_cut, pool.submit(parse, text)))
                 if len(started) > 2 * n_threads:
                     yield started.popleft()
-        except Exception as error:  # after the mistakes of the blocks before
+        except Exception as error:  # raised after mistakes in earlier blocks
             failure = error
         yield from started
         if failure is not None:

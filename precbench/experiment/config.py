@@ -299,7 +299,7 @@ class Experiment(Section):
         split_seed = seed
         if protocol.split == "kfold":  # the same for all folds of a repetition
             repetition = index // protocol.folds
-            # Without its number for the first one: repetitions came later, and its folds stay.
+            # The first has no number, so that its folds are those of a config without repetitions.
             partition = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])

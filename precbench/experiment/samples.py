@@ -38,7 +38,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23
-_LEAST_SHARE = 0.02  # of a rare class, so that something can be measured
+_LEAST_SHARE = 0.02  # of a rare class, so that it can be measured
 
 
 def read_data(

@@ -43,10 +43,10 @@ from precbench.yaml.models import (
     unknown,
 )
 
-# Those of `precbench.data.preprocess`, which takes long to import
+# As in `precbench.data.preprocess`, which takes long to import
 Scaling = Literal["none", "standardise", "unit", "unit-norm", "standardise-unit-norm"]
 FittedOn = Literal["train", "all"]
-# That of `precbench.data.dataset`
+# As in `precbench.data.dataset`
 Dtype = Literal["float64", "float32"]
 SplitKind = Literal["random", "kfold", "time", "provided", "none"]
 Plot = Literal[
@@ -189,7 +189,7 @@ Data = NamedData | FileData | StreamedCard | StreamedFile
 DataEntry = Annotated[Data, BeforeValidator(_dataset)]
 
 
-# More would take a plan that fills the memory
+# The plan of more would fill the memory
 MOST_SPLITS = 100_000
 
 

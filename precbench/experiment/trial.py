@@ -25,12 +25,12 @@ from precbench.seeds import generator
 from precbench.sources import code_of
 from precbench.store import SCHEMA
 
-# Of all between the rows of a data set and a solver: splits, scaling, random features, seeds
+# Version of splits, scaling, random features and seeds: all between data set and solver
 PREPARATION_VERSION = 1
-# Of how candidates are measured and one is chosen
+# Version of how candidates are measured and chosen
 TUNING_VERSION = 1
 
-# Parts of the package without which a trial is trained
+# Parts of the package that the numbers of a trial do not depend on
 NO_NUMBERS = ("advice", "claims", "cli", "merge", "papers", "report", "score", "survey")
 
 _FOURIER = "fourier."

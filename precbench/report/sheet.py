@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 
-MARGIN = 0.08  # inches, as all lengths
+MARGIN = 0.08  # in inches, as all lengths
 _TITLE_LINE, _LINE = 0.2, 0.15
 _LETTERS = {"normal": 0.0079, "bold": 0.0093}  # width of a letter of 1 point
-_MOST_LINES = 20  # of one text
+_MOST_LINES = 20  # of a text
 _RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
     "axes.labelsize": 9,

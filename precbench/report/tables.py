@@ -102,7 +102,9 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     value = rows["value"].to_numpy(float)
     ok = (rows["status"] == "ok").to_numpy(bool) & ~np.isnan(value)
     gain = np.where(rows["metric"].isin(losses), -value, value)
-    learnt = np.flatnonzero(ok & (rows["rows_seen"] > 0).to_numpy(bool))  # before, all are tied
+    learnt = np.flatnonzero(
+        ok & (rows["rows_seen"] > 0).to_numpy(bool)
+    )  # before, all scores are tied
     best = np.full(n_trials, -np.inf)
     np.maximum.at(best, trial[learnt], gain[learnt])
     with np.errstate(invalid="ignore"):  # of values that have overflowed
@@ -193,7 +195,7 @@ def _summary_of(
         **dict(zip(("q25", "median", "q75"), quartiles, strict=True)),
         "low": low,
         "high": high,
-        "p_best": None,  # set by the caller, as the relative time
+        "p_best": None,  # set by the caller
         "seconds": seconds,
         "relative_time": None,
         "seconds_to_99": to_99,

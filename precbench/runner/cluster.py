@@ -66,7 +66,7 @@ class Cluster:
 
     def __init__(self, where: str, wait: float = 30.0):
         self._where, self._wait = where, wait
-        for name in logging.root.manager.loggerDict:  # it would log in many lines what errors say
+        for name in logging.root.manager.loggerDict:  # it would repeat errors in many lines
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         with ExitStack() as opened:

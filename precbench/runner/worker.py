@@ -196,7 +196,7 @@ def warm_up(solver: str) -> None:
     """
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterations that are too few
+        warnings.simplefilter("ignore")  # of too few iterations
         for name in ("perceptron-avg", "sgd-avg", solver):
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # two trees import what all need
@@ -208,7 +208,7 @@ def warm_up(solver: str) -> None:
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# The training rows that were prepared last, maybe for another trial, with what they depend on
+# The last prepared training rows, perhaps of another trial, with what they depend on
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
@@ -341,7 +341,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     finally:
         try:
             timer.cancel()
-            timer.join()  # which raises what came at the last moment
+            timer.join()  # raises an exception that came at the last moment
         finally:
             faulthandler.cancel_dump_traceback_later()
             silent.close()

@@ -134,7 +134,9 @@ class _Builder:
         return data
 
     def _value(self, event: Any, keys: Keys) -> Any:
-        self.where.setdefault(keys, _place(event.start_mark))  # in a mapping it has that of its key
+        self.where.setdefault(
+            keys, _place(event.start_mark)
+        )  # a value in a mapping has the place of its key
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, keys)

@@ -235,7 +235,7 @@ class Claim(Section):
                 try:
                     stopped, trials = outcomes.stopped(name, solver, metric, by)
                 except MissingError:
-                    continue  # nothing of it is compared
+                    continue  # it is not compared
                 if stopped:
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
                     yield solver, stopped, trials, text

@@ -43,9 +43,8 @@ def _with_margin(card: Card) -> Arrays:
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
     radius = 0.999 * np.sqrt(1.0 - size**2)
     share = 1 / max(card.features - 1, 1)
-    radius *= [
-        drawn**share for drawn in rng.random(card.rows).tolist()
-    ]  # of NumPy, bits hang on AVX-512
+    # Python's power: the bits of NumPy's depend on AVX-512.
+    radius *= [drawn**share for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
     noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
     y[np.concatenate(noisy)] *= -1

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from precbench.data.own.table import OwnTable
 
 MOST_CATEGORIES = 1000
-# More of them than half the rows are taken for identifiers
+# The limit if more than half of the values are distinct, as for identifiers
 _FEW_CATEGORIES = 100
 _WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
-_SEVERAL = 0.1  # of the values: text among numbers that is no slip, but a category such as 5more
-_COLUMNS_AT_ONCE = 256  # whose missing values are learnt: each is copied as numbers
+_SEVERAL = 0.1  # above this share of text, a column of numbers may be categorical
+_COLUMNS_AT_ONCE = 256  # imputed at once, since they are copied
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
 Categorical = Literal["error", "one-hot"] | Sequence[str]

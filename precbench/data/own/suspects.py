@@ -16,9 +16,9 @@ from precbench.metrics import auc
 
 # The AUC of a single column above which it looks like a leak
 LEAK = 0.99
-_GAPS_APART = 0.9  # difference of the classes' shares of missing values
-_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer such an AUC is not rare by chance
-FEW_VALUES = 100  # each of which may have a share of positives of its own
+_GAPS_APART = 0.9  # difference between the classes' shares of gaps
+_FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
+FEW_VALUES = 100  # each may have its own share of positives
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
 
 

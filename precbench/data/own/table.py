@@ -32,13 +32,13 @@ MOST_COLUMNS = 100_000  # a column takes some KiB, however short it is
 _WORKBOOKS = (".xls", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 TABLES = (*_SEPARATORS, "parquet", "xlsx")
-_NAMELESS = "Unnamed: "  # as pandas names a column without a name, before its place
-_GAPS = (  # the texts that pandas takes for missing values
+_NAMELESS = "Unnamed: "  # pandas' prefix for a column without a name
+_GAPS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-_SAMPLE = 50  # lines that tell the separator
-_MANY_LINES = 5  # in one value, which a stray quotation mark makes
+_SAMPLE = 50  # lines from which the separator is detected
+_MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,7 +394,9 @@ def _parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Itera
 
     n_rows = 0
     with ParquetFile(path) as file:
-        groups = range(file.num_row_groups)  # one by one: the buffers of a reading stay to its end
+        groups = range(
+            file.num_row_groups
+        )  # one by one, since a reader keeps its buffers to its end
         for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
             frame = _with_index(batch.to_pandas(), n_rows)
             n_rows += len(frame)

@@ -197,7 +197,7 @@ def _changed(path: Path) -> InputError:
 class _TextBlocks(Source):
     path: Path
     stamp: Stamp
-    offsets: NDArray[np.int64]  # in bytes, and behind them the size of the file
+    offsets: NDArray[np.int64]  # in bytes, then the size of the file
     target: object  # the canonical label of the positive class
 
     def read(
@@ -290,7 +290,7 @@ class Npy:
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
         """Map some rows without a copy; their pages are freed with the array."""
-        _refuse_changed(self.path, file, self.stamp)  # pages behind the end would kill the process
+        _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
         page, n_bytes, before = self._pages(start, stop)
         pages = mmap.mmap(
             file.fileno(), n_bytes, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
@@ -305,7 +305,7 @@ class Npy:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
-                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)  # so nothing beside is mapped
+                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)  # so that nothing else is mapped
                 pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
             pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept

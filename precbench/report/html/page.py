@@ -60,7 +60,7 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     """Judge the claims about some results, by name of the experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
-        return {}  # nobody has printed anything about them
+        return {}  # there are no printed numbers for them
     claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
     by_experiment: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(claims.values()), evidence):
