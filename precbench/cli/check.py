@@ -113,7 +113,11 @@ def check_results(
             and verdict in (None, row.verdict)
         ]
         _print_verdicts(rows, verdict)
-        _print_number_of_others(ledger, rows)
+        if others := len(ledger) - len(rows):
+            screen().print(
+                f"{others:,} other claims: list them with --all, --paper or --verdict, decide them "
+                "with precbench reproduce"
+            )
         if changed:
             print_table(change_table(changed))
         print("\n".join(f"ledger: {store.folder / f'ledger.{suffix}'}" for suffix in texts))
@@ -146,16 +150,6 @@ def _print_verdicts(shown: Sequence[LedgerRow], verdict: str | None) -> None:
                 print_table(table)
     else:
         print("no published claim concerns these results")
-
-
-def _print_number_of_others(ledger: Sequence[LedgerRow], shown: Sequence[LedgerRow]) -> None:
-    if others := len(ledger) - len(shown):
-        seen = {row.id for row in shown}
-        decided = sum(row.verdict.rank is not None for row in ledger if row.id not in seen)
-        screen().print(
-            f"{others:,} other claims, {decided:,} of them decided without a run: list them with "
-            "--all, --paper or --verdict, decide them with precbench reproduce"
-        )
 
 
 def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:

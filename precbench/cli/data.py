@@ -117,8 +117,6 @@ def clean_cache(
       precbench data clean --dry-run
       precbench data clean covtype
     """
-    for name in names or ():
-        find_card(name)
     removed = clean(names or (), dry_run=dry_run)
     total = sum(removed.values())
     if as_json:

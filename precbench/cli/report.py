@@ -14,7 +14,7 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
 from precbench.report.html import ledger_about, render
-from precbench.store import Store, find_result_folders
+from precbench.store import find_result_folders
 
 _MARKS = ("results.csv", "illustration.json")
 
@@ -40,15 +40,13 @@ def plot_results(
 
 
 def finished_folders(results: Path) -> list[Path]:
-    """Return the folder if it holds results, or its subfolders that do, with sound records."""
+    """Return the folder if it holds results, or its subfolders that do."""
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
             f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: run an experiment, "
             "or resume an interrupted one with the same command (see precbench status)"
         )
-    for folder in folders:
-        list(Store(folder).records())  # which checks them
     return folders
 
 

@@ -358,12 +358,11 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
     n_distinct = len(set(texts))
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     share = is_text.sum() / present.sum()
-    if share > 0.5 and takes_text:
-        return _learn_categories(values, most, where)
-    if share > 0.5 and n_distinct > most:
-        raise _too_many(name, n_distinct, len(texts), where)
-    advice, remedy = "correct it or drop the column", "drop"
     if share > 0.5:
+        if takes_text:
+            return _learn_categories(values, most, where)
+        if n_distinct > most:
+            raise _too_many(name, n_distinct, len(texts), where)
         advice = "drop the column, or encode text with categorical: one-hot"
         remedy = "categorical"
     elif (
@@ -376,6 +375,8 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
             "column in categorical, correct the text, or drop the column"
         )
         remedy = "categorical"
+    else:
+        advice, remedy = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
     joined = "," if advice.startswith("unlike ") else ";"

@@ -95,7 +95,15 @@ def experiment_page(
         lengths=advised.lengths,
         of_length=advised.texts,
         length_figures=_figures(advised.figures),
-        tables=[_shown(run, table) for table in tables],
+        tables=[
+            {
+                "table": table,
+                # The protocol has a place of its own on the page.
+                "notes": [note for note in table.notes if note != run.protocol_sentence],
+                "dataset": run.datasets.index(table.dataset),
+            }
+            for table in tables
+        ],
         values=[_values(run, table, trials) for table in tables],
         figures=_figures(figures),
         ledger=_by_verdict(ledger),
@@ -131,15 +139,6 @@ def study_page(
     )
     name = study.folder.name
     return Page(html, name, study.title, study.source, "a study", marks, decided)
-
-
-def _shown(run: Run, table: Table) -> dict[str, Any]:
-    """Return a table without the notes that another part of the page has."""
-    return {
-        "table": table,
-        "notes": [note for note in table.notes if note != run.protocol_sentence],
-        "dataset": run.datasets.index(table.dataset),
-    }
 
 
 def _values(run: Run, table: Table, trials: list[Trial]) -> list[list[list[float | None] | None]]:
