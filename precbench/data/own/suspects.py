@@ -36,51 +36,49 @@ def look_for_suspects(
     refused = {getattr(error, "column", "") for error in problems.errors}
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     enough = n_rows >= _FEWEST_ROWS
+    has_classes = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
     for name in names:
         values, content = table.column(name), table.content(name)
         is_text = content.holds == "text" and not is_date(values)
         is_whole = content.holds == "numbers" and _are_whole(content.numbers)
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
         n_distinct = values.nunique() if is_text or is_whole else 0
-        if name in refused or name in numeric:
-            pass
-        elif enough and n_distinct == n_rows:
-            text = (
-                f"column {name!r} looks like an identifier (a different value in every row): add "
-                f"--id {name}, or --allow {name} to use it"
-            )
-            problems.add(
-                TableError(where, text, kind="identifier", column=name, remedy=("id", name))
-            )
-            continue
-        elif (
-            name not in categorical
-            and is_whole
-            and (name in padded or (enough and _is_code(content.numbers)))
-        ):
-            option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-            text = (
-                f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one length "
-                "or with leading zeros): name it in categorical or in numeric"
-            )
-            problems.add(TableError(where, text, kind="codes", column=name, remedy=(option, name)))
-        if y is None or not enough or min((y > 0).sum(), (y < 0).sum()) < _FEWEST_OF_A_CLASS:
+        if name not in refused and name not in numeric:
+            if enough and n_distinct == n_rows:
+                text = (
+                    f"column {name!r} looks like an identifier (a different value in every row): "
+                    f"add --id {name}, or --allow {name} to use it"
+                )
+                problems.add(
+                    TableError(where, text, kind="identifier", column=name, remedy=("id", name))
+                )
+                continue
+            is_code = name in padded or (is_whole and enough and _is_code(content.numbers))
+            if is_code and name not in categorical:
+                option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
+                text = (
+                    f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one length "
+                    "or with leading zeros): name it in categorical or in numeric"
+                )
+                problems.add(
+                    TableError(where, text, kind="codes", column=name, remedy=(option, name))
+                )
+        if y is None or not (enough and has_classes):
             continue
         value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
         gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
-        if value > LEAK or abs(gaps[0] - gaps[1]) > _GAPS_APART:
-            reason = f"has an AUC of {value:.3f} alone"
-            if value <= LEAK:
-                reason = (
-                    "is missing in {:.0%} of the positive rows and {:.0%} of the others".format(
-                        *gaps
-                    )
-                )
-            text = (
-                f"column {name!r} {reason}; it looks like a leak of the label: "
-                f"add --drop {name}, or --allow {name} to use it"
+        reason = f"has an AUC of {value:.3f} alone"
+        if value <= LEAK:
+            if abs(gaps[0] - gaps[1]) <= _GAPS_APART:
+                continue
+            reason = (
+                f"is missing in {gaps[0]:.0%} of the positive rows and {gaps[1]:.0%} of the others"
             )
-            problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
+        text = (
+            f"column {name!r} {reason}; it looks like a leak of the label: "
+            f"add --drop {name}, or --allow {name} to use it"
+        )
+        problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
