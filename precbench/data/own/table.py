@@ -37,6 +37,7 @@ _GAPS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
+_MOST = 1_048_576, 16_384, 32_767, 2**28  # of Excel, and of a text that stands in many cells
 _SAMPLE = 50  # lines from which the separator is detected
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
@@ -460,15 +461,25 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
 
 
 def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row and its values by column; refuse merged rows."""
-    from openpyxl.worksheet._reader import WorkSheetParser  # `iter_rows` knows no merged cells
+    """Yield the number of each row and its values by column, within the bounds of Excel."""
+    # `iter_rows` of openpyxl makes all rows before a number, and drops cells out of order.
+    from openpyxl.worksheet._reader import WorkSheetParser
 
-    book, before = sheet.parent, 0
+    book, before, n_characters = sheet.parent, 0, 0
     with sheet._get_source() as source:
         formats = book._date_formats, book._timedelta_formats
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
         for number, cells in parser.parse():
             line = {cell["column"]: cell["value"] for cell in cells}
+            lengths = [len(value) for value in line.values() if isinstance(value, str)]
+            n_characters += sum(lengths)
+            sizes = number, max(line, default=0), max(lengths, default=0), n_characters
+            if any(n > most for n, most in zip(sizes, _MOST, strict=True)):
+                raise InputError(
+                    f"{path}: row {number:,} leaves the bounds of a sheet, which are {_MOST[0]:,} "
+                    f"rows of {_MOST[1]:,} cells of {_MOST[2]:,} characters, {_MOST[3]:,} in all: "
+                    "save the rows as CSV"
+                )
             if number <= before or len(line) < len(cells):
                 raise InputError(
                     f"{path}: a row or a cell stands twice, or out of order, at row {number}: open "
