@@ -107,7 +107,8 @@ class Run(Fields):
     config: str  # as in the last run, without an absolute folder; "" without a config
 
     @model_validator(mode="after")
-    def _measures_every_label(self) -> Self:
+    def _check_measures(self) -> Self:
+        """Refuse a run without the measure of a metric, at any point of its sweep."""
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)

@@ -264,7 +264,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Fill in ``{name}``; a text that is only a placeholder becomes the value itself."""
+    """Return a piece of YAML with each ``{name}`` replaced; a text that is only that, by the value."""
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):

@@ -173,6 +173,7 @@ class Experiment(Section):
             yield from at(("smoke", "datasets", i), problems)
 
     def _swept_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
+        """Return what is wrong with swept values: unknown, repeated, or alike in a metric."""
         places = {(*path, i): value for i, value in enumerate(values)}
         if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
             return problems

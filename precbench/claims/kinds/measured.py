@@ -84,7 +84,7 @@ class OrderClaim(MeasuredClaim):
         fields["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
             fields["reason"] += f" against {self.chance:.0%} by chance"
-        # Otherwise one of our draws would hardly ever show what the paper's single one did.
+        # The paper's single draw would not be a surprise among ours.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(True), **fields)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template with untrusted texts; the page runs its own script, and loads nothing."""
+    """Fill in a template; `values` may hold untrusted text, which is escaped."""
     from markupsafe import Markup
 
     here = Path(__file__).parent
