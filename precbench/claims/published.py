@@ -264,7 +264,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Return a piece of YAML with each ``{name}`` replaced; a text that is only that, by the value."""
+    """Replace each ``{name}`` in a piece of YAML; a text that is only that becomes the value."""
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
