@@ -96,7 +96,7 @@ def chosen(tmp_path):
 def test_the_best_its_ties_and_the_rest(chosen):
     choice = chosen(VALUES)
     assert (choice.best, choice.ties) == ("trees", ["map"])
-    assert (choice.decided, choice.recommended, choice.fastest) == (True, "trees", "trees")
+    assert (choice.decided, choice.recommended) == (True, "trees")
     assert (choice.equivalent, choice.undecided) == ([], ["map"])
     assert choice.worse == ["logistic-regression"]
     assert (choice.k, choice.rows, choice.positives, choice.splits) == (20, 300, 30, 4)
@@ -183,7 +183,7 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
     values = {"trees": HIGH, "sgd-avg": HIGH, LOG: [v - 0.001 * (v > 0.8) for v in HIGH]}
     choice = chosen(values | {"map": [0.3, 0.4] * 10}, n_splits=20)
     assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
-    assert choice.recommended == choice.simplest == LOG
+    assert choice.recommended == LOG
     assert choice.equivalent == ["trees", "sgd-avg"]
     assert choice.text.startswith(f"Use {LOG}: about 16.5 hits in 20 (")
     assert (

@@ -76,7 +76,9 @@ class Choice:
         Whether the recommended method is significantly better than chance, and no other one may
         find more by a quarter of its hits.
     recommended : str
-        The simplest of the best and its equivalents, unless simple methods are preferred.
+        The simplest of the best and its equivalents: logistic regression before other linear
+        methods, these before random features, then other methods, an ensemble last; among equals
+        the better mean. If simple methods are preferred, see `choose_method`.
     best : str
         An ensemble of several kinds, else the method with the best mean of `CHOSEN_BY`, or of
         prec@k where a run lacks that measure; but another one if it has significantly more hits.
@@ -87,12 +89,6 @@ class Choice:
         Those significantly worse than the recommended one, and not equivalent.
     undecided : list of str
         All others that have results on all splits.
-    simplest : str
-        Of the best and its equivalents: logistic regression before other linear methods, these
-        before random features, these before other methods, an ensemble of several kinds last,
-        among equals the better mean.
-    fastest : str
-        Of the best and its equivalents: the least time to tune and train.
     values : pandas.DataFrame
         A row for each method, the recommended one first, then by the mean: ``solver``, ``form``
         (linear, random features, nonlinear or ensemble), ``n`` splits, ``mean`` of prec@k with
@@ -127,8 +123,6 @@ class Choice:
     equivalent: list[str]
     undecided: list[str]
     worse: list[str]
-    simplest: str
-    fastest: str
     values: pd.DataFrame
     k: int
     rows: int
@@ -234,7 +228,7 @@ def choose_method(
     n_tested = round(k * (1 - (1 - tested) ** int(values["n"].max())) / tested)
     values = _judged(values, k, n_tested, margin, chance)
     alike = values[values["verdict"].isin(["recommended", "equivalent"])]
-    simplest = recommended = _simplest(alike)
+    recommended = _simplest(alike)
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
@@ -254,11 +248,9 @@ def choose_method(
         decided=decided,
         recommended=recommended,
         best=best,
-        simplest=simplest,
         equivalent=names["equivalent"].tolist(),
         undecided=names["undecided"].tolist(),
         worse=names["worse"].tolist(),
-        fastest=alike["solver"].iloc[int(alike["seconds"].argmin())],
         values=values,
         k=k,
         rows=n_rows,
