@@ -123,7 +123,7 @@ class Loss(ABC):
         scores : array-like of shape (n_samples,)
             Finite scores.
         y : array-like of shape (n_samples,)
-            Labels with exactly two distinct values; the greater is the positive class.
+            Labels with two distinct values; the greater is the positive class.
         k : float or int, optional
             For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
             (int >= 1). By default the `k` of the instance; those in `SURROGATES` have none.
@@ -136,38 +136,24 @@ class Loss(ABC):
         Raises
         ------
         InputError
-            If scores or labels are malformed, or a parameter is invalid for them, such as a k
-            above the number of positives.
+            If scores, labels or a parameter are invalid, such as a k above the number of positives.
         """
         return self._checked(scores, y, k)[0]
 
     def subgradient(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
     ) -> NDArray[np.float64]:
-        """Return a subgradient with respect to the scores (the gradient where it is smooth).
+        """Return a subgradient with respect to the scores, of shape (n_samples,); see `value`.
 
-        Parameters
-        ----------
-        scores, y, k
-            As for `value`.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,)
-            If several candidates attain the maximum, that of the first in the order stated by
-            the class.
-
-        Raises
-        ------
-        InputError
-            As for `value`.
+        If several candidates attain the maximum, it is that of the first in the order stated by the
+        class.
         """
         return self._checked(scores, y, k)[1]
 
     def _checked(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
         positive, checked = check_ranking(y, scores)
-        given: dict[str, Any] = {} if k is None else {"k": k}
-        return replace(self, **given).evaluate(np.ascontiguousarray(checked), positive)
+        fields: dict[str, Any] = {} if k is None else {"k": k}
+        return replace(self, **fields).evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
     def evaluate(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Evaluation:
@@ -179,11 +165,6 @@ class Loss(ABC):
             Finite.
         positive : ndarray of bool, shape (n_samples,)
             Rows of both classes.
-
-        Returns
-        -------
-        value : float
-        subgradient : ndarray of float64, shape (n_samples,)
         """
 
 
@@ -240,16 +221,13 @@ def _augmented_top_less(
 
 
 def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
-    """Evaluate `StructSurrogate` for any k up to the number of rows.
+    """Evaluate `StructSurrogate` for any k from 0 to the number of rows, also of one class.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_samples,)
-        Finite.
     positive : ndarray of bool, shape (n_samples,)
-        Rows of one class are accepted.
     k : int
-        From 0 to n_samples.
 
     Returns
     -------
@@ -280,15 +258,13 @@ class StructSurrogate(Surrogate):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(StructSurrogate(k=1).value(scores, y))  # 2 - (2 - 1)
     1.0
-    >>> StructSurrogate(k=1).subgradient(scores, y).tolist()
-    [0.0, 0.0, 0.0, -1.0]
     """
 
     name = "struct"
     upper_bounds_loss = False
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         return struct(scores, positive, self.count(positive))
 
 
@@ -305,15 +281,13 @@ class RampSurrogate(Surrogate):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(RampSurrogate(k=1).value(scores, y))  # 2 - 2: a positive is first
     0.0
-    >>> RampSurrogate(k=1).subgradient(scores, y).tolist()
-    [0.0, 0.0, 0.0, 0.0]
     """
 
     name = "ramp"
     is_convex = False
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         k = self.count(positive)
         return _augmented_top_less(scores, positive, k, top_rows(scores, positive, k))
 
@@ -332,14 +306,12 @@ class MaxSurrogate(Surrogate):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(MaxSurrogate(k=1).value(scores, y))  # 1 + 0.5 - (-1)
     2.5
-    >>> MaxSurrogate(k=1).subgradient(scores, y).tolist()
-    [0.0, 1.0, 0.0, -1.0]
     """
 
     name = "max"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         neg = _ranked(scores, ~positive)[: self.count(positive)]
         pos = _ranked(scores, positive)[::-1][: neg.size]
         brackets = 1 + scores[neg] - scores[pos]
@@ -365,14 +337,12 @@ class AvgSurrogate(Surrogate):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(AvgSurrogate(k=1).value(scores, y))  # 1 + 0.5 - (2 - 1) / 2, for k' = 0
     1.0
-    >>> AvgSurrogate(k=1).subgradient(scores, y).tolist()
-    [-0.5, 1.0, 0.0, -0.5]
     """
 
     name = "avg"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         k = self.count(positive)
         pos, neg = _ranked(scores, positive), _ranked(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -392,14 +362,12 @@ class AvgSurrogate(Surrogate):
 class PrecisionAtK(StructSurrogate):
     """The struct surrogate as an objective.
 
+    kar2014 (3) is 4 times this at half the scores, plus a constant.
+
     Parameters
     ----------
     k : float or int, default=0.25
         Fraction of the positives in (0, 1], rounded up, or a count of at most n₊.
-
-    Notes
-    -----
-    kar2014 (3) is 4 times this at half the scores, plus a constant.
 
     Examples
     --------
@@ -407,8 +375,6 @@ class PrecisionAtK(StructSurrogate):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(PrecisionAtK(k=2).value(scores, y))  # 2 + 1.5 - (2 - 1)
     2.5
-    >>> PrecisionAtK(k=2).subgradient(scores, y).tolist()
-    [0.0, 1.0, 0.0, -1.0]
     """
 
     k: float | int = 0.25
@@ -424,11 +390,6 @@ class PartialAUC(Loss):
     beta : float, default=0.1
         Fraction of the negatives in (0, 1]: the ``ceil(beta n₋)`` highest are used.
 
-    Raises
-    ------
-    InputError
-        If `beta` lies outside (0, 1].
-
     Notes
     -----
     Never below 1 - pAUC, whatever the weight of a tied pair, and invariant under a shift of all
@@ -441,8 +402,6 @@ class PartialAUC(Loss):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(PartialAUC(beta=0.5).value(scores, y))  # (0 + 2.5) / 2, of the negative at 0.5
     1.25
-    >>> PartialAUC(beta=0.5).subgradient(scores, y).tolist()
-    [-0.0, 0.5, 0.0, -0.5]
     """
 
     beta: float = 0.1
@@ -452,7 +411,7 @@ class PartialAUC(Loss):
         check_beta(self.beta)
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         pos = np.flatnonzero(positive)
         neg = top_rows(scores, ~positive, ceil_share(self.beta, positive.size - pos.size))
         value, gradient = pair_hinges(scores, pos, neg)
@@ -469,14 +428,12 @@ class AUC(Loss):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(AUC().value(scores, y))  # (0 + 0 + 2.5 + 2) / 4, of all pairs
     1.125
-    >>> AUC().subgradient(scores, y).tolist()
-    [-0.0, 0.25, 0.25, -0.5]
     """
 
     name = "auc"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         return PartialAUC(beta=1.0).evaluate(scores, positive)
 
 
@@ -484,8 +441,6 @@ def pair_hinges(
     scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp]
 ) -> Evaluation:
     """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows, and a subgradient.
-
-    A pair is active if its hinge is above 0; sorting counts the active pairs of every row.
 
     Parameters
     ----------
@@ -497,7 +452,7 @@ def pair_hinges(
     -------
     value : float
     subgradient : ndarray of float64, shape (n_samples,)
-        Numbers of active pairs, negative for the positives.
+        Numbers of active pairs, whose hinge is above 0; negative for the positives.
 
     Examples
     --------
@@ -540,9 +495,8 @@ class F1(Loss):
 
     Notes
     -----
-    The loss depends on the counts a of true and b of false positives only, and the best labelling
-    with these counts takes the a highest positives and the b highest negatives. n₊ times the
-    objective is therefore the maximum over a and b of
+    The best labelling with a true and b false positives takes the a highest positives and the b
+    highest negatives, so that n₊ times the objective is the maximum over a and b of
 
     .. math::
 
@@ -561,15 +515,13 @@ class F1(Loss):
     >>> scores, y = [2.0, 0.5, 0.0, -1.0], [1, 0, 0, 1]
     >>> float(F1().value(scores, y))  # 1 - F1 of the first three is 0.6, their margin 1.5 / 2
     1.35
-    >>> F1().subgradient(scores, y).tolist()
-    [0.0, 0.5, 0.5, -0.5]
     """
 
     name = "f1"
     has_threshold = True
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         pos, neg = _ranked(scores, positive), _ranked(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)
         padded = np.append(scores[neg], -np.inf)
@@ -600,14 +552,15 @@ OBJECTIVES: dict[str, type[Loss]] = {
 
 
 def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
-    """Return the loss prec@k: the number of negatives among the k highest scores.
+    """Return the loss prec@k, kar2015 (1): the number of negatives among the k highest scores.
+
+    Among equal scores the lower row index comes first; the metric `precision_at_k` averages
+    instead.
 
     Parameters
     ----------
-    scores : array-like of shape (n_samples,)
-        Finite scores; among equal ones the lower row index comes first.
-    y : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
+    scores, y : array-like of shape (n_samples,)
+        As for `Loss.value`.
     k : float or int
         Fraction of the positives (float in (0, 1], rounded up) or count (int >= 1).
 
@@ -620,10 +573,6 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     ------
     InputError
         If k exceeds the number of positives, or scores or labels are malformed.
-
-    Notes
-    -----
-    kar2015 (1). The metric `precbench.metrics.precision_at_k` averages over the ties instead.
 
     Examples
     --------
@@ -638,7 +587,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
 
 @dataclass(frozen=True)
 class Margins:
-    """The margins that scores realise; weak >= average >= strong.
+    """The margins that scores realise, in their units; weak >= average >= strong.
 
     Attributes
     ----------
@@ -665,22 +614,12 @@ class Margins:
 
 
 def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
-    """Return the greatest margins of kar2015 that these scores realise.
+    """Return the `Margins` that these scores realise; negative when the classes overlap.
 
     Parameters
     ----------
     scores, y, k
         As for `prec_loss`.
-
-    Returns
-    -------
-    Margins
-        In units of the scores; negative when the classes overlap.
-
-    Raises
-    ------
-    InputError
-        If k exceeds the number of positives, or scores or labels are malformed.
 
     Examples
     --------

@@ -1,12 +1,9 @@
-"""Metrics of a ranked list with two classes.
+"""Metrics of a ranked list with two classes; `METRICS` maps names to them.
 
-Every function takes ``(y_true, y_score)`` in the order of scikit-learn. Labels are any two
-distinct values, the greater of which is the positive class; scores are finite real numbers.
-A metric depends on the scores and labels only, never on the order of the rows; its docstring says
-how it treats tied scores. `METRICS` maps the name of each metric to its `MetricSpec`.
-
-All of them raise `InputError` for arrays that are empty, not one-dimensional or of different
-lengths, for labels that do not have exactly two values, and for scores that are not finite.
+Every function takes ``(y_true, y_score)`` in the order of scikit-learn: two distinct labels, the
+greater of which is the positive class, and finite real scores, larger for more positive. The order
+of the rows does not matter; each docstring says how tied scores are treated. All raise `InputError`
+for malformed labels or scores (see `check_ranking`) and for invalid parameters.
 
 References
 ----------
@@ -79,10 +76,8 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels with two distinct values, the greater the positive class; finite scores.
 
     Returns
     -------
@@ -92,7 +87,8 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
     Raises
     ------
     InputError
-        If labels or scores are malformed.
+        If an array is empty, not one-dimensional or of another length, there are not exactly two
+        labels, or a score is not finite or loses digits as float64.
 
     Examples
     --------
@@ -113,28 +109,17 @@ def check_ranking(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.boo
 
 
 def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """Return scores as float64, finite or not.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_rows,)
-    n_rows : int
-
-    Raises
-    ------
-    InputError
-        If they are not one real number for each row, or become others as float64.
-    """
-    given = np.asarray(values)
-    if given.ndim != 1:
-        raise InputError(f"the scores have shape {given.shape}; give a one-dimensional array")
-    if given.size != n_rows:
-        raise InputError(f"there are {given.size} scores of {n_rows} rows; give one for each")
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"the scores have the type {given.dtype}; give real numbers")
-    scores = given.astype(np.float64, copy=False)
+    """Return one float64 score for each row, finite or not; refuse other shapes and lost digits."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
+    if array.size != n_rows:
+        raise InputError(f"there are {array.size} scores of {n_rows} rows; give one for each")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"the scores have the type {array.dtype}; give real numbers")
+    scores = array.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore"):
-        is_exact = given is scores or np.array_equal(scores.astype(given.dtype), given, True)
+        is_exact = array is scores or np.array_equal(scores.astype(array.dtype), array, True)
     if not is_exact:
         raise InputError("some scores lose digits as float64, and become ties: give their ranks")
     return scores
@@ -175,13 +160,11 @@ def precision_at_k(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     k : float, int or str
         Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
-        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        fraction of the rows (a string such as ``"1 %"``, rounded up); at most the number of rows.
     ties : {"expected", "best", "worst"}, default="expected"
         How ties with the `k`-th highest score are broken: the mean over all orders of the tied
         rows, or the order with the largest or the smallest value.
@@ -189,17 +172,7 @@ def precision_at_k(
     Returns
     -------
     float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed or exceeds the number of rows, `ties` is unknown, or labels or scores
-        are malformed.
-
-    Notes
-    -----
-    The loss of kar2015 (1) is ``k * (1 - precision_at_k)``.
+        In [0, 1]. The loss of kar2015 (1) is ``k * (1 - precision_at_k)``.
 
     Examples
     --------
@@ -211,7 +184,7 @@ def precision_at_k(
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
-    count = _rows_at_k(k, positive)
+    count = _count_at_k(k, positive)
     return _hits(positive, scores, count, ties) / count
 
 
@@ -220,27 +193,16 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     k : float, int or str
-        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
-        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     ties : {"expected", "best", "worst"}, default="expected"
-        How ties with the `k`-th highest score are broken: the mean over all orders of the tied
-        rows, or the order with the largest or the smallest value.
+        Both as in `precision_at_k`.
 
     Returns
     -------
     float
         In [0, 1], and at most k divided by the number of positives.
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed or exceeds the number of rows, `ties` is unknown, or labels or scores
-        are malformed.
 
     Examples
     --------
@@ -250,7 +212,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     0.333
     """
     positive, scores = check_ranking(y_true, y_score)
-    return _hits(positive, scores, _rows_at_k(k, positive), ties) / int(np.count_nonzero(positive))
+    return _hits(positive, scores, _count_at_k(k, positive), ties) / int(np.count_nonzero(positive))
 
 
 def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
@@ -260,27 +222,16 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     k : float, int or str
-        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
-        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
     ties : {"expected", "best", "worst"}, default="expected"
-        How ties with the `k`-th highest score are broken: the mean over all orders of the tied
-        rows, or the order with the largest or the smallest value.
+        Both as in `precision_at_k`.
 
     Returns
     -------
     float
         At least 0; at most n_samples divided by the greater of k and the number of positives.
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed or exceeds the number of rows, `ties` is unknown, or labels or scores
-        are malformed.
 
     Examples
     --------
@@ -290,7 +241,7 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     1.667
     """
     positive, scores = check_ranking(y_true, y_score)
-    count = _rows_at_k(k, positive)
+    count = _count_at_k(k, positive)
     hits = _hits(positive, scores, count, ties)
     return hits * positive.size / (count * int(np.count_nonzero(positive)))
 
@@ -304,19 +255,16 @@ def interval_at_k(
 ) -> tuple[float, float]:
     """Confidence interval of a measure at `k`, from the one list in which it was measured.
 
-    It is meant for the mean over new lists of as many rows that are drawn as these rows were. In
-    them the `k`-th highest score is another, so that the variance is not binomial: it grows with
-    the difference between the precision and the fraction of positives near rank `k`.
+    It covers the mean over new lists of as many rows, drawn as these were. As the `k`-th highest
+    score varies between lists, the variance is not binomial: it grows with the difference between
+    the precision and the fraction of positives near rank `k`.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     k : float, int or str
-        Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
-        fraction of the rows (a string such as ``"1 %"``, rounded up); `precbench.topk.check_k`.
+        As in `precision_at_k`.
     measure : {"precision", "recall", "lift"}, default="precision"
     level : float, default=0.05
         Significance level, in (0, 1): the confidence is 1 minus this.
@@ -328,8 +276,7 @@ def interval_at_k(
     Raises
     ------
     InputError
-        If `k` is malformed or exceeds the number of rows, `measure` is unknown, `level` is not in
-        (0, 1), or labels or scores are malformed.
+        If labels, scores or a parameter are invalid.
 
     Notes
     -----
@@ -349,7 +296,7 @@ def interval_at_k(
     positive, scores = check_ranking(y_true, y_score)
     if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:  # halved, not rounded to 0
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
-    count, n, n_pos = _rows_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
+    count, n, n_pos = _count_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
     hits = _hits(positive, scores, count)
     half = max(5, math.ceil(0.5 * count**0.8))
     start, stop = max(0, count - half), min(n, count + half)
@@ -364,9 +311,9 @@ def interval_at_k(
         case "recall" | "lift":
             size = n_pos
             share = (hits + 0.5) / (size + 1)
-            drawn = local**2 * others * count / (n_pos * share * (1 - share))
+            sampling = local**2 * others * count / (n_pos * share * (1 - share))
             # An estimate of about 0, or below it, would leave no interval.
-            excess = max(1 - 2 * local + drawn, _LEAST_EXCESS)
+            excess = max(1 - 2 * local + sampling, _LEAST_EXCESS)
         case _:
             raise InputError(
                 f"measure = {measure!r} is unknown; give 'precision', 'recall' or 'lift'"
@@ -385,7 +332,7 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
     return max(0.0, (centre - half) / divisor), min(1.0, (centre + half) / divisor)
 
 
-def _rows_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
+def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
     return resolve_k(k, int(np.count_nonzero(positive)), positive.size)
 
 
@@ -410,26 +357,17 @@ def _hits(
 def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Precision-recall break-even point: precision at k = number of positives.
 
+    Ties count with their expected value.
+
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; ties count with their expected value.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
-
-    Notes
-    -----
-    kar2015 §3.4 and kar2014 §5 (k = number of positives).
+        In [0, 1]; kar2015 §3.4 and kar2014 §5.
 
     Examples
     --------
@@ -447,15 +385,13 @@ def partial_auc(
     """Partial area under the ROC curve for false positive rates in [0, `beta`].
 
     The fraction of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
-    highest negatives. How ties among negatives at that boundary are broken does not matter, as
-    tied negatives form the same pairs.
+    highest negatives: kar2014 (4), divided by the number of its pairs. Ties among negatives at that
+    boundary do not matter, as tied negatives form the same pairs.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     beta : float
         Fraction of the negatives, in (0, 1].
     tied_pairs : {"half", "correct", "error"}, default="half"
@@ -465,15 +401,6 @@ def partial_auc(
     -------
     float
         In [0, 1]; 1 is perfect. See `partial_auc_mcclish` for scikit-learn's scale.
-
-    Raises
-    ------
-    InputError
-        If `beta` is not in (0, 1], `tied_pairs` is unknown, or labels or scores are malformed.
-
-    Notes
-    -----
-    kar2014 (4), divided by the number of its pairs.
 
     Examples
     --------
@@ -502,10 +429,8 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     tied_pairs : {"half", "correct", "error"}, default="half"
         Weight of a pair with equal scores: 1/2, 1 or 0.
 
@@ -513,11 +438,6 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
     -------
     float
         In [0, 1]. Equals `partial_auc` with ``beta=1``.
-
-    Raises
-    ------
-    InputError
-        If `tied_pairs` is unknown, or labels or scores are malformed.
 
     Examples
     --------
@@ -534,10 +454,8 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; tied scores form a straight segment of the curve.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores; tied scores form a straight segment of the curve.
     beta : float
         Largest false positive rate, in (0, 1]; the curve is interpolated there.
 
@@ -545,16 +463,8 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     -------
     float
         ``(1 + (area - chance) / (beta - chance)) / 2`` with ``chance = beta**2 / 2``, as
-        ``sklearn.metrics.roc_auc_score(max_fpr=beta)``.
-
-    Raises
-    ------
-    InputError
-        If `beta` is not in (0, 1], or labels or scores are malformed.
-
-    Notes
-    -----
-    McClish, "Analyzing a portion of the ROC curve", Medical Decision Making 9(3), 1989.
+        ``sklearn.metrics.roc_auc_score(max_fpr=beta)``. McClish, "Analyzing a portion of the ROC
+        curve", Medical Decision Making 9(3), 1989.
 
     Examples
     --------
@@ -576,31 +486,21 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     """Area under the precision-recall curve from a recall on, divided by its width.
 
     It is the mean precision over those recalls. The precision at a recall is that of the highest
-    threshold which reaches it, so that the curve is a step function, without interpolation.
+    threshold which reaches it: the curve is a step function, without interpolation.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; rows with equal scores are above a threshold together.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores; rows with equal scores are above a threshold together.
     recall : float, default=0.95
         Where the area begins, in [0, 1); 0 gives ``sklearn.metrics.average_precision_score``.
 
     Returns
     -------
     float
-        In (0, 1]; chance is the fraction of positives.
-
-    Raises
-    ------
-    InputError
-        If `recall` is not in [0, 1), or labels or scores are malformed.
-
-    Notes
-    -----
-    The measure of Kumar, Narasimhan, Cotter, "Implicit rate-constrained optimization of
-    non-decomposable objectives", ICML 2021, section 5.3, which leaves the interpolation open.
+        In (0, 1]; chance is the fraction of positives. Kumar, Narasimhan, Cotter, "Implicit
+        rate-constrained optimization of non-decomposable objectives", ICML 2021, section 5.3, which
+        leaves the interpolation open.
 
     Examples
     --------
@@ -623,10 +523,8 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; rows with equal scores pass a threshold together.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores; rows with equal scores pass a threshold together.
     beta : float
         Largest false positive rate, in (0, 1].
 
@@ -634,11 +532,6 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     -------
     float
         The largest true positive rate at such a threshold, in [0, 1].
-
-    Raises
-    ------
-    InputError
-        If `beta` is not in (0, 1], or labels or scores are malformed.
 
     Examples
     --------
@@ -662,30 +555,18 @@ def _cumulative_counts(
     return tp, scores.size - np.flatnonzero(is_first)[::-1] - tp, thresholds
 
 
-def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
-    """Count the positives with at most the score of each negative, from the lowest on."""
-    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
-
-
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """F1 of predicting positive when the score is above 0.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; a score of 0 counts as negative.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores; a score of 0 counts as negative.
 
     Returns
     -------
     float
         ``2 TP / (2 TP + FP + FN)``, in [0, 1]; 0 when nothing is predicted positive.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
 
     Examples
     --------
@@ -704,20 +585,13 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
         In (0, 1].
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
 
     Examples
     --------
@@ -735,21 +609,14 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
         In (0, 1]: the mean over the positives of the precision among the rows that are scored no
         lower, so that tied rows share the last place among them.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
 
     Examples
     --------
@@ -778,15 +645,12 @@ def pnorm_risk(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
     p : float
         Power, finite and above 0; with the zero-one loss, p = 1 counts misordered pairs.
     loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
-        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (in time linear in the
-        number of pairs).
+        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (in time linear in the number of pairs).
     log : bool, default=False
         Return the natural logarithm, which does not overflow.
 
@@ -794,11 +658,6 @@ def pnorm_risk(
     -------
     float
         At least 0; ``inf`` if it overflows. With `log`, ``-inf`` for a risk of 0.
-
-    Raises
-    ------
-    InputError
-        If `p` is not finite and positive, `loss` is unknown, or labels or scores are malformed.
 
     Notes
     -----
@@ -819,7 +678,7 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _heights(pos, neg).astype(np.float64)
+            heights = np.searchsorted(np.sort(pos), np.sort(neg), "right").astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -866,25 +725,15 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
-        Between 0 and the number of positives: the greatest Height of a negative. A positive
-        tied with the highest negative counts.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
-
-    Notes
-    -----
-    rudin2009, section 2; ``pnorm_risk ** (1/p)`` tends to it as p grows.
+        Between 0 and the number of positives: the greatest Height of a negative. A positive tied
+        with the highest negative counts. rudin2009, section 2; ``pnorm_risk ** (1/p)`` tends to it
+        as p grows.
 
     Examples
     --------
@@ -908,25 +757,14 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
         Above 0, not normalised. The Rank of a row is the number of rows, itself included, with at
-        least its score, so tied rows share the worst rank among them.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
-
-    Notes
-    -----
-    rudin2009, section 7; natural logarithm.
+        least its score, so tied rows share the worst rank among them. rudin2009, section 7.
 
     Examples
     --------
@@ -943,25 +781,13 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
     float
-        Above 0. The Rank of a row is the number of rows, itself included, with at least its
-        score, so tied rows share the worst rank among them.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
-
-    Notes
-    -----
-    rudin2009, section 7.
+        Above 0; Rank as in `dcg`. rudin2009, section 7.
 
     Examples
     --------
@@ -978,10 +804,8 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
+    y_true, y_score : array-like of shape (n_samples,)
+        Labels and scores.
 
     Returns
     -------
@@ -990,11 +814,6 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     thresholds : ndarray of float64, shape (n_distinct + 1,)
         Descending, from ``inf``: a row is predicted positive when its score is at least this.
         All three as ``sklearn.metrics.roc_curve(drop_intermediate=False)``.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
 
     Examples
     --------
@@ -1052,22 +871,7 @@ class MetricSpec:
 
 
 def check_metric(member: Any) -> MetricSpec:
-    """Validate a metric that a package adds.
-
-    Parameters
-    ----------
-    member : MetricSpec or callable
-        A function of labels, scores and the parameters of the metric.
-
-    Returns
-    -------
-    MetricSpec
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
+    """Validate a metric that a package adds, a function or a `MetricSpec`."""
     if not callable(member) or isinstance(member, type):
         raise InputError("neither a function nor a MetricSpec")
     if len(inspect.signature(member).parameters) < 2:
@@ -1142,10 +946,10 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
-        own = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
-        text = pattern.format(**{name: self.params.get(name, name) for name in own})
+        fields = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
+        text = pattern.format(**{name: self.params.get(name, name) for name in fields})
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
-        others = {name: value for name, value in self.params.items() if name not in own}
+        others = {name: value for name, value in self.params.items() if name not in fields}
         return f"{text} ({_assignments(others)})" if others else text
 
     @property
@@ -1154,24 +958,14 @@ class Metric:
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
-        """Refuse rows that are too few for a value, as far as this is known without scores.
-
-        Parameters
-        ----------
-        n_pos, n_rows : int
-            Numbers of positives and of all rows.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse rows that are too few for a value, as far as this is known without scores."""
         if self._spec.check_size is not None:
             self._spec.check_size(n_pos, n_rows, **self.params)
 
     def replace(self, **params: Any) -> "Metric":
         """Return a copy with new values for those of `params` that the metric has."""
-        given = {name: value for name, value in params.items() if name in self._spec.parameters}
-        return Metric(self.name, {**self.params, **given})
+        changed = {name: value for name, value in params.items() if name in self._spec.parameters}
+        return Metric(self.name, {**self.params, **changed})
 
 
 def _assignments(params: Mapping[str, Any]) -> str:

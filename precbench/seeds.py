@@ -1,8 +1,7 @@
 """Random numbers keyed by their purpose, never by the order of calls.
 
-A seed follows from names and numbers alone (which experiment seed, data set, split), so that
-neither another solver nor another number of workers changes it. There are four schemes; recorded
-results depend on each, so their bits never change:
+A seed follows from names and numbers alone (experiment seed, data set, split), so that neither
+another solver nor another number of workers changes it. Recorded results depend on the bits:
 
 =================  ==============================================================  ==============
 function           hash of the key                                                 used for
@@ -26,79 +25,31 @@ from numpy.typing import NDArray
 
 
 def trial_seed(*key: int | str) -> int:
-    """Return the 32-bit seed of a trial or of its split.
-
-    Parameters
-    ----------
-    *key : int or str
-
-    Returns
-    -------
-    int
-    """
+    """Return the 32-bit seed of a trial or of its split."""
     return int.from_bytes(hashlib.sha256(json.dumps(key).encode()).digest()[:4], "big")
 
 
 def generator(*key: Hashable) -> np.random.Generator:
-    """Return a generator for one random choice of a split.
-
-    Parameters
-    ----------
-    *key : str or int
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
+    """Return a generator for one random choice of a split."""
     return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
 
 
 def legacy_generator(*key: Hashable) -> np.random.RandomState:
-    """Return the numbers of `generator` in the form that scikit-learn takes.
-
-    Parameters
-    ----------
-    *key : str or int
-
-    Returns
-    -------
-    numpy.random.RandomState
-    """
+    """Return the numbers of `generator` in the form that scikit-learn takes."""
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
 def data_generator(name: str) -> np.random.Generator:
-    """Return the generator of a synthetic data set.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
+    """Return the generator of a synthetic data set."""
     digest = hashlib.sha256(name.encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
 
 def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
-    """Return one number from [0, 1) for each row, whatever the rows around it.
+    """Return a number in [0, 1) for each row number, independent of the other rows.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n,), int64
-        Row numbers.
-    *key : str or int
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-
-    References
-    ----------
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: the
-    generator SplitMix64, which gives the n-th number without those before it.
+    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: SplitMix64
+    gives the n-th number without those before it.
     """
     z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.frombuffer(_digest(key)[:8], dtype="<u8")

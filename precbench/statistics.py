@@ -1,14 +1,11 @@
-"""Statistics for overlapping splits, whose variance is corrected, and for several data sets.
+"""Statistics over overlapping splits, with a corrected variance, and over several data sets.
 
 References
 ----------
 nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
-
 bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests for comparing
     learning algorithms", PAKDD 2004.
-
 demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
-
 benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
     mean-ranks?", JMLR 17, 2016.
 clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of
@@ -64,16 +61,9 @@ class Interval(NamedTuple):
 
 
 class PairedTest(NamedTuple):
-    """The difference of two methods over the same splits.
+    """The mean difference of two methods over the same splits, its confidence interval, and p.
 
-    Attributes
-    ----------
-    mean : float
-        Of the differences.
-    low, high : float
-        Confidence interval of the mean difference.
-    p : float
-        Two-sided p-value; NaN for one split.
+    `p` is two-sided, and NaN for one split.
     """
 
     mean: float
@@ -86,7 +76,7 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     """Return the mean over splits with its corrected confidence interval.
 
     The variance of the mean of J values with variance s^2 is (1 / J + n_test / n_train) s^2, and
-    Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004).
+    Student's t has J - 1 degrees of freedom (nadeau2003, bouckaert2004). One split has no interval.
 
     Parameters
     ----------
@@ -94,11 +84,6 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
         One value for each split, or for each fold of each repetition.
     test_share : float
         n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
-
-    Returns
-    -------
-    Interval
-        With one split without ends.
     """
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
@@ -108,21 +93,10 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
 
 
 def share_interval(values: ArrayLike, test_share: float) -> Interval:
-    """Return the mean of shares over splits with an interval within 0 and 1.
+    """Return the mean of shares in [0, 1] over splits with an interval within 0 and 1.
 
-    That of `resampled_interval`, of the log odds of the mean (by the delta method). At a mean of 0
-    or 1 it is cut off there.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_splits,)
-        From 0 to 1.
-    test_share : float
-        As for `resampled_interval`.
-
-    Returns
-    -------
-    Interval
+    It is `resampled_interval` of the log odds of the mean, by the delta method. At a mean of 0 or 1
+    it is cut off there.
     """
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
@@ -133,16 +107,14 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
-    """Test whether two methods differ that were measured on the same splits.
-
-    The corrected resampled t-test, see `resampled_interval`.
+    """Test whether two methods differ over the same splits, by the corrected resampled t-test.
 
     Parameters
     ----------
     first, second : array-like of shape (n_splits,)
         In the order of the splits.
     test_share : float
-        n_test / (n_test + n_train), in [0, 1).
+        As for `resampled_interval`.
 
     Returns
     -------
@@ -171,17 +143,9 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
 
 
 def binomial_interval(share: float, n: int) -> tuple[float, float]:
-    """Return the confidence interval of a share of `n` independent draws, which never vanishes.
+    """Return the confidence interval of a share of `n` independent draws (clopper1934).
 
-    Parameters
-    ----------
-    share : float
-        In [0, 1]; ``share * n`` need not be a whole number.
-    n : int
-
-    Returns
-    -------
-    low, high : float
+    ``share * n`` need not be a whole number. The interval never vanishes.
     """
     hits = share * n
     low = betaincinv(hits, n - hits + 1, LEVEL / 2) if hits > 0 else 0.0
@@ -209,9 +173,9 @@ def _quantile(n: int) -> float:
 
 
 def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
-    """Return how many hits to expect among the first `k` rows of a new list.
+    """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
-    The precision of a list is a beta variable with the mean of `precisions`, whose variance is that
+    The precision of a list is a beta variable with the mean of `precisions`. Its variance is that
     of their mean (see `resampled_interval`), but at least that of the distinct rows at the top of
     all splits, plus that of `k` rows drawn with this precision.
 
@@ -228,14 +192,15 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     Returns
     -------
     Interval
-        Predicts the hits of one list; its ends are rounded outwards.
+        Its ends are rounded outwards.
     """
     values = _splits(precisions)
-    once = _seen(values, tested, test_share, k)
+    n_rows = _distinct_rows(values, tested, test_share, k)
     mean = float(values.mean())
-    shrunk = (once * mean + 0.5) / (once + 1)  # else nothing varies where all lists are alike
+    # Else nothing varies where all lists are alike.
+    shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)
-    variance = _variance_of_list(values, spread, once, test_share, k)
+    variance = _variance_of_list(values, spread, n_rows, test_share, k)
     variance = min(variance, spread / 1.001)  # at most that of 0 and 1
     size = spread / variance - 1
     a, b = shrunk * size, (1 - shrunk) * size
@@ -250,7 +215,7 @@ def expected_total(
     test_share: float,
     k: int | None,
 ) -> Interval:
-    """Return which total to expect of the first `k` rows of a new list, see `expected_hits`.
+    """Predict the total of the first `k` rows of a new list, see `expected_hits`.
 
     Parameters
     ----------
@@ -262,13 +227,15 @@ def expected_total(
         See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
     """
     values = _splits(means)
-    once = _seen(values, tested, test_share, k)
-    half = np.sqrt(_variance_of_list(values, spread, once, test_share, k)) * ndtri(1 - LEVEL / 2)
+    n_rows = _distinct_rows(values, tested, test_share, k)
+    half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
     mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 
-def _seen(values: NDArray[np.float64], tested: float, test_share: float, k: int | None) -> float:
+def _distinct_rows(
+    values: NDArray[np.float64], tested: float, test_share: float, k: int | None
+) -> float:
     """Return how many distinct rows are among the first `tested` of all splits."""
     if not (tested > 0 and (k is None or k > 0)):
         raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
@@ -277,12 +244,12 @@ def _seen(values: NDArray[np.float64], tested: float, test_share: float, k: int 
 
 
 def _variance_of_list(
-    values: NDArray[np.float64], spread: float, once: float, test_share: float, k: int | None
+    values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
     """Return the variance of the mean of `k` new rows, about the mean of the splits."""
     error = _mean_and_error(values, test_share)[1]
-    of_mean = max(0.0 if np.isnan(error) else error**2, spread / once)
-    return of_mean + (0.0 if k is None else spread / k)
+    variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
+    return variance_of_mean + (0.0 if k is None else spread / k)
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
@@ -293,9 +260,9 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
-    checked = _numbers(values)
-    if checked.ndim != 1 or not len(checked):
-        raise InputError(f"expected one value for each split, found the shape {checked.shape}")
+    checked = _vector(values)
+    if not len(checked):
+        raise InputError("there are no values; give one for each split")
     if not np.isfinite(checked).all():
         raise InputError("a value is not finite: leave its split out for all methods")
     return checked
@@ -309,10 +276,9 @@ def _vector(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, one for those equal except for rounding.
+    """Return the place of each value in ascending order, equal ones alike; NaN where the value is.
 
-    The last bits of means, which depend on the order of the numbers, do not decide which is best.
-    NaN where the value is.
+    Differences by rounding do not count: the last bits of means depend on the order of the numbers.
     """
     numbers = _vector(values)
     order = np.argsort(numbers)  # NaN come last
@@ -326,17 +292,12 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean rank of each method over the data sets; the best has rank 1.
+    """Return the mean rank of each method over the data sets, from 1 for the best; ties share it.
 
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
         Larger is better.
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        Tied methods share the mean of their ranks.
     """
     return _ranks(values).mean(axis=0)
 
@@ -368,18 +329,15 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def friedman_test(values: ArrayLike) -> float:
-    """Test whether all methods have the same mean rank over the data sets.
+    """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
+
+    In the form of Iman and Davenport, with the variance of the tied ranks; 1 where all methods are
+    tied everywhere.
 
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
         Larger is better.
-
-    Returns
-    -------
-    float
-        The p-value in the form of Iman and Davenport, with the variance of the tied ranks; 1 where
-        all methods are tied everywhere.
     """
     ranks = _ranks(values)
     n, k = ranks.shape
@@ -388,25 +346,20 @@ def friedman_test(values: ArrayLike) -> float:
     if between <= _EQUAL * n:
         return 1.0
     statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))
-    left = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
-    ratio = (n - 1) * statistic / left if left > _EQUAL * statistic else np.inf
+    rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
+    ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf
     return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
-    """Test whether two methods differ over data sets, by Wilcoxon's signed ranks.
+    """Return the two-sided p-value that two methods do not differ, by Wilcoxon's signed ranks.
 
     Differences of 0 are ranked and count for both sides by half. The p-value is exact, with ties
-    and zeros, too.
+    and zeros, too; 1 if all differences are 0.
 
     Parameters
     ----------
     first, second : array-like of shape (n_datasets,)
-
-    Returns
-    -------
-    float
-        The two-sided p-value, 1 if all differences are 0.
     """
     if np.shape(first) != np.shape(second):
         raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
@@ -436,7 +389,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
-    """Compare each two methods over the data sets: Wilcoxon's tests, adjusted by Holm.
+    """Return Wilcoxon's p-values of each two methods, adjusted by Holm (benavoli2016).
 
     Parameters
     ----------
@@ -475,50 +428,51 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
         raise InputError(f"p-values of shape {pairs.shape} for {len(order)} methods")
     alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
-    ordered = sorted(map(sorted, _maximal(set(), set(range(len(order))), set(), neighbours)))
+    ordered = sorted(
+        map(sorted, _maximal_cliques(set(), set(range(len(order))), set(), neighbours))
+    )
     return [tuple(int(order[i]) for i in group) for group in ordered if len(group) > 1]
 
 
-def _maximal(
-    group: set[int], candidates: set[int], seen: set[int], neighbours: list[set[int]]
+def _maximal_cliques(
+    group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
-    if not candidates and not seen:
+    if not candidates and not excluded:
         yield group
         return
-    pivot = max(candidates | seen, key=lambda i: len(neighbours[i] & candidates))
+    pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
     for i in sorted(candidates - neighbours[pivot]):
         near = neighbours[i]
-        yield from _maximal(group | {i}, candidates & near, seen & near, neighbours)
-        candidates, seen = candidates - {i}, seen | {i}
+        yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
+        candidates, excluded = candidates - {i}, excluded | {i}
 
 
 def performance_profile(
-    values: ArrayLike, of: Literal["value", "time"]
+    values: ArrayLike, measure: Literal["value", "time"]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the fraction of data sets on which each method is within tau of the best one.
+    """Return the fraction of data sets on which each method is within tau of the best (dolan2002).
 
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
         NaN where a method has no result; data sets without any result are left out.
-    of : {"value", "time"}
+    measure : {"value", "time"}
         Values, of which larger is better: at most tau below the best. Times: at most tau times the
-        shortest (dolan2002).
+        shortest.
 
     Returns
     -------
     tau : ndarray of shape (n_steps,)
         Ascending, from 0 (of values) or 1 (of times).
     share : ndarray of shape (n_methods, n_steps)
-        Of the data sets on which the method is within tau of the best: a step function, continuous
-        from the right.
+        A step function of tau, continuous from the right.
     """
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError("no method has a result on any data set")
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
-    if of == "time":
+    if measure == "time":
         if (table <= 0).any():
             raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
         behind = table / np.nanmin(table, axis=1, keepdims=True)
@@ -530,13 +484,9 @@ def performance_profile(
 
 
 class Posterior(NamedTuple):
-    """How probable it is that a method is better on the next data set.
+    """Probabilities that the first method is better on the next data set, neither, or the second.
 
-    Attributes
-    ----------
-    first, equivalent, second : float
-        That the first is better by more than the region of practical equivalence; that neither is;
-        that the second is. They add to 1.
+    Neither is, if they differ by less than the region of practical equivalence. They add to 1.
     """
 
     first: float

@@ -1,7 +1,7 @@
 """The top of a ranked list: `k` and `beta` as counts of rows, and where the list is cut.
 
 An int `k` is a count of rows, a float a fraction of the positives, and a string ending in % such as
-``"1 %"`` a fraction of the rows. `beta` is a fraction of the negatives.
+``"1 %"`` a fraction of the rows. `beta` is a fraction of the negatives. Scores are finite.
 """
 
 import functools
@@ -21,21 +21,14 @@ TopK = float | int | str
 """100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
-_MEANT_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
+_NEARLY_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)
 
 
 class HeldOut(NamedTuple):
-    """Rows that a model was measured on, and its scores.
+    """Rows that a model was measured on, with their labels, above 0 for positives, and scores.
 
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-        Above 0 for positives.
-    scores : ndarray of shape (n,)
-    amounts : ndarray of shape (n,) or None
-        What each row gains if it is a hit.
-    days, entities : ndarray of int of shape (n,) or None
-        Number of the day on which each row was seen, and of what it belongs to.
+    `amounts` is what each row gains if it is a hit; `days` numbers the day on which it was seen,
+    and `entities` what it belongs to.
     """
 
     y: NDArray[np.float64]
@@ -46,47 +39,24 @@ class HeldOut(NamedTuple):
 
 
 def check_k(k: TopK) -> TopK:
-    """Validate `k`, whatever the list.
-
-    Parameters
-    ----------
-    k : int, float or str
-        A count of rows of at least 1, a fraction of the positives in (0, 1], or a fraction of the
-        rows such as ``"1 %"`` or ``"0.5%"``, above 0 and at most 100.
-
-    Returns
-    -------
-    int, float or str
-        The same.
-
-    Raises
-    ------
-    InputError
-        For any other value.
-    """
+    """Return `k` unless it is malformed, whatever the list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
     shown = repr(str(k)) if isinstance(k, str) else k
     raise InputError(
         f"k = {shown} is neither a fraction of the positives (a float in (0, 1]), nor a number of "
         "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
-        f"{_meant(k)}; give one of the three"
+        f"{_suggestion(k)}; give one of the three"
     )
 
 
 def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
-    """Validate one `k` or several, and return them as a list without repetitions.
-
-    Raises
-    ------
-    InputError
-        If one is malformed, or there is none.
-    """
-    given: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
-    if not given:
+    """Return one `k` or several as a list without repetitions; refuse malformed ones, and none."""
+    values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
+    if not values:
         raise InputError("k is an empty list: give the length of the top")
-    values = [check_k(each.item() if isinstance(each, np.generic) else each) for each in given]
-    return list({repr(each): each for each in values}.values())  # 1 and 1.0 are two
+    checked = [check_k(each.item() if isinstance(each, np.generic) else each) for each in values]
+    return list({repr(each): each for each in checked}.values())  # 1 and 1.0 are two
 
 
 def _is_count(k: Any) -> bool:
@@ -104,11 +74,11 @@ def _share_of_rows(k: object) -> float | None:
     return share if 0 < share <= 1 else None
 
 
-def _meant(k: object) -> str:
-    """Return ``" (did you mean '1 %'?)"`` for text that is nearly a `k`, or nothing."""
+def _suggestion(k: object) -> str:
+    """Return ``" (did you mean '1 %'?)"`` for text that is nearly a `k`, else an empty string."""
     if not isinstance(k, str):
         return ""
-    percent = _MEANT_PERCENT.fullmatch(k)
+    percent = _NEARLY_PERCENT.fullmatch(k)
     text = f"{percent[1].replace(',', '.')} %" if percent else k.strip()
     if _share_of_rows(text) is not None:
         return f" (did you mean {text!r}?)"
@@ -120,28 +90,9 @@ def _meant(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows of a list.
+    """Return `k` as a number of rows of a list, fractions rounded up.
 
-    Parameters
-    ----------
-    k : int, float or str
-        See `check_k`.
-    n_pos : int
-        Number of positives.
-    n_rows : int, optional
-        Number of rows, positives included. By default only the positives count: `k` is at most
-        `n_pos`, and no fraction of the rows.
-
-    Returns
-    -------
-    int
-        `k` itself for a count, ``max(1, ceil(k * n_pos))`` for a fraction of the positives, and
-        likewise for one of the rows.
-
-    Raises
-    ------
-    InputError
-        If `k` is none of these, or exceeds the number of rows (of positives, without `n_rows`).
+    Without `n_rows` only the positives count: `k` is at most `n_pos`, and no fraction of the rows.
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
@@ -159,27 +110,10 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
 
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
-    """Return the number of positives to rank first, and `k` as a number of rows.
+    """Return the number of positives to rank first, at most `n_pos`, and `k` as a number of rows.
 
-    Of more rows than there are positives the top is right when all positives are among its first
-    `n_pos`, so that nothing is to be learnt from the others.
-
-    Parameters
-    ----------
-    k : int, float or str
-        See `check_k`; a count may exceed `n_rows`, as the rows to rank later may be more.
-    n_pos, n_rows : int
-        Numbers of positives and of all rows to learn from.
-
-    Returns
-    -------
-    first, count : int
-        The former is the smaller of `count` and `n_pos`.
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed.
+    A longer top is right when all positives are among its first `n_pos`, so that no more is learnt.
+    A count may exceed `n_rows`, as the rows to rank later may be more.
     """
     count = _count(k, n_pos, n_rows)
     return min(count, n_pos), count
@@ -196,64 +130,19 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 # Typed, since 1 and 1.0 are two values of k.
 @functools.lru_cache(maxsize=32, typed=True)
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Tabulate `k` as a number of rows by the number of positives, which also is its limit.
-
-    Parameters
-    ----------
-    k : int, float or str
-        See `check_k`.
-    length : int
-        Number of rows, and largest number of positives.
-
-    Returns
-    -------
-    ndarray of int32, shape (length + 1,)
-        At index n the number of rows for n positives, at most n.
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed.
-    """
+    """Tabulate `k` as a number of rows, at most n, by the number n <= `length` of positives."""
     counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
     return np.array([0, *counts], dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:
-    """Return a fraction of `n` as a count, rounded up.
-
-    Parameters
-    ----------
-    share : float
-        Above 0; may exceed 1.
-    n : int
-
-    Returns
-    -------
-    int
-        At least 1. Rounding errors do not matter: 0.07 of 100 is 7.
-    """
+    """Return a fraction of `n`, which may exceed 1, as a count of at least 1, rounded up."""
     # 0.07 * 100 is 7.000000000000001 in floating point.
     return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
 
 
 def check_beta(beta: float) -> float:
-    """Validate `beta`, a fraction of the negatives.
-
-    Parameters
-    ----------
-    beta : float
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    InputError
-        If it is not a number in (0, 1].
-    """
+    """Return `beta` unless it is not a number in (0, 1]."""
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
         raise InputError(
             f"beta = {beta} is not a fraction of the negatives: give a number in (0, 1]"
@@ -262,21 +151,10 @@ def check_beta(beta: float) -> float:
 
 
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Divide the top of a ranked list at its `count`-th highest score, in linear time.
+    """Divide the top of a list at its `count`-th highest score, in linear time; 1 <= `count` <= n.
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    count : int
-        At least 1, at most the number of rows.
-
-    Returns
-    -------
-    above, tied : ndarray of intp
-        The rows with higher scores, and those with the same, ascending.
-    free : int
-        Number of the tied rows that still belong to the top.
+    Return the rows with higher scores, those tied with it, and how many of the latter belong to the
+    top.
     """
     place = scores.size - count
     last = np.partition(scores, place)[place]
@@ -289,24 +167,10 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the highest scored of the given rows, in linear time.
+    """Return the `count` highest scored of some rows: indices, a mask, or None for all.
 
-    Unlike ``np.argpartition``, which leaves ties to the instructions of the processor.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    rows : ndarray of intp or of bool, or None
-        Indices into `scores`, ascending, or a mask of them; None for all rows.
-    count : int
-        At most the number of rows.
-
-    Returns
-    -------
-    ndarray of intp, shape (count,)
-        Of rows with equal scores those with the lower index come first. The rows above the last
-        score come before those that share it, else their order is that of their indices.
+    Of equal scores the lower index comes first, unlike in ``np.argpartition``, which leaves ties to
+    the instructions of the processor. The rows above the last score precede those that share it.
     """
     if not count:
         return np.empty(0, dtype=np.intp)
@@ -318,31 +182,14 @@ def top_rows(
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
-    """Return the rows with the highest scores, of tied ones the first, ascending.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    count : int
-        At least 1, at most the number of rows.
-    """
+    """Return the rows with the highest scores, of tied ones the first, ascending."""
     return np.sort(top_rows(scores, None, count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
     """Sum values over the rows with the highest scores, for many lengths of the top at once.
 
-    Parameters
-    ----------
-    values, scores : ndarray of shape (n_samples,)
-    counts : array-like of shape (n,)
-        From 0 to the number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Of tied rows, of which only some belong to the top, the mean over their orders.
+    Of tied rows, of which only some belong to the top, the mean over their orders counts.
     """
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
@@ -350,23 +197,12 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that the scores at the top of a list exceed, and no others.
+    """Return a number that the `count` highest scores exceed, and no others.
 
-    It lies midway between the last row at the top and the first one below, so that no last bit of
-    a score, which may differ between processors, decides on which side a training row is.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-        Finite.
-    count : int
-        Length of the top; may exceed the number of rows.
-
-    Returns
-    -------
-    float
-        `count` rows exceed it, fewer only where scores are tied with the highest one below the top;
-        tied are scores whose differences may be rounding. Below all scores if all rows are the top.
+    It lies midway between the last row at the top and the first one below, so that the last bit of
+    a score, which may differ between processors, does not decide. Fewer rows exceed it where scores
+    are tied, up to rounding, with the highest one below the top. If all rows are the top, it lies
+    below all scores.
     """
     # Far more than sums lose to rounding, far less than differences of rows.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
