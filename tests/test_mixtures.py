@@ -262,14 +262,16 @@ def test_bounds_follow_the_formulas(s, delta):
         sizes = size(epsilon, delta, norm, d, 1, w)
         assert max(sizes[0], sizes[second]) == pytest.approx(s, rel=1e-9)
         # The terms of (11) are those of Lemma 2, with eps / 2 and delta / 2.
-        assert b.of_theorem_2(s, np.array([epsilon]), norm) == pytest.approx(delta, rel=1e-8)
+        assert b.theorem_2_probability(s, np.array([epsilon]), norm) == pytest.approx(
+            delta, rel=1e-8
+        )
     derived = bounds["re-derived"]
     one = derived.quadratic(s, delta, norm)
     exponent = s * one**2 / (8 * norm * w**4 + 16 / 3 * one * w**2)
     assert 2 * d * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
-    assert derived.of_quadratic(s, one, norm) == pytest.approx(delta, rel=1e-9)
+    assert derived.quadratic_probability(s, one, norm) == pytest.approx(delta, rel=1e-9)
     for b, times in ((derived, 4), (bounds["printed"], 2)):
-        two = b.linear(s, delta, b.in_lemma)
+        two = b.linear(s, delta, b.lemma_factor)
         exponent = (two * math.sqrt(s) / (times * w) - 1) ** 2 / 2
         assert 2 * math.exp(-exponent) == pytest.approx(delta, rel=1e-9)
 

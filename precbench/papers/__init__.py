@@ -1,4 +1,1 @@
-"""The papers: their studies, how these are drawn, and kinds of claims that only they have.
-
-Each is found as an installed package would be, by entry points; nothing else imports them.
-"""
+"""The papers: their studies, drawings and own kinds of claims, found by entry points only."""

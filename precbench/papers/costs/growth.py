@@ -55,27 +55,11 @@ def growing_costs(
     repetitions: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure fits of growing size and the power with which their cost grows.
+    """Measure fits of growing size, on normal rows with as many positives as negatives.
 
-    Parameters
-    ----------
-    curves : dict of str to CostCurve
-    repetitions : int
-        Fits of each size, in turn; the least cost counts.
-    seed : int
-        Of the rows, normal ones with as many positives as negatives.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``curve``, ``size``, ``quantity``, ``value``: the ``seconds`` of the CPU from the first call
-        of the trace, on one thread, which differ from run to run, or the most ``bytes`` that a fit
-        allocates beside its rows.
-
-    Raises
-    ------
-    InputError
-        If a solver or a parameter does not exist, or a parameter does not fit.
+    Columns: ``curve``, ``size``, ``quantity``, ``value``; the least of the `repetitions` of the
+    ``seconds`` of the CPU from the first call of the trace, on one thread, which differ from run to
+    run, or of the ``bytes`` that a fit allocates beside its rows.
     """
     least: dict[tuple[str, int], float] = {}
     with threadpool_limits(1):

@@ -41,23 +41,16 @@ _COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"
 class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta.
 
-    Attributes
-    ----------
-    radius : float
-        W.
-    n_features : int
-        D.
-    covered : float
-        Radius of the ball, or sphere, that is covered in Lemma 1.
-    in_lemma, in_theorem : float
-        The factor of W / sqrt(S) in Lemma 2 (ii), as it stands there and as (11) and (17) use it.
+    `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
+    covered in Lemma 1; `lemma_factor` and `theorem_factor` are the factors of W / sqrt(S) in Lemma
+    2 (ii), as it stands there and as (11) and (17) use it.
     """
 
     radius: float
     n_features: int
     covered: float
-    in_lemma: float
-    in_theorem: float
+    lemma_factor: float
+    theorem_factor: float
 
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps of Lemma 1, for classes of n / 2 rows."""
@@ -81,7 +74,7 @@ class Bounds(NamedTuple):
         half = linear * scale / 2
         return half + math.sqrt(half**2 + constant * scale)
 
-    def of_quadratic(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+    def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
         """Return the right side of Lemma 2 (i)."""
         constant, linear = self._bernstein(norm)
         return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + linear * epsilon))
@@ -93,7 +86,7 @@ class Bounds(NamedTuple):
         """Return the eps of Lemma 2 (ii); `times` is one of the two attributes."""
         return times * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
 
-    def of_linear(self, s: int, epsilon: NDArray, times: float) -> NDArray:
+    def linear_probability(self, s: int, epsilon: NDArray, times: float) -> NDArray:
         """Return the right side of Lemma 2 (ii)."""
         beyond = np.maximum(epsilon * math.sqrt(s) / (times * self.radius) - 1, 0)
         return 2 * np.exp(-(beyond**2) / 2)
@@ -101,12 +94,14 @@ class Bounds(NamedTuple):
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
         """Return the eps of (12) whose two terms in (11) are at most S."""
         quadratic = self.quadratic(s, delta / 2, norm)
-        return 2 * max(quadratic, self.linear(s, delta / 2, self.in_theorem))
+        return 2 * max(quadratic, self.linear(s, delta / 2, self.theorem_factor))
 
-    def of_theorem_2(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
+    def theorem_2_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
         """Return the delta whose two terms in (11) are at most S."""
-        quadratic = self.of_quadratic(s, epsilon / 2, norm)
-        return 2 * np.maximum(quadratic, self.of_linear(s, epsilon / 2, self.in_theorem))
+        quadratic = self.quadratic_probability(s, epsilon / 2, norm)
+        return 2 * np.maximum(
+            quadratic, self.linear_probability(s, epsilon / 2, self.theorem_factor)
+        )
 
 
 _BoundsByName = dict[str, Bounds]
@@ -135,57 +130,21 @@ def pair_bounds(
 ) -> pd.DataFrame:
     """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk.
 
-    The distribution is a finite population, rows of a Gaussian mixture divided by the largest norm,
-    so that X is 1 and all expectations are sums.
+    The distribution is a finite population of `population` rows of each class, drawn from a
+    Gaussian mixture and divided by the largest norm, so that X is 1 and all expectations are sums.
+    Samples of N rows, half of them positive, are drawn with replacement, and S of the pairs of one
+    of them. One more sample, `coins`, has half of each class at 1 and half at -1, on a line: ``S
+    mu_S`` is then the sum of 2 S fair coins, whose distribution is known. Values of ``what``:
 
-    Parameters
-    ----------
-    problem : MixtureProblem
-    features : int
-    population : int
-        Rows of each class.
-    rows : list of int
-        Sizes N of samples, half of them positive, drawn with replacement; the last is the largest.
-    pairs : list of int
-        The S of LCBR; the last is the largest.
-    draws : int
-        Number of samples of each size, and number of times that S pairs of one of them are drawn.
-    radius : float
-        W.
-    delta : float
-        The probability with which a deviation may exceed its bound.
-    points : int
-        Places eps at which probabilities are compared.
-    coins : int
-        S of one more sample: half of each class at 1 and half at -1, on a line. ``S mu_S`` is then
-        the sum of 2 S fair coins, whose distribution is known.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``what``, ``statement``, ``rows``, ``pairs``, ``epsilon``, ``quantity``, ``value``. Values
-        of ``what``:
-
-        ``deviation``
-            ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement
-            gives for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the
-            supremum is measured. ``w = 0``: the excess risk of w = 0 over the least risk of a
-            sample.
-        ``probability``
-            Of a deviation of at least ``epsilon``, ``measured`` as a fraction of the draws, and its
-            bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
-        ``largest ratio``
-            Of the exact probability to those of the lemma.
-
-    Raises
-    ------
-    InputError
-        If a size is odd.
-
-    Notes
-    -----
-    gultekin, Lemmas 1 and 2, Theorems 1 to 3.
+    ``deviation``
+        ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement gives
+        for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the supremum is
+        measured. ``w = 0``: the excess risk of w = 0 over the least risk of a sample.
+    ``probability``
+        Of a deviation of at least ``epsilon``, ``measured`` as a fraction of the draws, and its
+        bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
+    ``largest ratio``
+        Of the exact probability to those of the lemma.
     """
     for n in rows:
         if n % 2:
@@ -206,19 +165,19 @@ def pair_bounds(
         norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         drawn = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
-        table += _uniform(of_samples, n, delta, bounds)
-        table += _of_theorem_3(of_samples, n, pairs, delta, bounds)
-        of_pairs = [
-            (s, one)
+        table += _lemma_1_and_theorem_1(of_samples, n, delta, bounds)
+        table += _theorem_3(of_samples, n, pairs, delta, bounds)
+        statements = [
+            (s, statement)
             for s, deviations in zip(pairs, drawn, strict=True)
-            for one in _of_pairs(deviations, s, delta, norm)
+            for statement in _pair_statements(deviations, s, delta, norm)
         ]
-        for s, one in of_pairs:
-            given = {name: one.epsilon(b) for name, b in bounds.items()}
-            table += _compared(one.statement, n, s, one.values, delta, given)
+        for s, statement in statements:
+            stated = {name: statement.epsilon(b) for name, b in bounds.items()}
+            table += _compared(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
-    for s, one in of_pairs:
-        table += _probabilities(one, rows[-1], s, points, bounds)
+    for s, statement in statements:
+        table += _probabilities(statement, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
 
@@ -244,15 +203,7 @@ class _QuadraticRisk(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """Rows of a population, drawn with replacement.
-
-    Attributes
-    ----------
-    pos, neg : ndarray
-        All rows of each class of the population.
-    i, k : ndarray of int
-        The numbers of those that were drawn, in turn.
-    """
+    """Rows of a population, of which those numbered `i` and `k` were drawn with replacement."""
 
     pos: NDArray[np.float64]
     neg: NDArray[np.float64]
@@ -309,12 +260,12 @@ def _sample_deviations(
     deviations = []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
-        of_sample = sample.risk()
-        off, w = of_sample - risk, of_sample.minimiser(radius)
-        supremum = radius**2 * off.norm / 2 + radius * float(np.linalg.norm(off.mean))
-        cheap = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
-        excess = [risk(v) - risk(best) for v in cheap]
-        deviations.append((supremum, risk(w) - risk(best), excess, of_sample.norm))
+        sample_risk = sample.risk()
+        error, w = sample_risk - risk, sample_risk.minimiser(radius)
+        supremum = radius**2 * error.norm / 2 + radius * float(np.linalg.norm(error.mean))
+        from_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        excess = [risk(v) - risk(best) for v in from_pairs]
+        deviations.append((supremum, risk(w) - risk(best), excess, sample_risk.norm))
     return _SampleDeviations(*(np.array(values) for values in zip(*deviations, strict=True)))
 
 
@@ -334,83 +285,85 @@ def _pair_deviations(
     deviations = []
     for _ in range(draws):
         drawn = sample.risk_of(s, rng)
-        off = drawn - risk
-        linear = 2 * radius * float(np.linalg.norm(off.mean))
-        deviations.append((radius**2 * off.norm, linear, risk(drawn.minimiser(radius)) - least))
+        error = drawn - risk
+        linear = 2 * radius * float(np.linalg.norm(error.mean))
+        deviations.append((radius**2 * error.norm, linear, risk(drawn.minimiser(radius)) - least))
     return _PairDeviations(*np.array(deviations).T)
 
 
-def _uniform(
+def _lemma_1_and_theorem_1(
     deviations: _SampleDeviations, n: int, delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     for statement, values, times in (
         ("Lemma 1", deviations.supremum, 1),
         ("Theorem 1", deviations.theorem_1, 2),
     ):
-        given = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
-        yield from _compared(statement, n, np.nan, values, delta, given)
+        stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
+        yield from _compared(statement, n, np.nan, values, delta, stated)
 
 
-def _of_theorem_3(
+def _theorem_3(
     deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     norm = float(deviations.norm.max())
     for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
-        given = {  # p* is half of delta, the exponential of (18) the other half
+        stated = {  # p* is half of delta, the exponential of (18) the other half
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
         }
-        yield from _compared("Theorem 3", n, s, values, delta, given)
+        yield from _compared("Theorem 3", n, s, values, delta, stated)
 
 
-class _OfPairs(NamedTuple):
+class _PairStatement(NamedTuple):
     """A statement about S pairs: deviations, the eps for a delta, and the delta for an eps."""
 
-    statement: str
+    name: str
     values: NDArray[np.float64]
     epsilon: Callable[[Bounds], float]
     probability: Callable[[Bounds, NDArray], NDArray]
 
 
-def _of_pairs(deviations: _PairDeviations, s: int, delta: float, norm: float) -> list[_OfPairs]:
+def _pair_statements(
+    deviations: _PairDeviations, s: int, delta: float, norm: float
+) -> list[_PairStatement]:
     return [
-        _OfPairs(
+        _PairStatement(
             "Lemma 2 (i)",
             deviations.quadratic,
             lambda b: b.quadratic(s, delta, norm),
-            lambda b, epsilon: b.of_quadratic(s, epsilon, norm),
+            lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
         ),
-        _OfPairs(
+        _PairStatement(
             "Lemma 2 (ii)",
             deviations.linear,
-            lambda b: b.linear(s, delta, b.in_lemma),
-            lambda b, epsilon: b.of_linear(s, epsilon, b.in_lemma),
+            lambda b: b.linear(s, delta, b.lemma_factor),
+            lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
         ),
-        _OfPairs(
+        _PairStatement(
             "Theorem 2",
             deviations.theorem_2,
             lambda b: b.theorem_2(s, delta, norm),
-            lambda b, epsilon: b.of_theorem_2(s, epsilon, norm),
+            lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
         ),
     ]
 
 
 def _compared(
-    statement: str, n: int, s: float, values: NDArray, delta: float, given: dict[str, float]
+    statement: str, n: int, s: float, values: NDArray, delta: float, stated: dict[str, float]
 ) -> Iterator[_Row]:
     measured = {"measured": float(np.quantile(values, 1 - delta))}
-    for quantity, value in (measured | given).items():
+    for quantity, value in (measured | stated).items():
         yield "deviation", statement, n, s, np.nan, quantity, value
 
 
 def _probabilities(
-    one: _OfPairs, n: int, s: int, points: int, bounds: _BoundsByName
+    statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
-    end = one.epsilon(bounds["re-derived"])
-    epsilon = np.geomspace(np.median(one.values), end, points)
-    curves = {"measured": (one.values >= epsilon[:, np.newaxis]).mean(axis=1)}
-    curves |= {name: one.probability(b, epsilon) for name, b in bounds.items()}
-    yield from _curves(one.statement, n, s, epsilon, curves)
+    end = statement.epsilon(bounds["re-derived"])
+    epsilon = np.geomspace(np.median(statement.values), end, points)
+    curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
+    curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
+    yield from _curves(statement.name, n, s, epsilon, curves)
 
 
 def _curves(
@@ -430,7 +383,7 @@ def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     exact = 2 * binom.sf(s + heads - 1, 2 * s, 0.5)
     curves = {"measured": exact}
     for name, b in bounds_of(radius, 1).items():
-        curves[name] = b.of_linear(s, epsilon, b.in_lemma)
+        curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)
         ratio = float(np.max(exact / curves[name]))
         yield "largest ratio", "Lemma 2 (ii), coins", np.nan, s, np.nan, name, ratio
     yield from _curves("Lemma 2 (ii), coins", np.nan, s, epsilon, curves)

@@ -1,9 +1,4 @@
-"""Figure 1 of gultekin; its bounds are in `precbench.papers.gultekin.bounds`.
-
-References
-----------
-gultekin : Gultekin and Paisley, "Risk bounds for low cost bipartite ranking".
-"""
+"""Figure 1 of gultekin (Gultekin and Paisley, "Risk bounds for low cost bipartite ranking")."""
 
 import itertools
 import time
@@ -43,69 +38,24 @@ def gaussian_mixtures(
     drawn: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures.
+    """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Section 5.1, Figure 1).
 
     In each repetition the means of the components, the training rows and the pairs of LCBR are
-    drawn anew. Risk and AUC are those of the distribution, in closed form.
+    drawn anew. Risk and AUC are those of the distribution, in closed form. Parts:
 
-    Parameters
-    ----------
-    problems : list of MixtureProblem
-    features : int
-    rows : int
-        Rows of a training set; half of them positive, except where `shares` says otherwise.
-    pairs : list of int
-        The S of LCBR; the last one is compared in speed.
-    radius : float
-        Radius of the ball that contains all linear rankers.
-    skewed : MixtureProblem
-        For training sets with a different fraction of positives.
-    skewed_pairs : int
-        S there.
-    shares : list of float
-        The rho there, the ends of the range first and last.
-    eccentricity : float
-        Eccentricity of the anisotropic covariances, see `draw_mixture_pair`.
-    repetitions : int
-    timed : int
-        Repetitions with the loop over all pairs, at most all of them.
-    drawn : int
-        Rows of each class that estimate the AUC of the likelihood ratio in a repetition.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``part``, ``components``, ``method``, ``pairs``, ``share``, ``measure``, ``statistic``,
-        ``value``. Parts:
-
-        ``pairs``
-            ``risk`` (the mean of half the squared loss) and ``auc`` of ``optimum`` (the least
-            risk), ``likelihood-ratio`` (the largest AUC), ``bbr`` and ``lcbr``: ``mean`` over the
-            repetitions and its ``standard error``. ``seconds`` from the first call of the trace,
-            as in experiments, and ``seconds with checks`` of the input: the ``least`` of the
-            repetitions, which run the solvers in turn on one thread. They are CPU seconds, which
-            other programs disturb less than wall-clock seconds; on a machine that does
-            nothing else both agree. ``bbr-pairs`` is the loop of Algorithm 1; its weights
-            differ from those of ``bbr`` by ``difference of w``, the ``largest``.
-        ``speed``
-            The speed-up over that loop: from the seconds, from those with checks, and of the
-            accumulation alone (the time beyond that of a single pair, if it is measurable).
-        ``skew``
-            AUC for each fraction of positives; the larger mean of the first and last share.
-        ``covariance``
-            AUC with covariances that are not isotropic, and less that with isotropic ones.
-
-        Seconds and the speed-ups differ from run to run.
-
-    Raises
-    ------
-    InputError
-        If a class has no rows, or two problems have the same number of components.
-
-    Notes
-    -----
-    gultekin, Section 5.1, Figure 1 and (24).
+    ``pairs``
+        ``risk`` (the mean of half the squared loss) and ``auc`` of ``optimum`` (the least risk),
+        ``likelihood-ratio`` (the largest AUC), ``bbr`` and ``lcbr``. ``seconds`` from the first
+        call of the trace, and ``seconds with checks`` of the input: the least of the repetitions,
+        which run the solvers in turn on one thread. They are CPU seconds, which other programs
+        disturb less than wall-clock seconds. ``bbr-pairs`` is the loop of Algorithm 1.
+    ``speed``
+        The speed-up over that loop: from the seconds, from those with checks, and of the
+        accumulation alone (the time beyond that of a single pair, if it is measurable).
+    ``skew``
+        AUC for each fraction of positives; the larger mean of the first and last share.
+    ``covariance``
+        AUC with covariances that are not isotropic, and less that with isotropic ones.
     """
     for share in (0.5, *shares):
         if not 0 < round(rows * share) < rows:
@@ -118,14 +68,14 @@ def gaussian_mixtures(
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
             at = _Repetition(problem, features, (seed, problem.components, repetition))
-            records += _learned(at, rows, pairs, radius, repetition < timed)
+            records += _fit_methods(at, rows, pairs, radius, repetition < timed)
             records += _optima(at, radius, drawn, eccentricity)
         for repetition in range(repetitions):
             at = _Repetition(skewed, features, (seed, skewed.components, repetition))
-            records += _skewed(at, rows, skewed_pairs, shares, radius)
+            records += _fit_skewed(at, rows, skewed_pairs, shares, radius)
     columns = ["part", "components", "method", "pairs", "share", "measure", "value"]
     table = _statistics(pd.DataFrame(records, columns=columns))
-    extra = [*_speed_ups(table, pairs[-1]), *_ends(table, skewed, skewed_pairs, shares)]
+    extra = [*_speed_ups(table, pairs[-1]), *_larger_ends(table, skewed, skewed_pairs, shares)]
     return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
 
 
@@ -150,7 +100,7 @@ class _Repetition(NamedTuple):
         )
 
 
-def _learned(
+def _fit_methods(
     at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
 ) -> Iterator[_Record]:
     mixture, k = at.mixture(), at.problem.components
@@ -172,8 +122,8 @@ def _learned(
             yield "pairs", k, method, s, 0.5, "risk", mixture.risk(w)
             yield "pairs", k, method, s, 0.5, "auc", mixture.auc(w)
     if with_loop:
-        apart = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
-        yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", apart
+        difference = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
+        yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", difference
 
 
 def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
@@ -198,7 +148,7 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
     yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", of_other - area
 
 
-def _skewed(
+def _fit_skewed(
     at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
 ) -> Iterator[_Record]:
     mixture, k = at.mixture(), at.problem.components
@@ -212,7 +162,7 @@ def _skewed(
 
 
 _STATISTICS = {"mean": "mean", "standard error": "sem", "least": "min", "largest": "max"}
-_OF_MEASURE = {
+_STATISTICS_OF = {
     "seconds": ("least",),
     "seconds with checks": ("least",),
     "difference of w": ("largest",),
@@ -225,7 +175,7 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for measure, values in table.groupby("measure", sort=False):
         groups = values.groupby(keys, sort=False, dropna=False)["value"]
-        for name in _OF_MEASURE.get(str(measure), ("mean", "standard error")):
+        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):
             parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
@@ -254,7 +204,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
             yield "speed", components, "lcbr", pairs, np.nan, "speed-up", statistic, ratio
 
 
-def _ends(
+def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]

@@ -24,20 +24,10 @@ class MixtureProblem(Section):
 class MixturePair:
     """The distributions of negatives and of positives, Gaussian mixtures.
 
-    Their components have the same weights and one covariance. x1 is a positive and x0 a negative,
-    drawn independently.
+    Their components have the same `weights` (n_components,), which add up to 1, and one positive
+    definite `covariance`; `means` (2, n_components, n_features) are first those of the negatives,
+    then those of the positives. x1 is a positive and x0 a negative, drawn independently.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components,)
-        Add up to 1.
-    means : ndarray of shape (2, n_components, n_features)
-        Means of the components: first those of the negatives, then those of the positives.
-    covariance : ndarray of shape (n_features, n_features)
-        Covariance of every component, positive definite.
-
-    Notes
-    -----
     Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", (24), where the density of
     a component lacks the power D of its constant. There the covariance is ``sigma**2 I``.
     """
@@ -72,23 +62,14 @@ class MixturePair:
         return cholesky(self.covariance, lower=True)
 
     def risk(self, w: ArrayLike) -> float:
-        """Return the expected pairwise squared loss, the mean of ``(1 - w'(x1 - x0))**2 / 2``.
-
-        Returns
-        -------
-        float
-            ``1/2 + w' second w / 2 - mean' w``.
-        """
+        """Return the expected pairwise squared loss, ``1/2 + w' second w / 2 - mean' w``."""
         w = np.asarray(w, dtype=np.float64)
         return float(0.5 + w @ self.second @ w / 2 - self.mean @ w)
 
     def auc(self, w: ArrayLike) -> float:
-        """Return the probability that ``w'x1 > w'x0``, a tie counting one half.
+        """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form.
 
-        Returns
-        -------
-        float
-            In closed form: the difference of scores is a mixture of normal distributions.
+        The difference of scores is a mixture of normal distributions.
         """
         w = np.asarray(w, dtype=np.float64)
         deviation = float(np.sqrt(2 * w @ self.covariance @ w))
@@ -99,10 +80,7 @@ class MixturePair:
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the logarithm of the density of the positives over that of the negatives.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            By the lemma of Neyman and Pearson the scores with the largest AUC.
+        By the lemma of Neyman and Pearson these are the scores with the largest AUC.
         """
         white = solve_triangular(self._root, X.T, lower=True)
         logs = []
@@ -114,21 +92,11 @@ class MixturePair:
         return logs[1] - logs[0]
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
-        """Estimate the AUC of the likelihood ratio, which no ranker exceeds.
+        """Estimate the largest AUC, that of the likelihood ratio, with its standard error.
 
-        A sample says how far it lies above that of a linear ranker, whose AUC is known: of the
-        weights ``covariance^-1 mean``, which are the likelihood ratio if there is one component.
-
-        Parameters
-        ----------
-        n : int
-            Rows that are drawn of each class.
-        rng : Generator
-
-        Returns
-        -------
-        value, standard_error : float
-            By the placements of DeLong et al. (1988).
+        A sample of n rows of each class says how far it lies above that of a linear ranker, whose
+        AUC is known: of the weights ``covariance^-1 mean``, which are the likelihood ratio if there
+        is one component. The error is by the placements of DeLong et al. (1988).
         """
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
@@ -171,31 +139,12 @@ def draw_mixture_pair(
     *,
     eccentricity: float = 0.0,
 ) -> MixturePair:
-    """Draw the means of components of equal weight.
+    """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1).
 
-    Parameters
-    ----------
-    n_components : int
-    sigma : float
-        Root of the mean variance of a component along the axes, above 0.
-    n_features : int
-    rng : Generator
-        Gives the same means whatever `sigma` and `eccentricity`.
-    eccentricity : float, default=0.0
-        At least 0, which is isotropic, and below 1. Above 0 the covariance has random axes, and
-        the variances along them are drawn uniformly between 1 - e and 1 + e, then scaled to have
-        the mean ``sigma**2``.
-
-    Returns
-    -------
-    MixturePair
-        The means of the positives are uniform in the unit cube of the positive orthant, those of
-        the negatives in that of the negative orthant.
-
-    Notes
-    -----
-    Gultekin and Paisley, Section 5.1; the weights and the covariance that is not isotropic are
-    ours.
+    Those of the positives are uniform in the unit cube of the positive orthant, those of the
+    negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. With an
+    eccentricity e in (0, 1), which is ours, the covariance has random axes, and the variances along
+    them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
     """
     means = rng.random((2, n_components, n_features))
     means[0] *= -1

@@ -78,9 +78,8 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
     colours, lines = solver_styles(ways), dict[str, Any]()
     for axes, rows in _grid(figure, table, "horizon"):
         for way in ways:
-            of_way = rows[rows["rows"] == way]
             for quantity, dashes in (("regret, at most", "-"), ("bound", "--")):
-                curve = of_way[of_way["quantity"] == quantity]
+                curve = rows[(rows["rows"] == way) & (rows["quantity"] == quantity)]
                 [lines[f"{quantity.partition(',')[0]}, {way}"]] = axes.plot(
                     curve["horizon"],
                     curve["value"],

@@ -1,9 +1,7 @@
 """The bounds of kar2014 beside measured values: regret, stability, convergence, error.
 
-References
-----------
 kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014.
+functions", NIPS 2014.
 """
 
 import math
@@ -47,65 +45,30 @@ def regret(
 ) -> pd.DataFrame:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems.
 
-    The stream of a data set is its rows, divided by the largest norm of a row, in random order;
-    horizon T takes the first T of them, one row at a time, or ceil(sqrt(T)) at a time.
+    A stream is the rows of a data set, divided by the largest norm of a row, in random order;
+    horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time. The losses are
+    those of `FTRL`: of "prec@k" and "prbep" a quarter of the paper's at twice the weights.
+    Quantities of kar2014, Theorems 1 and 3, Lemmas 2, 12 and 13 (which have random pairs of
+    weights, no stream):
 
-    Parameters
-    ----------
-    datasets : list of str
-    objectives : list of {"prbep", "prec@k", "pauc"}
-    horizons : list of int
-    top, beta, radius : float
-        As in `FTRL`.
-    trials : int
-        Random pairs of weights for the constants of Lemmas 2 and 12.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``objective``, ``rows`` (how they come), ``horizon``, ``quantity``,
-        ``value``; the lemmas have a quantity only. The losses are those of `FTRL`: of "prec@k"
-        and "prbep" a quarter of the paper's at twice the weights. Quantities:
-
-        ``regret``
-            The penalties of the player less the least loss in the ball, divided by T, for "pauc"
-            by beta T_+ T_-.
-        ``regret, at most``
-            An upper bound of it, by the certified gaps of FTRL and of the leader.
-        ``bound``
-            Theorem 1 with the constants of `FTRL`, for "prec@k" and "prbep" those of the paper.
-        ``sqrt(s) times the bound``
-            Lemma 13, for batches: sqrt(s) times the bound for single rows.
-        ``proof of Lemma 13``
-            6 ||w*|| sqrt(s/T) in the scaling of the paper, for batches of a struct surrogate.
-        ``rate``
-            sqrt(s/T), for "pauc" sqrt(s (1/T_+ + 1/T_-)); s is 1 or the rows of a batch.
-        ``constant``
-            ``regret, at most`` divided by the rate.
-        ``w = 0``
-            The regret of always playing w = 0.
-        ``forward loss``, ``forward bound``
-            Both sides of Lemma 9, for single rows, divided like the regret: the penalties of the
-            w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the certified errors.
-        ``largest step``
-            Of Lemma 10, for single rows: the largest ``eta ||w_{t+1} - w_t|| / G_t``, without the
-            certified errors.
-        ``regret, lone positive``, ``regret, balanced``
-            For "pauc" and single rows: of a stream of negatives that a lone positive ends, and of
-            one of as many positives as negatives in random order, both of horizon rows or, in the
-            second, as many as there are; of the second with the certified gaps.
-
-    Raises
-    ------
-    InputError
-        If a data set has fewer rows than a horizon, or the first rows are of one class.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    kar2014, Theorems 1 and 3, Lemmas 2, 12 and 13.
+    ``regret``
+        The penalties of the player less the least loss in the ball, divided by T, for "pauc" by
+        beta T_+ T_-; ``regret, at most`` adds the certified gaps of FTRL and of the leader.
+    ``bound``
+        Theorem 1 with the constants of `FTRL`, for "prec@k" and "prbep" those of the paper.
+    ``sqrt(s) times the bound``, ``proof of Lemma 13``
+        For batches of s: of the bound for single rows; 6 ||w*|| sqrt(s/T) in the paper's scaling.
+    ``rate``, ``constant``
+        sqrt(s/T), for "pauc" sqrt(s (1/T_+ + 1/T_-)); ``regret, at most`` divided by it.
+    ``w = 0``
+        The regret of always playing w = 0.
+    ``forward loss``, ``forward bound``
+        Both sides of Lemma 9, divided like the regret: the penalties of the w_{t+1}, and the loss
+        of the leader w* plus eta/2 ||w*||^2 and the certified errors.
+    ``largest step``
+        Of Lemma 10: the largest ``eta ||w_{t+1} - w_t|| / G_t``, without the certified errors.
+    ``regret, lone positive``, ``regret, balanced``
+        For "pauc": of negatives that a lone positive ends, and of as many positives as negatives.
     """
     rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
@@ -119,7 +82,7 @@ def regret(
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
                 played = [*_play(player, X[:horizon], y[:horizon])]
                 if objective == "pauc":
-                    played.append((SINGLE, _of_few_positives(player, X, y, horizon)))
+                    played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
                 rows += [
                     (dataset, objective, way, horizon, quantity, value)
                     for way, values in played
@@ -132,7 +95,7 @@ def regret(
 
 
 def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Return the rows in random order and in the unit ball, with their labels."""
+    """Return rows in random order, of norm at most 1, with their labels."""
     loaded = load_dataset(dataset)
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -142,13 +105,13 @@ def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
 
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     n, n_pos = len(y), int(np.sum(y > 0))
-    struct = player.objective != "pauc"
-    scale = n if struct else player.beta * n_pos * (n - n_pos)
-    rate = math.sqrt(1 / n) if struct else math.sqrt(1 / n_pos + 1 / (n - n_pos))
+    is_sum = player.objective != "pauc"
+    scale = n if is_sum else player.beta * n_pos * (n - n_pos)
+    rate = math.sqrt(1 / n) if is_sum else math.sqrt(1 / n_pos + 1 / (n - n_pos))
     single = 0.0
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         played = [np.zeros(X.shape[1])]
-        player.set_params(batch_size=size).fit(X, y, trace=partial(_keep, played))
+        player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
         leader = player.leader(X, y)
         least, gaps = _regret_against(leader, player)
         most = least / scale + gaps / scale
@@ -166,7 +129,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
             values |= _steps(player, X, y, played, leader, scale)
         else:
             values["sqrt(s) times the bound"] = math.sqrt(size) * single
-            if struct:  # 6 sqrt(s/T) at twice the weights, a quarter of it
+            if is_sum:  # 6 sqrt(s/T) at twice the weights, a quarter of it
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
 
@@ -177,8 +140,7 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
 
-def _keep(played: list[NDArray[np.float64]], player: Any) -> None:
-    """Trace `FTRL`: keep w_2, w_3, ..."""
+def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
     if player.n_iter_ == len(played):
         played.append(player.coef_.copy())
 
@@ -208,7 +170,7 @@ def _steps(
     }
 
 
-def _of_few_positives(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
+def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
     """Return the regret with a lone positive at the end, and with half of the rows positive."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
@@ -236,15 +198,15 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
     """Return the largest ratios that Lemmas 2 and 12 bound, of random and of adverse points."""
     rng = np.random.default_rng(seed)
-    in_lists, in_case, of_penalties = zip(
-        *(_ratios(*_points(rng, trial), top) for trial in range(trials)), strict=True
+    lists, cases, penalties = np.transpose(
+        [_ratios(*_points(rng, trial), top) for trial in range(trials)]
     )
     return {
-        "Lemma 2, largest ratio": max(in_lists),
+        "Lemma 2, largest ratio": max(lists),
         "Lemma 2, stated": 3.0,
-        "Case 2.1, largest ratio": max(in_case),
+        "Case 2.1, largest ratio": max(cases),
         "Case 2.1, stated": 9.0,
-        "Lemma 12, largest ratio": max(of_penalties),
+        "Lemma 12, largest ratio": max(penalties),
         "Lemma 12, stated": 8.0,
         "Lemma 10, stated": 1.0,
     }
@@ -308,43 +270,14 @@ def uniform_convergence(
 ) -> pd.DataFrame:
     """Measure the largest deviation over many w of surrogates on a sample from those on all rows.
 
-    The rows are divided by the largest norm of a row; samples are drawn without replacement. The
-    w are random ones in the ball, drawn towards the difference between the means of the classes.
-
-    Parameters
-    ----------
-    datasets : list of str
-    objectives : list of {"prbep", "prec@k", "pauc", "pauc, logistic", "f1", "g-mean"}
-        The struct surrogate divided by the number of rows, with as many ones as there are
-        positives or with the share `top`; the mean hinge, or logistic loss, over the pairs of a
-        positive and one of the share `beta` of the negatives; the struct surrogates of 1 - F1 and
-        of 1 less the geometric mean of both recalls, which take time with the number of pairs.
-    sizes : list of int
-        Rows of a sample.
-    weights, samples : int
-        Number of w, and of samples of each size.
-    top, beta : float
-    radius : float
-        Radius of the ball.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``objective``, ``size``, ``quantity``, ``value``, with the quantities
-        ``deviation`` (the 95 % quantile over the samples that have rows of both classes),
-        ``rate`` (sqrt(log(1/0.05) / size)) and ``constant`` (their ratio).
-
-    Raises
-    ------
-    InputError
-        If a data set has fewer rows than a sample, or samples of one class only.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    kar2014, Definition 5 and Theorems 7 and 8, with a finite set of w for the ball.
+    kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
+    difference between the means of the classes. Rows are divided by the largest norm; samples are
+    drawn without replacement. Surrogates: struct divided by the number of rows, with as many ones
+    as there are positives ("prbep") or with the share `top` ("prec@k"); the mean hinge, or logistic
+    loss, over the pairs of a positive and one of the share `beta` of the negatives; those of 1 - F1
+    and of 1 less the geometric mean of both recalls. The ``deviation`` is the 95 % quantile over
+    the samples with rows of both classes, the ``rate`` sqrt(log(1/0.05) / size), the ``constant``
+    their ratio.
     """
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
@@ -358,14 +291,14 @@ def uniform_convergence(
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
-            of_all = [measure(s, positive) for s in scores]
+            on_all_rows = [measure(s, positive) for s in scores]
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
                 deviations = [
                     max(
                         abs(measure(s, sides) - population)
-                        for s, population in zip(part, of_all, strict=True)
+                        for s, population in zip(part, on_all_rows, strict=True)
                     )
                     for part, sides in parts
                     if 0 < np.sum(sides) < size
@@ -409,58 +342,20 @@ def error_bounds(
 ) -> pd.DataFrame:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass.
 
-    The rows of a data set are divided by the largest norm of a row. Losses are divided by the
-    number of rows, that of "pauc" is the mean hinge.
+    kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
+    number of rows; that of "pauc" is the mean hinge. FTRL takes batches of the square root of the
+    horizon T, 1PMB random orders of n rows with buffers of s; samples of s rows measure its
+    deviation, over w* and the w of the passes. Quantities are 95 % quantiles over streams or
+    orders:
 
-    Parameters
-    ----------
-    datasets : list of str
-    objectives : list of {"prbep", "prec@k", "pauc"}
-        Theorem 6 takes "prbep" and "pauc" only.
-    horizons : list of int
-        Rows of a stream for FTRL, which come in batches of their square root.
-    streams : int
-        Streams of each length.
-    buffers : list of int
-        Lengths s of the buffer of 1PMB.
-    rows : int
-        Number n of rows for 1PMB.
-    orders : int
-        Random orders of these rows, with a pass each.
-    samples : int
-        Samples of s rows that measure the deviation alpha.
-    eta0 : float
-        Step size of 1PMB.
-    top, beta, radius : float
-        As in `FTRL`.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``theorem``, ``dataset``, ``objective``, ``size`` (T or s), ``quantity``, ``value``:
-
-        ``excess``
-            The risk less that of the best w in the ball, with its certified gap; of "Theorem 4"
-            that of the mean of the w_t on all rows, less the regret; of "Theorem 6" the loss
-            of the mean w on the n rows. 95 % quantiles over streams or orders.
-        ``bound``
-            (ln(1/0.05) / T)^(1/4), and twice the deviation plus sqrt(s/n): the terms with open
-            constants, with the constant 1.
-        ``w = 0``
-            The excess of w = 0, which learns nothing; of Theorem 4 less the least regret.
-
-    Raises
-    ------
-    InputError
-        If a data set has fewer rows than a horizon or `rows`.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    kar2014, Theorems 4 and 6 (Theorem 14 for "pauc"), with alpha measured over w* and the w of
-    the passes.
+    ``excess``
+        The risk less that of the best w in the ball, with its certified gap: of the mean of the w_t
+        on all rows, less the regret (Theorem 4); of the mean w on the n rows (Theorem 6).
+    ``bound``
+        (ln(1/0.05) / T)^(1/4), and twice the deviation plus sqrt(s/n): the terms with open
+        constants, with the constant 1.
+    ``w = 0``
+        The excess of w = 0, which learns nothing; of Theorem 4 less the least regret.
     """
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
@@ -472,7 +367,7 @@ def error_bounds(
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
             best = _best(player, X, y)
             for horizon in horizons:
-                values = _converted(player, X, y, horizon, streams, measure, best, seed)
+                values = _theorem_4(player, X, y, horizon, streams, measure, best, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
                 continue  # its k is a fraction of the positives in 1PMB
@@ -484,7 +379,7 @@ def error_bounds(
                     name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
                     shuffle=False,
                 )  # fmt: skip
-                values = _passed(solver, X_n, y_n, orders, samples, measure, best, seed)
+                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best, seed)
                 table += [("Theorem 6", dataset, objective, size, *value) for value in values]
     return pd.DataFrame(
         table, columns=["theorem", "dataset", "objective", "size", "quantity", "value"]
@@ -492,7 +387,7 @@ def error_bounds(
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
-    """Return what the loss of `FTRL` is divided by, to be that of a row or of a pair."""
+    """Return the number of rows or pairs, by which the loss of `FTRL` is divided."""
     n, n_pos = len(y), int(np.sum(y > 0))
     return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
 
@@ -504,13 +399,13 @@ def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
 
-def _converted(
+def _theorem_4(
     player: FTRL,
     X: Any,
     y: NDArray,
     horizon: int,
     streams: int,
-    of: "_Measure",
+    measure: "_Measure",
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
@@ -523,9 +418,9 @@ def _converted(
         player.fit(X[drawn], y[drawn])
         least, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
         regrets.append(least / _terms(player, y[drawn]))
-        excesses.append(of(X @ player.coef_, y > 0) - best[1])
+        excesses.append(measure(X @ player.coef_, y > 0) - best[1])
     over = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
-    at_zero = of(np.zeros(len(y)), y > 0) - best[1]
+    at_zero = measure(np.zeros(len(y)), y > 0) - best[1]
     return [
         ("excess", float(over)),
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),
@@ -533,13 +428,13 @@ def _converted(
     ]
 
 
-def _passed(
+def _theorem_6(
     solver: OnePMB,
     X: Any,
     y: NDArray,
     orders: int,
     samples: int,
-    of: "_Measure",
+    measure: "_Measure",
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
@@ -550,27 +445,22 @@ def _passed(
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
-        excesses.append(of(X @ weights[-1], positive) - best[1])
-    at_w = [(X @ w, of(X @ w, positive)) for w in weights]
+        excesses.append(measure(X @ weights[-1], positive) - best[1])
+    at_w = [(X @ w, measure(X @ w, positive)) for w in weights]
     deviation = 0.0
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
         if 0 < np.sum(positive[drawn]) < size:
-            deviation = max(
-                deviation, *(abs(of(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
-            )
+            deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
+            deviation = max(deviation, *deviations)
     return [
         ("excess", float(np.quantile(excesses, 1 - DELTA))),
         ("bound", 2 * deviation + math.sqrt(size / len(y))),
-        ("w = 0", of(np.zeros(len(y)), positive) - best[1]),
+        ("w = 0", measure(np.zeros(len(y)), positive) - best[1]),
     ]
 
 
 _Measure = Callable[[NDArray, NDArray[np.bool_]], float]
-
-
-def _mean_struct(scores: NDArray, positive: NDArray[np.bool_], k: int) -> float:
-    return struct(scores, positive, k)[0] / len(positive)
 
 
 def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) -> float:
@@ -594,8 +484,8 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
 
 # Of scores and of which rows are positive, with `top` and `beta`.
 _MEASURES: dict[str, Callable[..., float]] = {
-    "prbep": lambda s, positive, **_: _mean_struct(s, positive, int(np.sum(positive))),
-    "prec@k": lambda s, positive, top, **_: _mean_struct(s, positive, resolve_k(top, len(s))),
+    "prbep": lambda s, positive, **_: struct(s, positive, int(np.sum(positive)))[0] / len(s),
+    "prec@k": lambda s, positive, top, **_: struct(s, positive, resolve_k(top, len(s)))[0] / len(s),
     "pauc": lambda s, positive, beta, **_: PartialAUC(beta).evaluate(s, positive)[0],
     "pauc, logistic": lambda s, positive, beta, **_: _logistic_pauc(s, positive, beta),
     "f1": lambda s, positive, **_: F1().evaluate(s, positive)[0],

@@ -2,12 +2,10 @@
 
 Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
 Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
-constant that makes the inequality true is given, which should stay bounded as batches grow.
+sufficient constant is computed, which should stay bounded as batches grow.
 
-References
-----------
 kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015.
+ICML 2015.
 """
 
 import itertools
@@ -49,64 +47,27 @@ def precision_bounds(
 ) -> pd.DataFrame:
     """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values.
 
-    Each solver makes one pass over the training set of a split, 70 % of the rows in random
-    order, so that the batches of the theorems are those of the solver.
+    Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
+    so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
+    positives of a batch. Quantities:
 
-    Parameters
-    ----------
-    datasets : list of str
-        With a known optimum.
-    k : float
-        kappa, a fraction of the positives; rounded up in each batch.
-    batch_sizes : list of int
-    splits : int
-    eta0 : float
-        Step size of SGD@k-avg.
-    radius : float
-        Radius of the ball of SGD@k-avg, and of the sphere that holds the w of Theorem 12.
-    sample_sizes : list of int
-        Batch sizes for Theorem 12.
-    weights, samples : int
-        Number of w for Theorem 12, and of samples of each size.
-    seed : int
-        Of these w and samples.
+    ``measured``
+        The bounded quantity: over the batches with mistakes, the largest ratio of Lemma 18 and
+        the largest excess of Lemmas 19 and 20; of Lemma 22 the 95 % quantile of the deviations
+        of the average over the top; the ``mistakes`` of all batches, the mean ``prec@k loss`` of
+        w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the returned mean
+        likewise; of Theorem 12 the largest deviation over w, its 95 % quantile over samples.
+    ``bound``
+        Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
+        the known optimum, so that the true bound may be smaller.
+    ``trivial``
+        The most mistakes that the batches allow, which is also the bound at w = 0.
+    ``explicit part``, ``rate``, ``constant``
+        Of Theorems 13 and 15: the bound without the term that has the open constant, that term
+        without its constant, and the smallest sufficient constant.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``theorem``, ``measure``, ``solver``, ``dataset``, ``split``, ``batch_size``,
-        ``quantity``, ``value``. Quantities:
-
-        ``measured``
-            The bounded quantity: over the batches with mistakes, the largest ratio of Lemma 18 and
-            the largest excess of Lemmas 19 and 20; of Lemma 22 the 95 % quantile of the deviations
-            of the average over the top; the ``mistakes`` of all batches, the mean ``prec@k
-            loss`` of w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the
-            returned mean likewise; of Theorem 12 the largest deviation over the w, its 95 %
-            quantile over the samples.
-        ``bound``
-            Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
-            the known optimum, so that the true bound may be smaller.
-        ``trivial``
-            The most mistakes that the batches allow, the sum of their k, which is also the bound
-            at w = 0: a larger bound is vacuous.
-        ``explicit part``
-            Of the bounds of Theorems 13 and 15: without the term that has the open constant.
-        ``rate``, ``constant``
-            That term without its constant, and the smallest sufficient constant.
-
-    Raises
-    ------
-    InputError
-        If the optimum of a data set is not known, or samples are of one class only.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    kar2015, Sections 4 and 5. Theorem 13 prints Delta_t / b, which is read as
-    Delta_t / (kappa n_+(X_t)), the loss prec@kappa of w_{t-1} on batch t. Theorems 7 and 9 take
-    the largest k of a batch.
+    Theorem 13 prints Delta_t / b, which is read as Delta_t / (kappa n_+(X_t)), the loss prec@kappa
+    of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch.
     """
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []
     for name in datasets:
@@ -147,46 +108,12 @@ def precision_rates(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """See whether the constants that Theorems 13, 15 and Corollary 14 leave open stay bounded.
+    """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded.
 
-    Streams are drawn independently from all rows, with replacement. With b batches of length b all
-    terms of the bounds fall together as b grows.
-
-    Parameters
-    ----------
-    dataset : str
-        With a known optimum.
-    k : float
-        kappa, a fraction of the positives; rounded up in each batch.
-    lengths : list of int
-        Values of b.
-    repetitions : int
-        Streams of each length.
-    eta0 : float
-        Step size on the surrogate divided by k, of which the theorem speaks: SGD@k, which sums
-        over k rows, gets it divided by the k of an average batch.
-    radius : float
-        As in `precision_bounds`.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``theorem``, ``solver``, ``batch_size``, ``quantity``, ``value``. Quantities:
-
-        ``constant``
-            The smallest that is sufficient, the mean over the streams.
-
-    Raises
-    ------
-    InputError
-        If the optimum of the data set is not known.
-    DataUnavailableError
-        If the data set cannot be obtained.
-
-    Notes
-    -----
-    kar2015, Section 5.
+    Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
+    grows all terms of the bounds fall together. `eta0` is the step on the surrogate divided by k,
+    of which the theorem speaks: SGD@k, which sums over k rows, gets it divided by the k of an
+    average batch.
     """
     data = _with_optimum(dataset)
     population = _Population(data, k)
@@ -195,15 +122,15 @@ def precision_rates(
     positives = np.mean(data.y > 0)
     for length in lengths:
         step = eta0 / math.ceil(k * positives * length)
-        of_length: dict[tuple[str, str], list[float]] = {}
+        constants: dict[tuple[str, str], list[float]] = {}
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
-                of_length.setdefault(key, []).append(constant)
+                constants.setdefault(key, []).append(constant)
         rows += [
-            (*key, length, "constant", float(np.mean(constants)))
-            for key, constants in of_length.items()
+            (*key, length, "constant", float(np.mean(of_streams)))
+            for key, of_streams in constants.items()
         ]
     return pd.DataFrame(rows, columns=["theorem", "solver", "batch_size", "quantity", "value"])
 
@@ -228,13 +155,11 @@ class _Population:
         return X @ optimum  # type: ignore[operator]
 
     @cached_property
-    def of_multiples(self) -> NDArray[np.float64]:
-        """The avg surrogate at multiples of the optimum."""
+    def surrogate_at_multiples(self) -> NDArray[np.float64]:
         scores = self.scores_of_optimum
         return np.array([self.measured("avg surrogate", c * scores) for c in _MULTIPLES])
 
     def measured(self, measure: str, scores: NDArray[np.float64]) -> float:
-        """Return a measure of scores of all rows, divided by k."""
         y = self.data.y
         return _measures(self.k)[measure](scores, y) / _count(self.k, y)
 
@@ -245,15 +170,7 @@ def _count(k: float, y: NDArray[np.float64]) -> int:
 
 
 class _Stream(NamedTuple):
-    """The training rows of a split, in batches.
-
-    Attributes
-    ----------
-    population : _Population
-    X, y : ndarray
-        The training rows.
-    batch_size : int
-    """
+    """The training rows of a split, in batches."""
 
     population: _Population
     X: NDArray[np.floating]
@@ -262,7 +179,7 @@ class _Stream(NamedTuple):
 
     @property
     def batches(self) -> list[tuple[NDArray[np.floating], NDArray[np.float64], int]]:
-        """Rows, labels and the k of each batch, 0 where no row is positive."""
+        """Rows, labels and k of each batch; k is 0 without a positive."""
         parts = (slice(i, i + self.batch_size) for i in range(0, len(self.y), self.batch_size))
         return [
             (self.X[part], self.y[part], _count(self.population.k, self.y[part])) for part in parts
@@ -279,7 +196,7 @@ class _Stream(NamedTuple):
 
 
 def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
-    """Take the rows in the order of an experiment, where those for validation come last."""
+    """Take the training rows in the order of an experiment: those for validation come last."""
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
@@ -390,7 +307,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
     """Theorem 15: the avg surrogate of the returned mean against that of w* in the ball."""
     population = stream.population
     at_edge = min(radius, 1e3) * population.scores_of_optimum
-    inside = population.of_multiples[radius >= _MULTIPLES]
+    inside = population.surrogate_at_multiples[radius >= _MULTIPLES]
     best = min(population.measured("avg surrogate", at_edge), *inside)
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
     rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
@@ -412,17 +329,20 @@ def _constants(
                 continue
             yield (theorem, solver), quantities["constant"]
             if (theorem, solver) == ("Theorem 13", "perceptron-avg"):
-                yield ("Corollary 14", solver), _corollary_14(stream, quantities["measured"])
+                yield (
+                    ("Corollary 14", solver),
+                    _constant_of_corollary_14(stream, quantities["measured"]),
+                )
 
 
-def _corollary_14(stream: _Stream, loss: float) -> float:
-    """Return what C needs for all multiples of the optimum."""
+def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
+    """Return the smallest C that suffices at all multiples of the optimum."""
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
     needed = (
         (math.sqrt(loss) - math.sqrt(surrogate))
         / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
-        for c, surrogate in zip(_MULTIPLES, stream.population.of_multiples, strict=True)
+        for c, surrogate in zip(_MULTIPLES, stream.population.surrogate_at_multiples, strict=True)
     )
     return max(0.0, *needed)
 
@@ -455,8 +375,7 @@ def _deviations(
     """Return, by measure and sample size, the largest deviation over many w of each sample.
 
     That is Theorem 12: the deviation of a loss on a sample from the loss on all rows. The w lie
-    around the optimum. Samples are drawn independently with replacement, because those without
-    would make the slopes too steep.
+    around the optimum. Samples without replacement would make the slopes too steep.
     """
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum

@@ -1,4 +1,4 @@
-"""Some solvers are near the best on all data sets, others fall behind on some."""
+"""The claim that some solvers are near the best on all data sets, and others not."""
 
 from typing import Any, Literal, Self
 
@@ -14,18 +14,9 @@ from precbench.yaml.models import Items
 class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some.
 
-    Attributes
-    ----------
-    datasets : tuple of str
-    metric : str
-    among : tuple of str
-        The solvers whose best is the measure: how much a solver falls behind on a data set is the
-        fraction of the best value that it lacks; over the data sets its largest share counts.
-    steady : tuple of str
-        Each of them falls less behind than any of `unsteady`; none means that these fall behind by
-        more than `margin`.
-    unsteady : tuple of str
-    margin : float
+    How much a solver falls behind on a data set is the fraction that it lacks of the best value of
+    the solvers `among`; its largest share over the data sets counts. Each of the `steady` falls
+    less behind than any of the `unsteady`; without any, these fall behind by more than `margin`.
     """
 
     kind: Literal["consistency"]
@@ -43,7 +34,9 @@ class ConsistencyClaim(Claim):
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim about the others."""
         lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
-        rest = {n: tuple(label for label in of if label != solver) for n, of in lists.items()}
+        rest = {
+            n: tuple(label for label in labels if label != solver) for n, labels in lists.items()
+        }
         if not rest["unsteady"] or bool(self.steady) != bool(rest["steady"]):
             return None
         return self.model_copy(update=rest)
@@ -62,13 +55,13 @@ class ConsistencyClaim(Claim):
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))
-        about: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "runs": len(largest),
             "measured": f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}",
         }
         if len(largest) < MIN_SPLITS:
             return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **about
+                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
             )
-        about["reason"] = f"sign test: p = {p:.2g}"
-        return self.ledger_row(*self.judged(p <= LEVEL, trend=wins > losses), **about)
+        fields["reason"] = f"sign test: p = {p:.2g}"
+        return self.ledger_row(*self.judged(p <= LEVEL, trend=wins > losses), **fields)

@@ -4,10 +4,8 @@ A law for all scores can only be refuted. `precision_laws` tries to, with random
 scores sought for it, and does the same with a control: the law without its premise, or with another
 surrogate in it. That violations of the control are found shows what the search can find.
 
-References
-----------
 kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015.
+ICML 2015.
 """
 
 from collections.abc import Callable
@@ -44,37 +42,10 @@ def precision_laws(
 ) -> pd.DataFrame:
     """Try to refute the laws of Section 3, which are stated for all scores.
 
-    Parameters
-    ----------
-    vectors : int
-        Number of random score vectors of each sort, for each law.
-    starts, steps : int
-        Of hill climbing: random moves, of which those are kept that do not lead away from a
-        violation.
-    most_rows : int
-        The numbers of rows, of positives and k are random, that of the rows at most this.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``place``, ``law``, ``scores``, ``quantity``, ``value``. ``scores`` says how they were
-        found: normal, small integers (with ties), over powers of ten, or sought. Quantities:
-
-        ``excess``
-            The largest excess of the left side of the law over its right side, in units of the
-            largest score or of 1.
-        ``control``
-            The same of the control.
-        ``allowed``
-            0.
-        ``vectors``
-            How many were tried.
-
-    Notes
-    -----
-    Where the premise is a margin of 1, the scores of the negatives are shifted until the margin is
-    exactly 1; in the control it is 0.9.
+    Each law gets random score vectors of each sort, and moves of hill climbing (``sought``). The
+    numbers of rows, of positives and k are random. The ``excess`` of the left side of the law over
+    its right side is in units of the largest score or of 1. Where the premise is a margin of 1, the
+    scores of the negatives are shifted until the margin is exactly 1; in the control it is 0.9.
     """
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
@@ -87,7 +58,7 @@ def precision_laws(
             }
             rows += _rows(law, scores, vectors, worst)
         sought = {
-            name: max(_climbed(inequality, rng, most_rows, steps) for _ in range(starts))
+            name: max(_climb(inequality, rng, most_rows, steps) for _ in range(starts))
             for name, inequality in (("excess", law.excess), ("control", law.control))
         }
         rows += _rows(law, "sought", starts * (steps + 1), sought)
@@ -104,9 +75,9 @@ class _Law(NamedTuple):
 
 
 def _rows(
-    law: _Law, scores: str, vectors: int, found: dict[str, float]
+    law: _Law, scores: str, vectors: int, largest: dict[str, float]
 ) -> list[tuple[str, str, str, str, float]]:
-    values = {**found, "allowed": 0.0, "vectors": float(vectors)}
+    values = {**largest, "allowed": 0.0, "vectors": float(vectors)}
     return [(law.place, law.name, scores, quantity, v) for quantity, v in values.items()]
 
 
@@ -132,7 +103,7 @@ def _relative(excess: _Quantity, case: _Case) -> float:
     return excess(case) / max(1.0, float(np.abs(case.scores).max()))
 
 
-def _climbed(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
+def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
     """Return the largest excess on a path of random moves."""
     case = _case(_SORTS["normal"], rng, most_rows)
     best = _relative(excess, case)
@@ -144,15 +115,15 @@ def _climbed(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps:
     return best
 
 
-def _of(name: str) -> _Quantity:
+def _loss(name: str) -> _Quantity:
     """Return the loss prec@k or a surrogate."""
     if name == "prec@k":
         return lambda case: prec_loss(*case)
     return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]
 
 
-def _excess(left: str, right: str, of: Callable[[str], _Quantity] = _of) -> _Quantity:
-    return lambda case: of(left)(case) - of(right)(case)
+def _excess(left: str, right: str, quantity: Callable[[str], _Quantity] = _loss) -> _Quantity:
+    return lambda case: quantity(left)(case) - quantity(right)(case)
 
 
 def _margin(kind: str) -> _Quantity:
@@ -165,23 +136,23 @@ def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
     def distance(case: _Case) -> float:
         shift = _margin(kind)(case) - gamma
         shifted = case._replace(scores=case.scores + shift * ~case.positive)
-        return max(abs(_of(surrogate)(shifted)), _of("prec@k")(shifted))
+        return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
 
     return distance
 
 
-def _apart(case: _Case) -> float:
+def _difference(case: _Case) -> float:
     return abs(_excess("avg", "struct")(case))
 
 
-def _set_of_claim_1(surrogate: str) -> _Quantity:
-    """Return the largest excess over the sum of the top k positives, by all sets of k rows."""
+def _largest_over_sets(surrogate: str) -> _Quantity:
+    """Return the excess over a surrogate of the largest xi of Claim 1, over all sets of k rows."""
 
     def excess(case: _Case) -> float:
         scores, positive, k = case
         chosen = np.array([*combinations(range(len(scores)), k)])
         sums = (scores + ~positive)[chosen].sum(axis=1)
-        return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _of(surrogate)(case)
+        return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _loss(surrogate)(case)
 
     return excess
 
@@ -204,10 +175,10 @@ def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
-def _order(left: str, right: str, of: Callable[[str], _Quantity], what: str = "") -> _Law:
+def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: str = "") -> _Law:
     """Return the law that one quantity is not above another; the reverse is its control."""
-    name = f"{left} <= {right}{what}"
-    return _Law("Figure 1", name, _excess(left, right, of), _excess(right, left, of))
+    name = f"{left} <= {right}{suffix}"
+    return _Law("Figure 1", name, _excess(left, right, quantity), _excess(right, left, quantity))
 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
@@ -233,14 +204,16 @@ _LAWS = (
     _Law(
         "Section 3.4",
         "avg = struct at k = n_+",
-        lambda case: _apart(case._replace(k=int(case.positive.sum()))),
-        _apart,
+        lambda case: _difference(case._replace(k=int(case.positive.sum()))),
+        _difference,
     ),
-    _order("ramp", "avg", _of),
-    _order("avg", "max", _of),
+    _order("ramp", "avg", _loss),
+    _order("avg", "max", _loss),
     _order("strong", "average", _margin, " margin"),
     _order("average", "weak", _margin, " margin"),
-    _Law("Claim 1, the set S", "sum <= xi", _set_of_claim_1("ramp"), _set_of_claim_1("struct")),
+    _Law(
+        "Claim 1, the set S", "sum <= xi", _largest_over_sets("ramp"), _largest_over_sets("struct")
+    ),
     _Law("Lemma 16", "k <= k'", _lemma_16, partial(_lemma_16, sign=-1.0)),
     _Law("Lemma 21", "1-Lipschitz", _lemma_21, partial(_lemma_21, share=0.5)),
 )
@@ -249,18 +222,10 @@ _LAWS = (
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there.
 
-    Parameters
-    ----------
-    weights : list of float
-        Absolute values of the weight w.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``quantity``, ``weight``, ``value``. Quantities at each w > 0: ``struct(w)``,
-        ``struct(-w)`` and its distance ``from 1 - w / 6``, ``loss(-w)``, the loss prec@1. Besides:
-        ``least``, the least value for weights of either sign; ``root``, the w < 0 at which struct
-        is 0; ``case (i)``, the least w > 0 from which on struct is w / 2; ``zero``.
+    At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its distance ``from 1 - w / 6``,
+    ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for weights of either sign;
+    ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w > 0 from which on struct is
+    w / 2.
     """
     rows: list[tuple[str, str, float]] = []
     for w in weights:
@@ -274,7 +239,7 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         ("least", "a positive sign", min(_struct(w) for w in weights)),
         ("zero", "", 0.0),
         ("root", "", brentq(_struct, -largest, 0.0)),
-        ("case (i)", "", _first(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
+        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
     ]
     return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
 
@@ -290,10 +255,10 @@ def _struct(w: float) -> float:
     return float((1 + scores - _LABELS).max() - scores[_LABELS == 1].sum())
 
 
-def _first(holds: Callable[[float], bool], largest: float) -> float:
-    """Return by bisection from where on something holds that holds at the end."""
-    low, high = 0.0, largest
-    while high - low > _TINY * largest:
+def _bisect(holds: Callable[[float], bool], high: float) -> float:
+    """Return the least number from which on a condition holds; it is false at 0, true at `high`."""
+    low, tol = 0.0, _TINY * high
+    while high - low > tol:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -45,10 +45,8 @@ from precbench.solvers.base import untraced
 from precbench.studies import Count, DatasetNames, Seed
 from precbench.topk import resolve_k
 
-_LEARNT = ("avg", "max")
-"""Surrogates on which SGD@k is run."""
-_PROBLEMS = ("struct", "struct, at least k", "pauc")
-"""Those of 1PMB and of the cutting plane."""
+_LEARNT = ("avg", "max")  # surrogates on which SGD@k is run
+_PROBLEMS = ("struct", "struct, at least k", "pauc")  # of 1PMB and of the cutting plane
 _MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
@@ -64,27 +62,9 @@ def surrogate_minima(
 ) -> pd.DataFrame:
     """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows.
 
-    Parameters
-    ----------
-    datasets : list of str
-        Scaled as their cards recommend.
-    k : float
-        Fraction of the positives.
-    beta : float
-        Fraction of the negatives, for pAUC.
-    eta0 : list of float
-        Step sizes of SGD@k.
-    epochs, batch_size : int
-        Of SGD@k.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``rows`` (as scaled, or of norm 1), ``surrogate``, ``quantity``, ``eta0``,
-        ``value``: whether w = 0 is a minimiser (1 or 0), of avg, max, struct, struct with at least
-        k ones (and of PRBEP and the F-measure likewise) and pAUC; of avg and max also, for each
-        step size, the surrogate as a multiple of its value at w = 0.
+    Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
+    size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards recommend,
+    then also to norm 1.
     """
     table = []
     for name in datasets:
@@ -146,32 +126,12 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> pd.DataFrame:
-    """See what the cutting plane finds, and what of it is the minimum.
+    """Measure what the cutting plane reaches, and what of it is the minimum.
 
-    Parameters
-    ----------
-    datasets : list of str
-        Of each one random split, 70 % for training, scaled as its card recommends.
-    problems : list of str
-        ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for labellings of at least
-        so many ones.
-    beta : float
-        Fraction of the negatives, for pAUC.
-    C : list of float
-    max_iter : int
-    paths : list of str
-        Data sets of which every iterate of the first problem is shown.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``problem``, ``C``, ``iteration``, ``quantity``, ``value``. Without an
-        iteration, of the whole fit: ``minimum`` and ``bound`` (the smallest value found, and the
-        lower bound, as multiples of the value at w = 0), ``norm of the best w``, ``norm of the
-        last w``, ``measure of the best w``, ``measure of the last w``, ``measure of w = 0`` (on
-        the test rows), ``iterations``, and ``converged`` (1 or 0). With one: ``value`` (as a
-        multiple of that at w = 0) and ``measure`` of the iterate, ``best`` and ``bound`` so far.
+    Each data set has one random split, 70 % for training, and is scaled as its card recommends. The
+    `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for labellings
+    of at least so many ones. `paths` names data sets of which every iterate of the first problem is
+    shown. Values and bounds are multiples of the value at w = 0; measures are of the test rows.
     """
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
@@ -183,22 +143,22 @@ def cutting_plane_minima(
         )
         y, labels = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
-            about = _problem(problem, beta)
-            shown = name in paths and problem == problems[0]
-            fit = _Fit(about, test, labels)
-            solver = CuttingPlane(C=strength, max_iter=max_iter, **about.parameters)
+            setting = _problem(problem, beta)
+            has_path = name in paths and problem == problems[0]
+            fit = _FitTrace(setting, test, labels)
+            solver = CuttingPlane(C=strength, max_iter=max_iter, **setting.parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                solver.fit(train, y, trace=fit if shown else untraced)
-            rows = [*fit.of_all(solver), *(fit.of_each(solver) if shown else ())]
+                solver.fit(train, y, trace=fit if has_path else untraced)
+            rows = [*fit.summary(solver), *(fit.path(solver) if has_path else ())]
             table += [(name, problem, strength, *row) for row in rows]
     return pd.DataFrame(
         table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
     )
 
 
-class _Fit:
-    """A trace that measures every iterate, and tells of the fit."""
+class _FitTrace:
+    """A trace that measures every iterate, and summarises the fit."""
 
     def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
         self._measure = problem.measure
@@ -216,8 +176,7 @@ class _Fit:
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
         return float(self._measure(self._labels, scores + sum(w[self._n :])))
 
-    def of_all(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        """Yield what is known in the end."""
+    def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
         zero, best = solver.primal_path_[0], solver.best_weights_
         last = np.append(solver.coef_, getattr(solver, "intercept_", []))
         for quantity, value in {
@@ -233,8 +192,7 @@ class _Fit:
         }.items():
             yield np.nan, quantity, value
 
-    def of_each(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        """Yield the path."""
+    def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
         zero = solver.primal_path_[0]
         paths = {
             "value": solver.primal_path_ / zero,
@@ -249,14 +207,8 @@ class _Fit:
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
     """Return whether no w makes a surrogate smaller than w = 0 does.
 
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (n_samples, n_features)
-    positive : ndarray of bool, shape (n_samples,)
-        With at least k negatives.
-    k : float or int
-        Fraction of the positives, or a count; for "pauc" of the negatives.
-    surrogate : {"avg", "max", "struct", "struct, at least k", "pauc"}
+    `k` is a fraction of the positives, or a count; for "pauc" of the negatives, of which there are
+    at least k.
     """
     from scipy.optimize import linprog
 

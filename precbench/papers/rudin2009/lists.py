@@ -1,9 +1,7 @@
 """The figures, small tables and variants of the push of rudin2009.
 
-References
-----------
 rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
-    top of the list", JMLR 10, 2009.
+top of the list", JMLR 10, 2009.
 """
 
 import itertools
@@ -42,28 +40,10 @@ def ranked_lists(
     scales: Annotated[list[PositiveFloat], Field(min_length=1)],
     measures: Measures,
 ) -> pd.DataFrame:
-    """Measure ranked lists, with their scores multiplied by each scale.
+    """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2).
 
-    Parameters
-    ----------
-    lists : dict of str to RankedList
-    scales : list of float
-        A loss other than zero-one depends on the scale of the scores.
-    measures : mapping of str to callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``list``, ``scale``, ``measure``, ``value``.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed, or a measure does not fit them.
-
-    Notes
-    -----
-    rudin2009, Tables 1 and 2.
+    A loss other than zero-one depends on the scale of the scores. Columns: ``list``, ``scale``,
+    ``measure``, ``value``.
     """
     rows = []
     for name, ranked in lists.items():
@@ -82,32 +62,10 @@ def pair_shares(
     powers: Annotated[list[PositiveFloat], Field(min_length=1)],
     ir: bool,
 ) -> pd.DataFrame:
-    """Divide the objectives among the pairs of a positive and a negative.
+    """Divide the p-norm pushes, and the IR push, among the pairs (Figures 1 and 4).
 
-    Parameters
-    ----------
-    labels : list of int
-    scores : list of float
-    powers : list of float
-        The p of each p-norm push.
-    ir : bool
-        Whether to add the IR push.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``objective`` (``p=4``, ..., ``IR``), ``positive`` and ``negative`` (their ranks within
-        their class, as text, 1 is the highest score), ``value`` (the fraction of the objective).
-        The rank ``all`` stands for the sum over that class.
-
-    Raises
-    ------
-    InputError
-        If labels or scores are malformed.
-
-    Notes
-    -----
-    rudin2009, Figures 1 and 4.
+    Positives and negatives are named by their ranks within their class, 1 for the highest score;
+    the rank ``all`` stands for the sum over that class.
     """
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
     if ir:
@@ -121,32 +79,10 @@ def pair_shares(
 
 
 def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
-    """Divide the exponential risk of the P-Norm Push among the pairs.
+    """Divide the exponential risk of the P-Norm Push among the pairs, from the highest score down.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels with exactly two distinct values; the greater is the positive class.
-    y_score : array-like of shape (n_samples,)
-        Finite scores; larger means more positive.
-    p : float
-        Power.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pos, n_neg)
-        Positives and negatives from the highest score down: the contribution of the negative,
-        ``(sum_i e^(s_k - s_i))**p``, times the share of the positive in its sum, divided by the
-        risk. Nothing overflows.
-
-    Raises
-    ------
-    InputError
-        If scores or labels are malformed.
-
-    Notes
-    -----
-    rudin2009, Fig. 1.
+    The share of a pair is the contribution of the negative, ``(sum_i e^(s_k - s_i))**p``, times the
+    share of the positive in its sum, divided by the risk. Nothing overflows.
     """
     z = _differences(y_true, y_score)
     log_heights = np.logaddexp.reduce(z, axis=0)
@@ -154,28 +90,10 @@ def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.
 
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
-    """Divide the objective of the IR Push among the pairs.
+    """Divide the objective of the IR Push among the pairs, from the highest score down.
 
-    Parameters
-    ----------
-    y_true, y_score
-        As for `pnorm_shares`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pos, n_neg)
-        Positives and negatives from the highest score down: the contribution of the positive,
-        ``ln(1 + sum_k e^(s_k - s_i))``, times the share of the negative in its sum, divided by
-        the objective.
-
-    Raises
-    ------
-    InputError
-        If scores or labels are malformed.
-
-    Notes
-    -----
-    rudin2009, Fig. 4.
+    The share of a pair is the contribution of the positive, ``ln(1 + sum_k e^(s_k - s_i))``, times
+    the share of the negative in its sum, divided by the objective.
     """
     z = _differences(y_true, y_score)
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
@@ -203,26 +121,8 @@ def discount_factors(
 ) -> pd.DataFrame:
     """Compare the discounting factors of the DCG, the average reciprocal rank and the IR push.
 
-    Parameters
-    ----------
-    z_min, z_max : float
-    points : int
-        Number of equidistant places in between, the ends included.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``curve``, ``z``, ``value``; and as a fact the fraction of these z for which the curves lie
-        above each other as the paper says, with no z.
-
-    Raises
-    ------
-    InputError
-        If the range is empty.
-
-    Notes
-    -----
-    rudin2009, Figure 3.
+    Figure 3; and the fraction of these z for which the curves lie above each other as the paper
+    says.
     """
     if z_max <= z_min:
         raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}")
@@ -236,23 +136,9 @@ def discount_factors(
 def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
     """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1].
 
-    Parameters
-    ----------
-    p, a : float
-    points : int
-        Number of equidistant b, 0 and 1 included.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``curve``, ``b``, ``value``; and two facts, with no b: the fraction of [0, 1] on which the
-        bound |a - b| a^(1/p - 1) is the smaller one, and the fraction of the points at which
-        the lemma holds.
-
-    Notes
-    -----
-    rudin2009, Lemma 7 and Figure 8. Dividing both bounds by |a - b|^(1/p) shows that the first
-    is the smaller one exactly where |a - b| < a, so for b between 0 and 2 a.
+    Figure 8; and the fractions of [0, 1] on which the bound |a - b| a^(1/p - 1) is the smaller one,
+    and of the points at which the lemma holds. Dividing both bounds by |a - b|^(1/p) shows that the
+    first is the smaller one exactly where |a - b| < a, so for b between 0 and 2 a.
     """
     b = np.linspace(0, 1, points)
     bounded = np.abs(a ** (1 / p) - b ** (1 / p))
@@ -275,8 +161,8 @@ def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
 ) -> pd.DataFrame:
     parts = [pd.DataFrame({"curve": curve, name: x, "value": y}) for curve, y in curves.items()]
-    of_all = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
-    return pd.concat([*parts, of_all], ignore_index=True)
+    of_curves = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
+    return pd.concat([*parts, of_curves], ignore_index=True)
 
 
 def one_dimensional(
@@ -286,41 +172,14 @@ def one_dimensional(
     test_size: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Choose by R_max between an increasing and a decreasing function of one number.
+    """Choose by R_max between an increasing and a decreasing function of one number (section 10.1).
 
-    The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
-    it positives on [-2, -1] and half of it negatives on [1, 2]. A training set chooses the
+    The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of it
+    positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows chooses the
     function with the smaller R_max; a tie chooses the decreasing one, which is right for R_max.
-
-    Parameters
-    ----------
-    epsilon : float
-        Fraction of the distribution that lies outside of [-1, 1].
-    m : int
-        Rows of a training set.
-    repetitions : int
-        Training sets that are drawn.
-    test_size : int
-        Rows of the one test set.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``part``, ``function`` (``increasing``, ``decreasing`` or empty), ``quantity``, ``value``.
-        Measures of training sets are means; ``training sets that miss epsilon`` are those without
-        a row outside of [-1, 1]. I is the number of positives, so that R_max / I is at most 1.
-        The fact ``consistent with at least (1 - epsilon)^m`` is 1 unless so few sets choose the
-        increasing function that a one-sided binomial test at 1 % rejects it.
-
-    Raises
-    ------
-    InputError
-        If a set happens to have rows of one class only.
-
-    Notes
-    -----
-    rudin2009, section 10.1.
+    Measures of training sets are means; those that ``miss epsilon`` have no row outside of [-1, 1].
+    The fact ``consistent with at least (1 - epsilon)^m`` is 1 unless so few sets choose the
+    increasing function that a one-sided binomial test at 1 % rejects it.
     """
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
@@ -392,53 +251,13 @@ def push_variants(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the pushes at the top, at the bottom and at both ends, and a push on crucial pairs.
+    """Compare the pushes at the top, at the bottom and at both ends, and on crucial pairs.
 
-    The crucial pairs are those of the positives that the push at the top ranks lowest, each with
-    every negative of the training set; the push on them ignores all other pairs.
-
-    Parameters
-    ----------
-    datasets : list of str
-        Their features are scaled to [0, 1] over all rows.
-    p : float
-        Power of every push.
-    bottom_weight : float
-        Of the risk at the bottom in the push at both ends.
-    crucial : int
-        Number of positives whose pairs are crucial, in a training set.
-    rows : int
-        Of a training set, drawn at random; the other rows are the test set.
-    repetitions : int
-        Number of training sets.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``fit`` (``top``, ``bottom``, ``both``, ``crucial pairs``), ``rows``
-        (``training`` or ``test``), ``measure``, ``statistic`` (``mean`` over the repetitions, and
-        its ``standard error``), ``value``. Measures:
-
-        ``top, R^(1/p)``, ``bottom, R^(1/p)``
-            The p-norm of the heights: for each negative the number of positives that are not
-            above it, and for each positive the number of negatives that are not below it.
-        ``AUC``
-        ``crucial pairs``, ``other pairs``
-            The share that is ranked correctly, a tie counting one half; of the fits ``top`` and
-            ``crucial pairs`` on training rows.
-
-    Raises
-    ------
-    InputError
-        If a data set has no rows left to test on, a training set has no positives besides the
-        crucial ones, or a set of rows has one class only.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    rudin2009, Section 7.
+    Section 7. The crucial pairs are those of the `crucial` positives that the push at the top ranks
+    lowest, each with every negative of the training set; the push on them ignores all other pairs.
+    ``R^(1/p)`` is the p-norm of the heights: for each negative the number of positives that are not
+    above it, at the bottom for each positive the number of negatives that are not below it. Of
+    pairs the share ranked correctly is measured, a tie counting one half.
     """
     return means_of_fits(
         (name, *compared)
@@ -448,21 +267,10 @@ def push_variants(
     )
 
 
-def means_of_fits(found: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return means over the training sets and their standard errors.
-
-    Parameters
-    ----------
-    found : iterable of tuple
-        Data set, fit, rows, measure and value.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``fit``, ``rows``, ``measure``, ``statistic``, ``value``.
-    """
+def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
+    """Return means over training sets, and standard errors, by data set, fit, rows and measure."""
     keys = ["dataset", "fit", "rows", "measure"]
-    groups = pd.DataFrame(found, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
+    groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
         groups.mean().reset_index().assign(statistic="mean"),
         groups.sem().reset_index().assign(statistic="standard error"),
@@ -474,20 +282,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Draw training sets of this many rows of a data set, scaled to [0, 1] over all of them.
-
-    Yields
-    ------
-    train, test : tuple of ndarray
-        Rows and labels of each training set, and all others.
-
-    Raises
-    ------
-    InputError
-        If no rows are left to test on.
-    DataUnavailableError
-        If the data set cannot be obtained.
-    """
+    """Yield training sets of this many rows of a data set, and the other rows, with labels."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
         raise InputError(f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer")
@@ -498,19 +293,7 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
 
 
 def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of a data set, each feature scaled to [0, 1] over all of them, and labels.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-        -1 or +1.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the data set cannot be obtained.
-    """
+    """Return the rows of a data set, each feature scaled to [0, 1] over all of them, and labels."""
     data = load_dataset(name)
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X

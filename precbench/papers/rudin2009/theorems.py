@@ -1,9 +1,7 @@
 """The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind.
 
-References
-----------
 rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
-    top of the list", JMLR 10, 2009.
+top of the list", JMLR 10, 2009.
 """
 
 import math
@@ -27,7 +25,6 @@ from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
 _Rows = list[tuple[str, float, float, str, float]]
-_MOST = 4  # positives and negatives of random points are a multiple of it
 _STEEP = 2.0**14  # p of the direct R_max, whose logarithm is off by log K / p at most
 
 
@@ -44,58 +41,28 @@ def push_theorems(
     problems: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure what Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2 state.
+    """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2.
 
-    Parameters
-    ----------
-    powers : list of float
-        The p of prices r^p.
-    lists : int
-        Random ranked lists, with ties, for Theorem 1.
-    pairs : int
-        Random pairs of functions for Lemma 5.
-    rankers : int
-        Functions in the class of Theorems 2 and 3: this many balls of any radius cover it.
-    features : int
-        The functions are projections of normal points on random directions.
-    distance : float
-        Between the means of the classes.
-    margin : float
-        theta.
-    sizes : list of int
-        Positives in a training set, which has as many negatives.
-    draws : int
-        Training sets of each size.
-    problems : int
-        Training sets for Theorem 4.
-    seed : int
+    In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
+    projections of normal points on random directions; theta is `margin`. Quantities:
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``statement``, ``p``, ``size``, ``quantity``, ``value``. Quantities:
-
-        ``largest ratio``
-            Of "Theorem 1", "Lemma 5" and "Section 2": of what should be the smaller to the other
-            side; the price and the inequality are in the names. 1 is ``stated``.
-        ``measured``, ``bound``, ``largest possible``
-            Of "Theorem 2", "Theorem 3" and "Lemma 9": the deviation that is exceeded with
-            probability 0.05, the epsilon for which the statement says 0.05, and 1.
-        ``largest difference``
-            Of "Theorem 4": of the minimisers q' that several roads lead to.
-
-    Notes
-    -----
-    rudin2009, Sections 2, 4, 6 and 10.
+    ``largest ratio``
+        Of Theorem 1, Lemma 5 and Section 2: of what should be the smaller to the other side; the
+        price and the inequality are in the names. 1 is ``stated``.
+    ``measured``, ``bound``, ``largest possible``
+        Of Theorems 2 and 3 and Lemma 9: the deviation that is exceeded with probability 0.05, the
+        epsilon for which the statement says 0.05, and 1.
+    ``largest difference``
+        Of Theorem 4: of the minimisers q' that several roads lead to.
     """
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
         rows: _Rows = [
-            *_first_theorem(rng, powers, lists),
+            *_theorem_1(rng, powers, lists),
             *_steep_prices(rng, lists),
             *_lipschitz(rng, powers, pairs, margin),
             *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
-            *_minimisers(rng, powers, problems),
+            *_compare_minimisers(rng, powers, problems),
             ("", np.nan, np.nan, "stated", 1.0),
         ]
     return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
@@ -118,7 +85,7 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 }
 
 
-def _first_theorem(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
+def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
     """Compare log K g(R_max / K), log R_g,1, log K g(R_max) and log R_g,l."""
     prices: dict[str, Callable[[NDArray], NDArray]] = {
         "e^r": lambda r: r,
@@ -172,7 +139,7 @@ def _lipschitz(
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
-            n_pos, n_neg = _MOST * rng.integers(1, 6, 2)
+            n_pos, n_neg = 4 * rng.integers(1, 6, 2)
             f = rng.standard_normal(n_pos + n_neg)
             other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
             chosen = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
@@ -188,8 +155,8 @@ def _lipschitz(
                 )
                 return float(true - empirical)
 
-            apart = float(np.abs(f - other).max())
-            largest = max(largest, (gap(f) - gap(other)) / (4 / theta * apart))
+            distance = float(np.abs(f - other).max())
+            largest = max(largest, (gap(f) - gap(other)) / (4 / theta * distance))
         yield "Lemma 5", p, np.nan, "largest ratio", largest
 
 
@@ -254,7 +221,9 @@ def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
     return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))
 
 
-def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) -> Iterator[Any]:
+def _compare_minimisers(
+    rng: np.random.Generator, powers: list[float], problems: int
+) -> Iterator[Any]:
     """Minimise R_p,exp over equal spaces of functions by several roads, from several places."""
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
@@ -262,18 +231,18 @@ def _minimisers(rng: np.random.Generator, powers: list[float], problems: int) ->
             X = rng.random((40, 3))
             positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
             positive[:2] = [True, False]
-            twice = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
+            dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             roads = [X @ newton.coef_] if not newton.unbounded_ else []
             # A feature that is 1 for some positives and 0 else ranks no pair wrongly.
-            apart = np.column_stack([X, positive & (X[:, 1] > 0.5)])
+            unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
             for name, features, scores in (
-                ("dependent features", twice, roads),
-                ("unbounded", apart, []),
+                ("dependent features", dependent, roads),
+                ("unbounded", unbounded, []),
             ):
                 starts = rng.standard_normal((2, features.shape[1]))
                 risk = _log_risk(features[positive], features[~positive], p)
-                scores = scores + [features @ _minimised(risk, w) for w in starts]
+                scores = scores + [features @ _minimise(risk, w) for w in starts]
                 q = [np.exp(s[~positive] - s[positive][:, None]) for s in scores]
                 gaps = [float(np.abs(other - q[0]).max()) for other in q[1:]]
                 largest[name] = max(largest[name], *gaps)
@@ -291,8 +260,7 @@ def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple
     return risk
 
 
-def _minimised(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
-    """Minimise by L-BFGS from w on."""
+def _minimise(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> NDArray:
     options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
     return minimize(risk, w, jac=True, method="L-BFGS-B", options=options).x
 
@@ -306,39 +274,9 @@ def push_objectives(
 ) -> pd.DataFrame:
     """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself.
 
-    AdaBoost has a constant among its weak classifiers. All are minimised to the end.
-
-    Parameters
-    ----------
-    datasets : list of str
-        Their features are scaled to [0, 1] over all rows.
-    powers : list of float
-        The p of the risks that are minimised, the first of which is compared with the others,
-        and of those that are measured.
-    rows : int
-        Of a training set, drawn at random; the other rows are the test set.
-    repetitions : int
-        Number of training sets.
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``dataset``, ``fit`` (``p=1``, ..., ``AdaBoost``, ``e^r``, ``R_max``), ``rows``
-        (``training`` or ``test``), ``measure`` (``AUC``, ``R_p,1^(1/p)`` and ``R_max``, divided by
-        the number of positives, the former also by K^(1/p)), ``statistic`` (``mean`` over the
-        training sets and its ``standard error``), ``value``.
-
-    Raises
-    ------
-    InputError
-        If a data set has no rows left to test on, or a set of rows has one class only.
-    DataUnavailableError
-        If a data set cannot be obtained.
-
-    Notes
-    -----
-    rudin2009, Sections 1, 2 and 9.2.
+    rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers. All are
+    minimised to the end. ``R_p,1^(1/p)`` and ``R_max`` are divided by the number of positives, the
+    former also by K^(1/p).
     """
     return means_of_fits(
         (name, *compared)
@@ -353,15 +291,16 @@ def _compared_objectives(
 ) -> Iterator[tuple[str, str, str, float]]:
     """Minimise each objective on the training rows; yield fit, rows, measure and value."""
     with threadpool_limits(1):
-        fits = [*_minimisers_on(*train, powers)]
+        fits = [*_minimise_objectives(*train, powers)]
     for fit, w in fits:
         for part, (X, y) in (("training", train), ("test", test)):
             for measure, value in _measures(y, X @ w, powers):
                 yield fit, part, measure, value
 
 
-def _minimisers_on(X: NDArray, y: NDArray, powers: list[float]) -> Iterator[tuple[str, NDArray]]:
-    """Yield the name and the w of each minimiser."""
+def _minimise_objectives(
+    X: NDArray, y: NDArray, powers: list[float]
+) -> Iterator[tuple[str, NDArray]]:
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
     def adaboost(w: NDArray) -> tuple[float, NDArray]:
@@ -381,14 +320,14 @@ def _minimisers_on(X: NDArray, y: NDArray, powers: list[float]) -> Iterator[tupl
 
     start = zero
     for p in powers:
-        start = _minimised(_log_risk(pos, neg, p), start)
+        start = _minimise(_log_risk(pos, neg, p), start)
         yield f"p={p:g}", start
-    yield "AdaBoost", _minimised(adaboost, np.append(zero, 0.0))[:-1]
-    yield "e^r", _minimised(exponential_price, start)
+    yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]
+    yield "e^r", _minimise(exponential_price, start)
     p = max(powers)
     while p < _STEEP:
         p = min(4 * p, _STEEP)
-        start = _minimised(_log_risk(pos, neg, p), start)
+        start = _minimise(_log_risk(pos, neg, p), start)
     yield "R_max", start
 
 
