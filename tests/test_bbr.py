@@ -194,20 +194,6 @@ def test_partial_fits_may_mix_dense_and_sparse():
         assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
 
 
-def test_models_of_parts_join_to_that_of_all_rows():
-    X, y = problem(n=300, offset=1e3)
-    parts = [slice(200, 300), slice(0, 50), slice(50, 200)]
-    first, *others = [BBR(0.3).partial_fit(X[part], y[part], classes=[-1, 1]) for part in parts]
-    for other in others:
-        assert first.join(other) is first
-    assert_allclose(first.coef_, BBR(0.3).fit(X, y).coef_, rtol=1e-9)
-    assert first.n_rows_seen_ == 300
-    others = BBR(), BBR(accumulate="pairs").fit(X[:9], y[:9]), BBR().fit(X[:, 1:], y)
-    for other in (*others, BBR().fit(X, np.where(y > 0, 2, 1))):
-        with raises(InputError, "join"):
-            first.join(other)
-
-
 def test_loop_over_pairs_has_no_partial_fit():
     X, y = problem()
     solver = BBR(accumulate="pairs").fit(X, y)

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from precbench.metrics import auc
 from precbench.solvers import SOLVERS, Ensemble
-from precbench.solvers.ensemble import _stacked
+from precbench.solvers.ensemble import _stack
 from tests.laws import problem
 
 FEW = {"n_estimators": 10, "random_state": 0}
@@ -21,7 +21,7 @@ def test_weights_minimise_the_penalised_loss():
     rng = np.random.default_rng(0)
     positive = rng.random(400) < 0.2
     scores = positive[:, None] * [1.0, 0.5, 3.0] + rng.standard_normal((400, 3)) * [1, 1, 5] - 1
-    weights, intercept = _stacked(scores, positive)
+    weights, intercept = _stack(scores, positive)
     assert (weights > 0).all()
 
     def loss(point):
@@ -36,9 +36,9 @@ def test_weights_minimise_the_penalised_loss():
 @pytest.mark.parametrize("wrong", [np.full(400, np.nan), np.full(400, np.inf)])
 def test_a_member_that_overflows_has_no_weight(wrong):
     X, labels = problem()
-    weights, _ = _stacked(np.column_stack([wrong, X[:, 0] + labels]), labels > 0)
+    weights, _ = _stack(np.column_stack([wrong, X[:, 0] + labels]), labels > 0)
     assert weights[0] == 0 < weights[1]
-    weights, intercept = _stacked(np.column_stack([wrong, wrong]), labels > 0)
+    weights, intercept = _stack(np.column_stack([wrong, wrong]), labels > 0)
     assert_array_equal(weights, [0.0, 0.0])
     assert intercept == pytest.approx(logit((labels > 0).mean()), abs=1e-4)
 
@@ -83,8 +83,8 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     X, y = rng.standard_normal((300, 40)), np.where(np.arange(300) % 4 == 0, 1, -1)
     seen = []
     monkeypatch.setattr(
-        "precbench.solvers.ensemble._stacked",
-        lambda *given: seen.append(given) or _stacked(*given),
+        "precbench.solvers.ensemble._stack",
+        lambda *given: seen.append(given) or _stack(*given),
     )
     Ensemble(**FEW).fit(X, y)
     [(scores, labels)] = seen

@@ -4,6 +4,7 @@ import inspect
 import math
 import pickle
 import pydoc
+import re
 import subprocess
 import sys
 import warnings
@@ -74,7 +75,7 @@ def test_help_shows_parameters_and_what_a_solver_does(name):
     text = pydoc.plain(pydoc.render_doc(SOLVERS[name]))
     for param, value in SOLVERS[name]().get_params().items():
         assert f"{param}={value!r}" in text or f"{param}: " in text
-        assert f"{param} :" in text
+        assert re.search(rf"^[ |]*(\w+, )*{param}(, \w+)*( :|$)", text, re.MULTILINE)
     assert "partial" not in text.splitlines()[0]
 
 
@@ -316,7 +317,7 @@ def test_invalid_weights_are_refused(change, what):
     solver = LogisticRegressionRanker()
     with raises(ValueError, what):
         solver.fit(X, y, sample_weight=change(weights.astype(float), y))
-    assert not vars(solver).keys() & {"_given", "_weights", "coef_"}
+    assert not vars(solver).keys() & {"_sample_weight", "_weights", "coef_"}
 
 
 @pytest.mark.parametrize("weight", [1e200, 1e-200, -1.0, math.nan, "2"])

@@ -85,7 +85,7 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Return a class or function whose solvers have all that a config needs of them.
+    """Return a class or function whose solvers can be used in a config.
 
     Parameters
     ----------
@@ -95,7 +95,6 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     Returns
     -------
     callable
-        The same, or that of the solver made of it.
 
     Raises
     ------
@@ -195,18 +194,8 @@ _PRESETS: dict[str, dict[str, Any]] = {
 class Preset:
     """A class of solvers with some of its defaults changed; called like the class.
 
-    Its signature and its docstring, which ``help`` shows, are those of the class with the change.
-
-    Parameters
-    ----------
-    solver : type
-    **changed
-        New defaults.
-
-    Attributes
-    ----------
-    keywords : dict
-        The new defaults, as of `functools.partial`.
+    Its signature and docstring are those of the class with the change; `keywords` are the new
+    defaults, as of `functools.partial`.
 
     Examples
     --------
@@ -218,11 +207,11 @@ class Preset:
     def __init__(self, solver: "type[Ranker]", /, **changed: Any):
         self._solver = solver
         self.keywords = changed
-        known = inspect.signature(solver)
-        self.__signature__ = known.replace(
+        signature = inspect.signature(solver)
+        self.__signature__ = signature.replace(
             parameters=[
                 p.replace(default=changed.get(name, p.default), kind=p.KEYWORD_ONLY)
-                for name, p in known.parameters.items()
+                for name, p in signature.parameters.items()
             ]
         )
         shown = (f"{name}={p.default!r}" for name, p in self.__signature__.parameters.items())
@@ -233,8 +222,8 @@ class Preset:
         return self._solver(**{**self.keywords, **params})
 
     def __repr__(self) -> str:
-        changed = (f", {name}={value!r}" for name, value in self.keywords.items())
-        return f"Preset({self._solver.__name__}{''.join(changed)})"
+        defaults = (f", {name}={value!r}" for name, value in self.keywords.items())
+        return f"Preset({self._solver.__name__}{''.join(defaults)})"
 
 
 _BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
@@ -259,26 +248,26 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
     """Also has, unlisted, the classifiers of scikit-learn by their full names."""
 
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
-        if name not in self._loaded and (classifier := _of_scikit_learn(name)):
+        if name not in self._loaded and (classifier := _scikit_learn_class(name)):
             self._loaded[name] = check_solver(classifier)
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or _of_scikit_learn(name) is not None
+        return super().__contains__(name) or _scikit_learn_class(name) is not None
 
     def package(self, name: str) -> str:
-        return "" if _of_scikit_learn(name) else super().package(name)
+        return "" if _scikit_learn_class(name) else super().package(name)
 
 
-def _of_scikit_learn(name: object) -> type | None:
+def _scikit_learn_class(name: object) -> type | None:
     """Return a classifier such as "sklearn.ensemble.AdaBoostClassifier", which has all defaults."""
     package, _, rest = str(name).partition(".")
-    module, _, of = rest.partition(".")
+    module, _, class_name = rest.partition(".")
     if package != "sklearn" or module not in import_module(package).__all__:
         return None
     try:
-        found = getattr(import_module(f"{package}.{module}"), of, None)
-        return found if _is_foreign_classifier(found) else None
+        classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
+        return classifier if _is_foreign_classifier(classifier) else None
     except (AttributeError, ImportError, TypeError):  # an abstract one, or one of other estimators
         return None
 
@@ -287,16 +276,9 @@ SOLVERS = _Solvers("precbench.solvers", _BUILT_IN, check_solver, _built_in)
 
 
 def solver_version(name: str) -> int | str:
-    """Return the version of a solver in the keys of its trials.
+    """Return the ``algorithm_version`` of a solver, part of the keys of its trials.
 
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    int or str
-        Its ``algorithm_version``, with the package and its version for a solver not built in.
+    That of a solver not built in is followed by its package and the version of this.
 
     Examples
     --------

@@ -16,44 +16,19 @@ def minimise_over_ball(
     *,
     mean_in_range: bool = False,
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``.
+    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere.
 
-    One symmetric eigendecomposition, then Newton's method for the multiplier of the ball: w is
-    ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
-    `radius`. Where w is not unique, because `second` is singular and the ball is not reached,
-    the result is the one with the least norm.
+    w is ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
+    `radius`: one symmetric eigendecomposition, then Newton's method on ``1 / ||w|| - 1 / radius``,
+    concave in the multiplier, from below (More and Sorensen, "Computing a trust region step", SIAM
+    J. Sci. Stat. Comput. 4(3), 1983). Where w is not unique, because `second` is singular and the
+    ball is not reached, the result has the least norm.
 
-    Parameters
-    ----------
-    second : array-like of shape (n_features, n_features)
-        Symmetric, its lower triangle is read; finite, positive semidefinite except for rounding.
-    mean : array-like of shape (n_features,)
-    radius : float or None, default=None
-        None for the whole space.
-    mean_in_range : bool, default=False
-        Whether `mean` is known to lie in the range of `second`, so that any part outside it is a
-        rounding error. Otherwise that part counts if it is greater than 1e-10 of `mean`, and the
-        minimiser lies on the sphere.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-
-    Raises
-    ------
-    InputError
-        If there is no minimiser: no radius, and `mean` points where `second` is flat.
-
-    Notes
-    -----
-    An eigenvalue of at most ``n_features * eps`` of the largest is taken for 0: features whose
-    scales differ by more than 1e7 should be scaled. A trust-region subproblem, here with a convex
-    objective; Newton's method is applied to ``1 / ||w|| - 1 / radius``, concave in the
-    multiplier, and climbs to its root from below.
-
-    References
-    ----------
-    More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983.
+    `second` is positive semidefinite except for rounding; an eigenvalue of at most ``n_features *
+    eps`` of the largest is taken for 0: features whose scales differ by more than 1e7 should be
+    scaled. With `mean_in_range`, the part of `mean` outside of the range of `second` is a rounding
+    error; else it counts if it is greater than 1e-10 of `mean`: the minimiser lies on the sphere,
+    or, without a radius, there is none, an `InputError`.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)
@@ -69,27 +44,24 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Minimise as `minimise_over_ball`, given the eigendecomposition of `second`.
-
-    Eigenvalues of at most `floor` count as 0.
-    """
+    """Minimise as `minimise_over_ball`, by eigenvalues, of which those up to `floor` count as 0."""
     slopes = axes.T @ mean
-    kept = (curvatures > floor) & (slopes != 0)
-    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~kept]))
+    used = (curvatures > floor) & (slopes != 0)
+    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
     if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
             raise InputError(
                 "mean points where second is flat, so the risk has no minimiser: give a radius"
             )
-        kept = slopes != 0
-    s, q = np.maximum(curvatures[kept], 0), slopes[kept]
+        used = slopes != 0
+    s, q = np.maximum(curvatures[used], 0), slopes[used]
     if radius is None or (s.all() and np.linalg.norm(q / s) <= radius):
-        return axes[:, kept] @ (q / s)
+        return axes[:, used] @ (q / s)
     size = float(np.linalg.norm(q))
     if size == 0:
         return np.zeros(len(mean))
     # Scaled to a ball of radius 1 and a mean of norm 1.
-    return axes[:, kept] @ (radius * _over_unit_ball(s * (radius / size), q / size))
+    return axes[:, used] @ (radius * _over_unit_ball(s * (radius / size), q / size))
 
 
 def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

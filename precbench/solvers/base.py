@@ -31,10 +31,8 @@ from precbench.solvers.rows import (
 )
 from precbench.topk import TopK, cut_below, training_k
 
+# Matrices of n_features x n_features that `numpy.linalg.eigh`, five of them, and its caller hold.
 MATRICES = 9
-"""Matrices of n_features x n_features that `numpy.linalg.eigh` and its caller hold at once, at
-most: five are LAPACK's."""
-
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
@@ -49,11 +47,7 @@ as `BBR`.
 
 
 def memory_limit() -> int:
-    """Return the memory that this process may use, in bytes.
-
-    The least of the machine's memory, the limit on the address space of the process and the limit
-    on the memory of its container.
-    """
+    """Return the memory in bytes that machine, process and container allow this process."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
@@ -68,20 +62,7 @@ def memory_limit() -> int:
 
 
 def require_memory(n_values: int, n_features: int, what: str) -> None:
-    """Refuse a number of features for which the arrays of a solver do not fit into memory.
-
-    Parameters
-    ----------
-    n_values : int
-        Number of float64 values in the arrays.
-    n_features : int
-    what : str
-        The arrays, as the message names them.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a number of features for which `n_values` float64 values do not fit into memory."""
     needed, limit = 8 * n_values, memory_limit()
     if needed > limit:
         raise InputError(
@@ -91,7 +72,7 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
 
 
 def untraced(solver: "Ranker") -> bool:
-    """Trace a fit without looking at it."""
+    """Trace nothing."""
     return False
 
 
@@ -105,21 +86,7 @@ def warn(message: str) -> None:
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
-    """Return `k` as a number of training rows, at most the number of positives.
-
-    A greater k is reported once, by a `ConvergenceWarning`.
-
-    Parameters
-    ----------
-    k : int, float or str
-        See `precbench.topk.check_k`.
-    labels : ndarray, shape (n_samples,)
-        Above 0 for positives.
-
-    Returns
-    -------
-    int
-    """
+    """Return `k` as a number of training rows, at most that of the positives, with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
     first, count = training_k(k, n_pos, len(labels))
     if count > n_pos:
@@ -228,19 +195,11 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Learn from rows that have been checked.
+        """Learn from rows that have been checked, of one of the `dtypes`, and labels -1 or +1.
 
         Set `n_iter_` and `n_rows_seen_` to 0, then call ``trace(self)``, which starts the clock;
         call it again between slices of work, if there are any, with both brought up to date, and
         end when it returns true. Weights that overflow may be left as they are: `fit` reports it.
-
-        Parameters
-        ----------
-        X : ndarray in C order, or CSR matrix, of shape (n_samples, n_features)
-            Of one of the `dtypes`.
-        labels : ndarray of shape (n_samples,)
-            -1 or +1.
-        trace : callable
         """
 
     @abstractmethod
@@ -263,8 +222,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def _judged_at(self) -> TopK:
-        concerned = getattr(self, "objective", "prec@k") == "prec@k"
-        return getattr(self, "k", 1.0) if concerned else 1.0
+        uses_k = getattr(self, "objective", "prec@k") == "prec@k"
+        return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         scores = self._scores(X)
@@ -273,7 +232,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Refuse rows whose weights have overflowed; who traces the fit has seen it."""
+        """Refuse weights that have overflowed; warn only where a trace has seen them."""
         if not self.overflowed:
             return
         message = "the weights have overflowed: scale the features, or take shorter steps"
@@ -282,20 +241,11 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         warn(message)
 
     def _held(self, n_features: int) -> tuple[int, str]:
-        """Return the number of values in the largest arrays of a fit, and what to call these."""
+        """Return the number of values in the largest arrays of a fit, and the name of these."""
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
-        """Refuse rows for whose number of features the memory is too small.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Raises
-        ------
-        InputError
-        """
+        """Raise `InputError` if the memory is too small for this number of features."""
         n_values, what = self._held(n_features)
         require_memory(n_values, n_features, what)
 
@@ -347,18 +297,18 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return precision at k, by which `GridSearchCV` and `cross_val_score` choose by default.
 
+        It is `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
+        positives where it or its objective has none. To compare solvers choose one `k` for all:
+        `precbench.precision_at_k_scorer`.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
 
         Returns
         -------
         float
-            `precbench.metrics.precision_at_k` at the solver's own `k`, or at the number of
-            positives where it or its objective has none. To compare solvers choose one `k` for all:
-            `precbench.precision_at_k_scorer`.
 
         Raises
         ------
@@ -386,7 +336,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _checked(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Convert the input once, at the door: `dtypes`, C order or CSR; labels to -1 and +1."""
+        """Convert the input once: X to one of the `dtypes`, C order or CSR; labels to -1 and +1."""
         X, y = self._validated(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -423,7 +373,7 @@ class LinearRanker(Ranker):
     """Base of the linear solvers: rows are ranked by ``X @ coef_``, highest score first.
 
     There is no intercept, for it does not change a ranking, but a `threshold_`, above which
-    `predict` finds positives. The exception is the objective "f1", which depends on the sign of the
+    `predict` marks positives. The exception is the objective "f1", which depends on the sign of the
     scores: solvers fitted to it have an `intercept_` and no threshold.
 
     A subclass defines ``__init__``, `allowed` (see `Ranker`) and `_fit`, which calls `_start`
@@ -431,15 +381,9 @@ class LinearRanker(Ranker):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels; the second is the positive class.
     coef_ : ndarray of shape (n_features,)
-    n_iter_ : int
-        Passes over the training rows; for batch solvers, iterations.
-    n_rows_seen_ : int
-        Rows visited so far, repeated visits included: the common unit of work.
-    threshold_ : float
-        See `predict`.
+    classes_, n_iter_, n_rows_seen_, threshold_
+        See `Ranker`.
 
     Examples
     --------
@@ -461,7 +405,6 @@ class LinearRanker(Ranker):
     intercept_: float
 
     def _start(self, n_features: int) -> None:
-        """Set the weights and the counters to 0."""
         self._publish(np.zeros(n_features))
         self.n_iter_ = self.n_rows_seen_ = 0
 
@@ -500,12 +443,10 @@ class NonlinearRanker(Ranker):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels; the second is the positive class.
     n_iter_ : int
         Number of iterations; for ensembles, of trees.
-    n_rows_seen_ : int
-        Rows visited so far, repeated visits included: the common unit of work.
+    classes_, n_rows_seen_
+        See `Ranker`.
 
     Examples
     --------

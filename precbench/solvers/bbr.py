@@ -39,9 +39,8 @@ class SquaredPairRanker(LinearRanker):
     ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
     in the range of `second`, for ``second - mean mean'`` is a covariance.
 
-    The trace is called at the start, between slices of the sums and at the end. There is no w
-    before the sums are complete: until then the weights are 0, or those of the last `catch_up`. If
-    it ends the fit, `LCBR` has those of the pairs so far.
+    The trace is called at the start, between slices of the sums and at the end. Until the sums are
+    complete the weights are 0, or those of the last `catch_up`.
     """
 
     radius: float | None
@@ -70,7 +69,7 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
-        """Set w; noise (a, b) where the entries of `second` may be wrong by ``a_j b_k``."""
+        """Set w; with noise (a, b) the entries of `second` may be wrong by ``a_j b_k``."""
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)
             return
@@ -153,17 +152,13 @@ class BBR(SquaredPairRanker):
     n_rows_seen_ : int
         Each row once with "moments", one for each pair with "pairs".
 
-    Notes
-    -----
-    The paper accumulates over pairs only, and compares the times of LCBR with that. w is unique
-    where Sigma is regular or the ball is reached, else the shortest minimiser. Dense rows are
-    counted from the mean of the first ones, which changes neither mu nor Sigma and keeps their
-    digits where features lie far from 0. CSR rows are counted from 0: of a feature whose mean is
-    m standard deviations from 0 they lose the digits of m**2, and one that varies by no more than
-    is lost gets no weight; scale or centre it. Takes memory for a few matrices of
-    n_features x n_features and, with dense rows, two blocks of up to 8,192 rows (fewer above 256
-    features). For other features phi(x), such as random ones, put their transformer before it:
-    ``make_pipeline(RBFSampler(), BBR())``.
+    Notes ----- The paper accumulates over pairs only, and compares the times of LCBR with that. w
+    is unique where Sigma is regular or the ball is reached, else the shortest minimiser. Dense rows
+    are counted from the mean of the first ones, which keeps the digits of mu and Sigma where
+    features lie far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
+    deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
+    matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
+    other features phi(x) put their transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
 
     References
     ----------
@@ -218,7 +213,7 @@ class BBR(SquaredPairRanker):
         Raises
         ------
         InputError
-            If y has labels that the first call did not know, the earlier rows were fitted with
+            If y has labels that the first call did not have, the earlier rows were fitted with
             ``accumulate="pairs"``, the memory is too small, or the weights are those of other
             features, because a later call of fit failed.
         """
@@ -245,42 +240,12 @@ class BBR(SquaredPairRanker):
         self._report_overflow(trace)
         return self
 
-    @available_if(_takes_pieces)
-    def join(self, other: "BBR") -> Self:
-        """Take up the rows that another model has learnt, on another machine for example.
-
-        Parameters
-        ----------
-        other : BBR
-            Fitted to other rows with the same features and labels, by `fit` or `partial_fit`.
-
-        Returns
-        -------
-        self
-            The result is that of `fit` on all the rows, except for rounding.
-
-        Raises
-        ------
-        InputError
-            If either is not fitted to moments, or their features or labels differ.
-        """
-        ours, theirs = (getattr(model, "_moments", None) for model in (self, other))
-        if ours is None or theirs is None:
-            raise InputError("join needs two models that were fitted to the moments of rows")
-        if list(self.classes_) != list(other.classes_) or len(self.coef_) != len(other.coef_):
-            raise InputError("join needs two models with the same features and labels")
-        self._take(theirs)
-        self.n_rows_seen_ += other.n_rows_seen_
-        self.n_iter_ += other.n_iter_
-        self._report_overflow(None)
-        return self
-
     def _held(self, n_features: int) -> tuple[int, str]:
-        held, what = super()._held(n_features)
+        n_values, what = super()._held(n_features)
         if self.accumulate == "pairs":
-            return held, what
+            return n_values, what
         length = _block_length(n_features)
-        return held + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
+        return n_values + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
 
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
@@ -291,20 +256,18 @@ class BBR(SquaredPairRanker):
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
             return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
-        moments_of_rows = ClassMoments(rows, len(self.coef_))
-        for visited in moments_of_rows.add(rows, labels):
+        total = ClassMoments(rows, len(self.coef_))
+        for visited in total.add(rows, labels):
             self.n_rows_seen_ += visited
-            if moments_of_rows.counts.sum() < rows.n_rows and trace(self):
+            if total.counts.sum() < rows.n_rows and trace(self):
                 return False
-        self._take(moments_of_rows)
-        return True
-
-    def _take(self, moments: "ClassMoments") -> None:
-        self._moments = moments if self._moments is None else self._moments.joined(moments)
-        if self._moments.counts.all():
+        if self._moments is not None:
+            total = self._moments.joined(total)
+        self._moments = total
+        if total.counts.all():
             with np.errstate(over="ignore", invalid="ignore"):
-                mean, second, noise = self._moments.of_differences()
-            self._minimise(mean, second, noise)
+                self._minimise(*total.of_differences())
+        return True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -327,10 +290,10 @@ class LCBR(SquaredPairRanker):
 
     Notes
     -----
-    O(n_pairs D^2). It is less work than Algorithm 1, but more than `BBR` by the moments of the
-    classes as soon as there are more pairs than rows. Theorem 2 says how many pairs suffice; its
-    (12) should read "at most delta", and the second term of (11) has eps^2 / 64 where it prints
-    eps^2 / 4, for the norm of a difference is up to twice that of a row.
+    O(n_pairs D^2): less work than Algorithm 1, but more than `BBR` by moments as soon as there are
+    more pairs than rows. Theorem 2 says how many pairs suffice; its (12) should read "at most
+    delta", and the second term of (11) has eps^2 / 64 where it prints eps^2 / 4, for the norm of a
+    difference is up to twice that of a row.
 
     References
     ----------
@@ -380,11 +343,6 @@ class ClassMoments:
     The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
     rounding, a covariance then loses the square of the distance in standard deviations from
     the origin to the mean: for dense rows at most the number of rows over that in a block.
-
-    Parameters
-    ----------
-    rows : Rows
-    n_features : int
     """
 
     def __init__(self, rows: Rows, n_features: int):
@@ -434,12 +392,12 @@ class ClassMoments:
 
     def joined(self, other: "ClassMoments") -> "ClassMoments":
         """Add the moments of other rows, shifted to this origin."""
-        way = other.origin - self.origin
+        shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # sum (z + way)(z + way)' = sum z z' + cross + cross'.
-            cross = np.outer(total + n / 2 * way, way)
+            # sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
+            cross = np.outer(total + n / 2 * shift, shift)
             self.products[c] += other.products[c] + cross + cross.T
-            self.sums[c] += total + n * way
+            self.sums[c] += total + n * shift
         self.counts += other.counts
         return self
 

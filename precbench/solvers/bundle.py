@@ -13,16 +13,7 @@ _RIDGE = 1e-12
 
 
 class Point(NamedTuple):
-    """A risk at some weights.
-
-    Attributes
-    ----------
-    w : ndarray of shape (n_weights,)
-    scores : ndarray of shape (n_samples,)
-    risk : float
-    subgradient : ndarray of shape (n_samples,)
-        Subgradient of the risk with respect to the scores.
-    """
+    """A risk at some weights, and its subgradient with respect to the scores."""
 
     w: NDArray[np.float64]
     scores: NDArray[np.float64]
@@ -37,13 +28,9 @@ class Point(NamedTuple):
 class Bundle:
     """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
 
-    _PATIENCE = 50
-    """Number of solutions without weight after which a plane is dropped."""
-
-    _MOST_IDLE_CALLS = 20
-    """Calls of `improve` that improve nothing, after which double precision does not allow more."""
-
-    _OF_PLANES: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")
+    _PATIENCE = 50  # solutions without weight after which a plane is dropped
+    _MOST_IDLE_CALLS = 20  # of `improve`, after which double precision does not allow more
+    _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")  # a line per plane
 
     def __init__(self, C: float, n_weights: int):
         self._C = C
@@ -104,12 +91,12 @@ class Bundle:
         step = level * (towards.sum() / level.sum()) - towards  # sums to 0
         falls = step < 0
         length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
-        there = np.zeros(m)
-        there[active] = np.maximum(alpha + length * step, 0.0)
+        new = np.zeros(m)
+        new[active] = np.maximum(alpha + length * step, 0.0)
         # Clipping and rounding have moved the sum.
-        there *= self._C / there.sum()
-        if self._dual(there) > self._dual(self._alpha[:m]):
-            self._alpha[:m] = there
+        new *= self._C / new.sum()
+        if self._dual(new) > self._dual(self._alpha[:m]):
+            self._alpha[:m] = new
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:
         m = self._n_planes
@@ -127,14 +114,14 @@ class Bundle:
         m, w = self._n_planes, self.weights()
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
-    def _rearrange(self, kept: NDArray[np.intp], capacity: int) -> None:
+    def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
         """Keep these planes only, in arrays with room for `capacity` of them."""
-        m = self._n_planes = len(kept)
-        for name in self._OF_PLANES:
+        m = self._n_planes = len(planes)
+        for name in self._ARRAYS:
             old = getattr(self, name)
             new = old if capacity == len(old) else np.empty((capacity, *old.shape[1:]), old.dtype)
-            new[:m] = old[kept]
+            new[:m] = old[planes]
             setattr(self, name, new)
         old = self._gram
         self._gram = old if capacity == len(old) else np.empty((capacity, capacity))
-        self._gram[:m, :m] = old[np.ix_(kept, kept)]
+        self._gram[:m, :m] = old[np.ix_(planes, planes)]

@@ -1,8 +1,7 @@
 """Classifiers of other libraries whose scores rank the rows: linear ones, trees, or any other.
 
-`FOREIGN` is the table of those that have a name here: what is fitted, with which parameters. One
-wrapper fits all; its subclasses hold what a library does in its own way. LightGBM, XGBoost and
-CatBoost are optional packages.
+`FOREIGN` is the table of those that have a name here. One wrapper fits all; its subclasses hold
+what a library does in its own way. LightGBM, XGBoost and CatBoost are optional packages.
 """
 
 import inspect
@@ -57,7 +56,7 @@ from precbench.topk import TopK
 UNDERSAMPLED: Final = "undersampled"
 _MOST_BINS = 255  # of scikit-learn
 _LONGEST_LIST = 10_000  # LightGBM refuses longer ones
-_QUIETLY = {"num_threads": 1, "verbosity": -1}
+_QUIET = {"num_threads": 1, "verbosity": -1}
 
 
 @dataclass(frozen=True)
@@ -122,19 +121,20 @@ _LEAFWISE = {
     "colsample_bytree": (1.0, SHARE),
 }
 _LISTS = {"k": (1.0, K), "beyond_k": (0, at_least(0)), "list_length": (_LONGEST_LIST, COUNT)}
-_OF_OTHERS = frozenset({*_LISTS, "objective", "n_estimators", "class_weight", "random_state"})
+_NOT_PASSED = frozenset({*_LISTS, "objective", "n_estimators", "class_weight", "random_state"})
 _LIGHTGBM: dict[str, Any] = {
-    "own": _OF_OTHERS,
+    "own": _NOT_PASSED,
     "fixed": {
         "deterministic": True,
         "force_row_wise": True,  # else it times both ways and takes the faster
-        **_QUIETLY,
+        **_QUIET,
     },
     "packages": ("lightgbm",),
     "extra": "trees",
     "trees": lightgbm_trees,
 }
 
+# By the names of the solvers.
 FOREIGN = {
     "logistic-regression": Foreign("sklearn.linear_model:LogisticRegression", _LINEAR),
     "linear-svm": Foreign("sklearn.svm:LinearSVC", {**_LINEAR, "random_state": _SEED}),
@@ -179,7 +179,7 @@ FOREIGN = {
             "class_weight": _WEIGHTS,
             "random_state": _SEED,
         },
-        own=_OF_OTHERS,
+        own=_NOT_PASSED,
         fixed={"nthread": 1, "verbosity": 0},
         packages=("xgboost", "xgboost-cpu"),
         extra="rivals",
@@ -213,7 +213,6 @@ FOREIGN = {
     ),
     "no-skill": Foreign("sklearn.dummy:DummyClassifier", {}),
 }
-"""Classifiers of other libraries, by the names of their solvers."""
 
 
 @cache
@@ -265,30 +264,26 @@ class Wrapper(Ranker):
         """With the version of the library, or that there is none."""
         return _version(self.foreign.packages)
 
-    @property
-    def _class_weight(self) -> Any:
-        return self.class_weight if "class_weight" in self.foreign.parameters else None
-
     def _classifier(self) -> Any:
         """Return the unfitted classifier, or the module of a library that has functions instead."""
         factory = self.foreign.imported()
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
-        given, row = self.get_params(deep=False), self.foreign
+        params, row = self.get_params(deep=False), self.foreign
         if self._weights is not None:
-            given["class_weight"] = None  # they hold those of the classes
-        elif isinstance(self._class_weight, dict):
+            params["class_weight"] = None  # the weights of rows hold those of the classes
+        elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
-            given["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
-        passed = {row.renamed.get(n, n): v for n, v in given.items() if n not in row.own}
+            params["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
+        passed = {row.renamed.get(n, n): v for n, v in params.items() if n not in row.own}
         return passed | row.fixed
 
-    def _given_weights(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+    def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
         """Return the weights of the rows as an argument for the library, if there are any."""
         weights: Any = None
         if isinstance(self, WeightedRanker):
-            weights = self._row_weights(labels, self._class_weight)
+            weights = self._row_weights(labels, getattr(self, "class_weight", None))
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
@@ -318,7 +313,7 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         X, classifier = with_short_indices(X), self._classifier()
         yield 0
-        classifier.fit(X, labels, **self._given_weights(labels))
+        classifier.fit(X, labels, **self._weight_argument(labels))
         self.coef_ = classifier.coef_.ravel()
         self.offset_ = float(np.sum(classifier.intercept_))
         yield int(np.max(classifier.n_iter_))
@@ -362,8 +357,7 @@ class LinearSVMRanker(LinearClassifier):
     C : float, default=1.0
         Weight of the losses.
     class_weight : {"balanced"}, dict or None, default=None
-        "balanced" weighs the losses of each class by ``n_samples / (2 * n_class)``, a dict of
-        weights by label by these.
+        As of `LogisticRegressionRanker`.
     tol : float, default=1e-4
     max_iter : int, default=1000
     random_state : int or None, default=None
@@ -407,8 +401,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     classifier_: Any
 
-    ranks_lists: Any = False
-    """Whether it learns from pairs of rows at the top k of lists."""
+    ranks_lists: Any = False  # learns from pairs of rows at the top k of lists
 
     k: TopK
     beyond_k: int
@@ -430,7 +423,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         yield 1
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        return classifier.fit(X, labels, **self._given_weights(labels))
+        return classifier.fit(X, labels, **self._weight_argument(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
         """Score rows by the state after some iterations; of an ensemble, by its first trees."""
@@ -483,8 +476,7 @@ class GrowingEnsemble(ScoringClassifier):
     The trace is called where it asks to be, through its ``next_rows``; without, at the end.
     """
 
-    size: str
-    """Name of the parameter for the number of trees."""
+    size: str  # name of the parameter for the number of trees
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         X = self._rows(X)
@@ -500,12 +492,12 @@ class GrowingEnsemble(ScoringClassifier):
             yield n_trees
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        """Return parameters of the ensemble that save time with these rows and change no score."""
+        """Return parameters that save time with these rows and change no score."""
         return {}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        """Continue with trees until there are as many."""
-        ensemble.set_params(**{self.size: n_trees}).fit(X, labels, **self._given_weights(labels))
+        """Add trees until there are `n_trees`."""
+        ensemble.set_params(**{self.size: n_trees}).fit(X, labels, **self._weight_argument(labels))
 
 
 class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
@@ -562,7 +554,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
 
 
 class Forest(GrowingEnsemble):
-    """Base of the forests of scikit-learn: the mean of the trees' probabilities ranks the rows."""
+    """Base of the forests of scikit-learn."""
 
     dtypes = STORED
     size = "n_estimators"
@@ -570,7 +562,7 @@ class Forest(GrowingEnsemble):
     def _settings(self) -> dict[str, Any]:
         if self.class_weight != UNDERSAMPLED:
             return super()._settings()
-        self._drawing = int(np.random.default_rng(self.random_state).integers(2**31))
+        self._seed = int(np.random.default_rng(self.random_state).integers(2**31))
         return super()._settings() | {"class_weight": None, "bootstrap": False}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
@@ -579,10 +571,10 @@ class Forest(GrowingEnsemble):
         classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
         size, first = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
         for number in range(first, n_trees):
-            rng = np.random.default_rng([number, self._drawing])
-            drawn = np.concatenate([rng.choice(of_class, size) for of_class in classes])
-            times = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
-            ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=times)
+            rng = np.random.default_rng([number, self._seed])
+            drawn = np.concatenate([rng.choice(rows, size) for rows in classes])
+            counts = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
+            ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=counts)
         return None
 
 
@@ -626,13 +618,11 @@ class ExtraTrees(Forest):
     Parameters
     ----------
     n_estimators : int, default=300
-        Number of trees.
     max_features : {"sqrt"} or float, default="sqrt"
-        Number, or share, of the features that each split chooses among.
     min_samples_leaf : int, default=1
     class_weight : {"balanced", "undersampled"}, dict or None, default=None
-        As of `RandomForest`.
     random_state : int or None, default=None
+        All as of `RandomForest`.
 
     References
     ----------
@@ -659,17 +649,17 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an order of the rows, and what the data and the parameters have beside."""
+        """Return an order of the rows, and further arguments of the data set and parameters."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         lightgbm, X = self._classifier(), self._rows(X)
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
         yield 0
-        order, beside, objective = self._task(labels, rng)
+        order, fields, objective = self._task(labels, rng)
         params |= objective
         relevances = (labels[order] > 0).astype(np.float32)
-        data = lightgbm.Dataset(X[order], relevances, params=params, **beside)
+        data = lightgbm.Dataset(X[order], relevances, params=params, **fields)
         self.classifier_ = lightgbm.Booster(params, data)
         is_done = False
         try:
@@ -680,7 +670,7 @@ class BoostedTrees(ScoringClassifier):
             self.classifier_.free_dataset()
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        scores = self.classifier_.predict(X, raw_score=True, num_iteration=self.n_iter_, **_QUIETLY)
+        scores = self.classifier_.predict(X, raw_score=True, num_iteration=self.n_iter_, **_QUIET)
         return np.asarray(scores, dtype=np.float64)
 
 
@@ -721,7 +711,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     foreign = FOREIGN["lightgbm"]
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        weights = self._given_weights(labels)["sample_weight"]
+        weights = self._weight_argument(labels)["sample_weight"]
         return slice(None), {"weight": weights}, {"objective": "binary"}
 
 
@@ -742,21 +732,13 @@ class LambdaRank(BoostedTrees):
         Rows by which the top of each list is longer; LightGBM advises a few, such as 3.
     list_length : int, default=10000
         Most rows of a list; LightGBM takes no more than 10,000.
-    n_estimators : int, default=100
-        Number of trees.
-    learning_rate : float, default=0.1
-    num_leaves : int, default=31
-    min_child_samples : int, default=20
-    reg_lambda : float, default=0.0
-        Weight of the L2 penalty.
-    colsample_bytree : float, default=1.0
-        Fraction of the features that each tree is made of.
+    n_estimators, learning_rate, num_leaves, min_child_samples, reg_lambda, colsample_bytree
+        As of `LightGBM`.
     random_state : int or None, default=None
 
     References
     ----------
-    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010; Ke et
-    al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    Burges, "From RankNet to LambdaRank to LambdaMART: an overview", Microsoft Research 2010.
 
     Examples
     --------
@@ -811,13 +793,9 @@ class XGBoost(SingleBoosting):
     ----------
     objective : {"logistic", "rank:ndcg", "rank:map"}, default="logistic"
     k : float, int or str, default=1.0
-        To rank lists: fraction of the positives in (0, 1], count of rows, or fraction of the rows
-        ("1 %") that is the top, at most as many rows as there are positives; of each list its
-        share.
     beyond_k : int, default=3
-        To rank lists: rows by which the top of each list is longer, as XGBoost advises.
     list_length : int, default=10000
-        Most rows of a list.
+        To rank lists: all as of `LambdaRank`.
     n_estimators : int, default=100
         Number of trees.
     learning_rate : float, default=0.3
@@ -874,7 +852,7 @@ class XGBoost(SingleBoosting):
             params["lambdarank_pair_method"] = "topk"
             params["lambdarank_num_pair_per_sample"] = top
         else:
-            weights = self._given_weights(labels)["sample_weight"]
+            weights = self._weight_argument(labels)["sample_weight"]
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
             params["objective"] = "binary:logistic"
         return classifier.train(params, rows, self.n_estimators)
@@ -997,33 +975,26 @@ class NoSkill(ScoringClassifier):
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
-    """Make a solver of a scikit-learn-compatible classifier.
+    """Make a solver of a scikit-learn-compatible classifier, with its parameters.
 
-    Parameters
-    ----------
-    classifier : type
-        Its parameters become those of the solver. The version of its library becomes part of the
-        keys of trials.
-
-    Returns
-    -------
-    type
-        A subclass of `ScoringClassifier`.
+    The version of its library becomes part of the keys of trials.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    known = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    own = getattr(classifier, "_parameter_constraints", {})
+    parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    constraints = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]
 
     def make(self: Any) -> Any:
         return classifier(**self.get_params(deep=False))
 
     members = {
-        "__init__": _initialiser(init.replace(parameters=known)),
+        "__init__": _initialiser(init.replace(parameters=parameters)),
         "__doc__": classifier.__doc__,
         "__module__": classifier.__module__,  # whose code is noted in records
         "_classifier": make,
-        "allowed": Allowed({p.name: own.get(p.name, "no_validation") for p in known[1:]}),
+        "allowed": Allowed(
+            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}
+        ),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }
     weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()

@@ -60,26 +60,21 @@ class CuttingPlane(LinearRanker):
     C : float, default=1.0
         Weight of the risk.
     tol : float, default=1e-3
-        Stop when the smallest P found exceeds the lower bound by at most this fraction of itself.
+        Stop when the smallest P exceeds the lower bound by at most this fraction of itself.
     max_iter : int, default=5000
     keep : {"last", "best"}, default="last"
-        Which w is kept: the last iterate, or that of the smallest P found.
+        Which w is the model: the last iterate, or that of the smallest P.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        The w that is kept.
     intercept_ : float
         Only for "f1" and `at_least_k`: the weight of a constant column, part of w.
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
-        The w of the smallest P found; an intercept comes last.
-    primal_ : float
-        That P.
-    lower_bound_ : float
-        No w has a smaller P.
-    gap_ : float
-        ``primal_ - lower_bound_``. P is strongly convex: `best_weights_` lie within
-        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
+        The w of the smallest P; an intercept comes last.
+    primal_, lower_bound_, gap_ : float
+        That P, the bound that no w goes below, and their difference. P is strongly convex:
+        `best_weights_` lie within ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate,
+        except for rounding.
     primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter,)
         P of each iterate, which zig-zags, and the two bounds once it had been assessed.
     converged_ : bool
@@ -165,9 +160,8 @@ class CuttingPlane(LinearRanker):
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
-        """Set the attributes that describe the iterate and the best point so far."""
-        kept = best if self.keep == "best" else iterate
-        self._publish(kept.w, has_intercept=risk.has_intercept)
+        model = best if self.keep == "best" else iterate
+        self._publish(model.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
         self.primal_ = best.primal(self.C)
         self.gap_ = self.primal_ - self.lower_bound_
@@ -188,7 +182,7 @@ class CuttingPlane(LinearRanker):
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Find the best w against all planes; return False if there is none, or the trace ends."""
+        """Solve for the best w against all planes; return False if stuck, or the trace ends."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
         # A violation tol costs the master at most C tol, which should be small beside the gap.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -208,20 +202,8 @@ class CuttingPlane(LinearRanker):
 class TrainingRisk:
     """R(w), the risk of linear scores on all training rows in percent, as `CuttingPlane` says.
 
-    The intercept, if there is one, is the last weight.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
-        As `LinearRanker._checked` returns it.
-    labels : ndarray of int8, shape (n_samples,)
-    objective : str
-        Key of `OBJECTIVES`.
-    k : float, int or str
-        For "prec@k".
-    beta : float
-    at_least : bool
-        Let the labellings of "prec@k" have more than k ones.
+    The intercept, if there is one, is the last weight. With `at_least` the labellings of "prec@k"
+    may have more than k ones.
     """
 
     def __init__(

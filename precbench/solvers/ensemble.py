@@ -28,8 +28,6 @@ _PENALTY = 0.01
 
 
 class _Recipe(NamedTuple):
-    """A member before it is fitted."""
-
     name: str
     solver: Ranker
 
@@ -46,11 +44,10 @@ class Ensemble(NonlinearRanker):
     """Methods of different kinds, stacked: a logistic regression of their log odds.
 
     The members are logistic regression with a strong and a weak penalty, extremely randomised
-    trees, and small and large boosted trees. Each learns from all folds but one and scores that
-    one; folds are stratified. The weights, which are at least 0, and an intercept
-    minimise the logistic loss of these scores, plus a penalty on the squared distance of the
-    weights from equal ones. Last, all members learn from all rows. The score of a row is its log
-    odds.
+    trees, and small and large boosted trees. Each learns from all stratified folds but one and
+    scores that one. The weights, which are at least 0, and an intercept minimise the logistic loss
+    of these scores, plus a penalty on the squared distance of the weights from equal ones. Last,
+    all members learn from all rows. The score of a row is its log odds.
 
     Folds are scored until 200 positives are among them. Where all folds have fewer than 100, the
     rows are divided again, at most three times. With fewer than two rows of a class all members
@@ -136,48 +133,32 @@ class Ensemble(NonlinearRanker):
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:
             return np.full(len(recipes), 1 / len(recipes)), 0.0
-        scores, judged, n_judged = [], [], 0
+        scores, positive, n_scored = [], [], 0
         for division in range(min(_MOST_DIVISIONS, -(-_FEW // n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
                 members = (recipe.fit(X[fitting], labels[fitting]) for recipe in recipes)
                 parts = [member.scores(X[held_out]) + offset for member, offset in members]
                 scores.append(np.column_stack(parts))
-                judged.append(labels[held_out] > 0)
+                positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
-                n_judged += int(np.count_nonzero(judged[-1]))
-                if n_judged >= _ENOUGH:
+                n_scored += int(np.count_nonzero(positive[-1]))
+                if n_scored >= _ENOUGH:
                     break
-        return _stacked(np.concatenate(scores), np.concatenate(judged))
+        return _stack(np.concatenate(scores), np.concatenate(positive))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows after the training, or before it.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-        n_iter : int
-            0 gives scores of 0.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Score rows after the training; before it (`n_iter` = 0) all scores are 0."""
         return (
             weighted_scores(self.members_, X) + self.intercept_ if n_iter else np.zeros(X.shape[0])
         )
 
     def to_members(self) -> list[Member]:
-        """Return the members as plain arrays; with `intercept_` their weighted scores are the same.
-
-        Returns
-        -------
-        list of Member
-        """
+        """Return the members as plain arrays, whose weighted scores lack `intercept_` only."""
         return self.members_ if self.n_iter_ else []
 
 
-def _stacked(
+def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
     """Return the weights of columns of log odds, 0 where one is not finite, and an intercept."""
@@ -187,11 +168,11 @@ def _stacked(
     equal = 1 / max(m, 1)
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        away = point[:m] - equal
+        excess = point[:m] - equal
         total = columns @ point[:m] + point[m]
-        loss = np.mean(np.logaddexp(0, total) - positive * total) + _PENALTY * (away @ away)
+        loss = np.mean(np.logaddexp(0, total) - positive * total) + _PENALTY * (excess @ excess)
         error = (expit(total) - positive) / n
-        return loss, np.append(error @ columns + 2 * _PENALTY * away, error.sum())
+        return loss, np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
 
     start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
     point = minimize(penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x

@@ -73,22 +73,21 @@ class FTRL(LinearRanker):
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Number of rows that come at a time: w is found anew after each batch, and its penalty is
+        Number of rows that come at a time: w is computed anew after each batch, and its penalty is
         what the batch adds.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
-        Each w_t is found to within tol * radius of the exact one. Where the digits of the loss do
-        not suffice for that, as for a very small tol or eta, there is a warning.
+        Each w_t lies within tol * radius of the exact one. Where the digits of the loss do not
+        suffice for that, as for a very small tol or eta, there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
     shuffle : bool or {"rows", "blocks"}, default=True
-        Order of the rows, as for the mini-batch methods; False for the stored order.
     random_state : int, Generator or None, default=None
+        As in `PerceptronAtK`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
     eta_ : float
     lipschitz_ : ndarray of shape (n_batches,)
         The constants G_t: with R the largest norm of a row, for "prec@k" and "prbep" 4 R, for
@@ -96,12 +95,10 @@ class FTRL(LinearRanker):
         the sum of these over the rows of a batch.
     penalties_ : ndarray of shape (n_batches,)
         L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
-    gap_ : float
-        The largest certified gap of a regularised loss: ||w_t - exact w_t|| <=
-        ``sqrt(2 gap_ / eta_)``.
-    error_ : float
-        The largest certified ||w_t - exact w_t||, which is less than that where w_t lies on the
-        sphere: each penalty is off by at most G_t times this.
+    gap_, error_ : float
+        The largest certified gap of a regularised loss, and the largest certified
+        ||w_t - exact w_t||, at most ``sqrt(2 gap_ / eta_)`` and less where w_t lies on the sphere:
+        each penalty is off by at most G_t times this.
     n_iter_ : int
         Batches so far.
 
@@ -120,9 +117,7 @@ class FTRL(LinearRanker):
 
     The loss of rows 1, ..., t is a maximum of planes, and each extends to a plane of rows
     1, ..., t+1: the bundle of a cutting-plane method is kept from row to row. Memory grows with
-    the bundle; the time of a row is a few evaluations of the loss of all rows so far, so that
-    of all rows is quadratic. The trace is called after each batch, and within one, with the
-    weights before it, after every 10 evaluations.
+    the bundle, the time of all rows with their square.
 
     References
     ----------
@@ -222,7 +217,7 @@ class FTRL(LinearRanker):
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
-        """Find the w in the ball with the least loss of all rows, with which regret compares.
+        """Compute the w in the ball with the least loss of all rows, with which regret compares.
 
         Parameters
         ----------
@@ -323,15 +318,7 @@ class FTRL(LinearRanker):
 
 
 class Leader(NamedTuple):
-    """The best w in hindsight.
-
-    Attributes
-    ----------
-    w : ndarray of shape (n_features,)
-    loss : float
-    gap : float
-        No w of the ball has a loss below ``loss - gap``.
-    """
+    """The best w in hindsight; no w of the ball has a loss below ``loss - gap``."""
 
     w: NDArray[np.float64]
     loss: float

@@ -39,8 +39,7 @@ class Bound(NamedTuple):
 class IncrementalLoss(ABC):
     """The losses of the first n rows, for all n, and how planes below them are extended."""
 
-    n_chosen = 0
-    """Number of rows of which a plane must remember whether it chose them, to be extended."""
+    n_chosen = 0  # rows of which a plane must remember whether it chose them, to be extended
 
     def __init__(self, X: Any, positive: NDArray[np.bool_]):
         self.X, self.positive = X, positive
@@ -62,15 +61,8 @@ class IncrementalLoss(ABC):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
         """Return the increments of slopes and offsets of planes for the rows from `start` on.
 
-        Among all extensions, choose those that are high at these scores.
-
-        Parameters
-        ----------
-        start : int
-        scores : ndarray of shape (n,)
-            Scores of the first n rows, start < n.
-        chosen : ndarray of bool, shape (n_planes, n_chosen)
-            The negatives that each plane has chosen; updated.
+        Among all extensions, those are chosen that are high at the `scores` of the first n > start
+        rows. `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is updated.
         """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
@@ -83,10 +75,6 @@ class IncrementalLoss(ABC):
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a subgradient with respect to the scores of the first rows into one of w."""
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
-
-    def _sums(self, rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a sum of rows for each line of coefficients."""
-        return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
 
     def _first(self, n: int) -> Rows:
         rows = self._all
@@ -105,16 +93,16 @@ class IncrementalStruct(IncrementalLoss):
         )
 
     def lipschitz(self) -> NDArray[np.float64]:
-        """Return the constants; see the base class."""
+        """Return the constants."""
         return np.full(len(self.positive), 4 * self.largest_norm)
 
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         n = len(scores)
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        """Extend a plane; see the base class."""
+        """Extend the planes, all alike."""
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)
         n_more = self._n_ones[n] - self._n_ones[start]
@@ -132,18 +120,18 @@ class IncrementalPartialAUC(IncrementalLoss):
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
-        """Return the constants; see the base class."""
+        """Return the constants."""
         pairs = np.where(self.positive, self._n_top[1:], self._n_pos[1:])
         return 2 * self.largest_norm * pairs
 
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return value and subgradient; see the base class."""
+        """Return value and subgradient."""
         positive = self.positive[: len(scores)]
         top = top_rows(scores, ~positive, self._n_top[len(scores)])
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
-        """Extend a plane; see the base class."""
+        """Extend each plane."""
         n, positive = len(scores), self.positive[: len(scores)]
         new = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new, self._n_top[n] - self._n_top[start])
@@ -155,18 +143,22 @@ class IncrementalPartialAUC(IncrementalLoss):
             old = chosen[:, :start]
             n_met = old.astype(float) @ active.T.astype(float)
             by_row = old * active.sum(axis=0)
-            slopes = slopes + self._sums(self._first(start), by_row.astype(float))
-            slopes -= self._sums(as_rows(self.X[late]), n_met)
+            slopes = slopes + _weighted_sums(self._first(start), by_row.astype(float))
+            slopes -= _weighted_sums(as_rows(self.X[late]), n_met)
             offsets = offsets + n_met.sum(axis=1)
         chosen[:, entering] = True
         return slopes, offsets
+
+
+def _weighted_sums(rows: Rows, coefs: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([weighted_sum(rows, coef, rows.n_features) for coef in coefs])
 
 
 class Planes(Bundle):
     """Planes below the loss of the rows so far, and the best w in the ball against all of them."""
 
     _PATIENCE = 20
-    _OF_PLANES = (*Bundle._OF_PLANES, "_chosen")
+    _ARRAYS = (*Bundle._ARRAYS, "_chosen")
 
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
@@ -174,9 +166,9 @@ class Planes(Bundle):
         self._strength = eta
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
-        nothing = np.zeros(n_features)  # the loss of no rows
+        zero = np.zeros(n_features)
         # A plane at height 0, exact before the first row, so that there is always one to extend.
-        self.add(Point(nothing, np.empty(0), 0.0, np.empty(0)), nothing)
+        self.add(Point(zero, np.empty(0), 0.0, np.empty(0)), zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add the plane that touches the loss at a point, and remember the rows that it chose."""
@@ -201,9 +193,7 @@ class Planes(Bundle):
                 gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(as_rows(slopes[: i + 1]), slope)
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
-        """Return the best w for ``eta/2 ||w||^2`` plus the planes in the ball, to within `tol`.
-
-        And a lower bound of it, see `bound_in_ball`.
+        """Return the best w in the ball for ``eta/2 ||w||^2`` plus the planes, and a lower bound.
 
         It is also the best for some greater strength in place of eta, without the ball, where
         ``||w|| = radius``. From the best w for one strength follows the next: that which brings
@@ -237,7 +227,7 @@ class Planes(Bundle):
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Find the best w for this strength by active sets, where steps by pairs are slow.
+        """Compute the best w for this strength by active sets, where steps by pairs are slow.
 
         A turn goes to where the active planes meet, or as far as a plane has no weight left and is
         dropped; or if they do not meet, raises the mean of their heights at w until one is
@@ -292,9 +282,9 @@ class Planes(Bundle):
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        apart = U @ coordinates - rises
-        if np.abs(apart).max(initial=0.0) > tol:
-            return apart, np.zeros_like(gradient), np.inf
+        unmet = U @ coordinates - rises
+        if np.abs(unmet).max(initial=0.0) > tol:
+            return unmet, np.zeros_like(gradient), np.inf
         within = coordinates / sizes
         across = V @ gradient
         shift = V.T @ within - (gradient - V.T @ across) / self._strength

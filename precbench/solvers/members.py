@@ -17,19 +17,7 @@ _LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundre
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A ranking by weights, of features or random features, or by trees.
-
-    Attributes
-    ----------
-    name : str
-        What it is, in words.
-    coef : ndarray or None
-        None for trees.
-    trees : Trees or None
-    random_features : RandomFeatures or None
-    weight : float, default=1.0
-        Of its scores in the sum.
-    """
+    """A ranking by weights, of features or random features, or by trees, with its weight."""
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -48,16 +36,7 @@ class Member:
         return len(self.coef)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows; the mean probability of a forest as log odds.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Score rows; the mean probability of a forest as log odds."""
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
             assert self.coef is not None
@@ -66,12 +45,7 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a saved model must carry.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
+        """Return the arrays that a saved model must carry."""
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
@@ -86,28 +60,12 @@ class Member:
         arrays: Mapping[str, NDArray[Any]],
         *,
         trees: Mapping[str, Any] | None,
-        **about: Any,
+        **fields: Any,
     ) -> Self:
-        """Rebuild a member of an untrusted file.
+        """Rebuild a member of an untrusted file, from the arrays of `to_arrays` and its attributes.
 
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            As `to_arrays` gave them.
-        trees : mapping or None
-            See `Trees.described`.
-        **about
-            ``name`` and ``weight``.
-
-        Returns
-        -------
-        Member
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If an array is missing, of another type or shape, or not finite, or a name or number is
-            none.
+        A KeyError, TypeError or ValueError is raised if an array is missing, of another type or
+        shape, or not finite, or if the name is no text or the weight no number.
         """
         parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
         for full, array in arrays.items():
@@ -128,7 +86,7 @@ class Member:
             are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
             if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
                 raise ValueError("the random features are not those of the model")
-        member = cls(coef=coef, trees=rebuilt, random_features=features, **about)
+        member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError("the member is not described as it should be")
@@ -146,18 +104,7 @@ def is_vector(array: NDArray[Any]) -> bool:
 
 
 def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
-    """Return the weighted sums of the members' scores.
-
-    Parameters
-    ----------
-    members : iterable of Member
-    X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The score of a row does not depend on the others.
-    """
+    """Return the weighted sums of the members' scores, those of a row independent of the others."""
     scores = np.zeros(X.shape[0])
     for member in members:
         for start in range(0, X.shape[0], ROWS_AT_ONCE):  # random features take memory

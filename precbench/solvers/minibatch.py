@@ -21,23 +21,10 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw positions in a stream, all sets of this size being equally likely.
+    """Draw positions in a stream of n, all sets of `size` being equally likely, ascending.
 
-    Parameters
-    ----------
-    n : int
-        Length of the stream; known here, but never used before its end.
-    size : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (min(n, size),)
-        Ascending.
-
-    References
-    ----------
-    Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R.
+    Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R: n is never used
+    before its end.
     """
     reservoir = np.arange(min(n, size))
     late = np.arange(len(reservoir), n)
@@ -52,19 +39,9 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
 class Rule:
     """The rule by which the kernel learns from a batch.
 
-    Attributes
-    ----------
-    code : int
-        Rule of the kernel.
-    top : float, int or str
-        The first rows that the rule looks at: a fraction of the positives (for the objectives
-        "pauc" and "auc" of the negatives), a count, or a fraction of the rows.
-    has_threshold : bool
-        The rule aims at score 0: there is an intercept.
-    eta0 : float or None
-        Step t has the length ``eta0 / sqrt(t)``; None for the length 1.
-    radius : float or None
-        Radius of the ball onto which w is projected; None for the whole space.
+    `top` is the first rows that it looks at: a fraction of the positives (for the objectives "pauc"
+    and "auc" of the negatives), a count, or a fraction of the rows. With `has_threshold` it aims at
+    score 0, with an intercept. Step t has the length ``eta0 / sqrt(t)``, 1 without `eta0`.
     """
 
     code: int
@@ -102,7 +79,7 @@ class MiniBatchRanker(PassRanker):
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """Return the rule of the kernel that the parameters ask for."""
+        """Return the rule of the kernel for these parameters."""
 
     @property
     def _has_intercept(self) -> bool:
@@ -160,8 +137,8 @@ class MiniBatchRanker(PassRanker):
                 for solver, rule in zip(solvers, rules, strict=True)
             ]
             for m in range(0, len(candidates), at_once):
-                some = tuple(candidates[m : m + at_once])
-                minibatch.minibatch_pass(rows, labels, order[start:stop], b, some, *scratch)
+                group = tuple(candidates[m : m + at_once])
+                minibatch.minibatch_pass(rows, labels, order[start:stop], b, group, *scratch)
 
         return visit
 
@@ -186,7 +163,7 @@ class PrecisionRanker(MiniBatchRanker):
         self._best: tuple[float, NDArray[np.float64]] | None = None
         super()._reset(n_features)
 
-    def _weigh(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+    def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
@@ -221,7 +198,9 @@ class PerceptronAtK(PrecisionRanker):
         Fraction of the positives in (0, 1], a count of rows, or a fraction of the rows ("1 %"); of
         more rows than there are positives, as many as these.
     batch_size : int, default=500
+        In rows.
     epochs : int, default=25
+        Number of passes over the rows.
     average : bool, default=False
         True is short for ``keep="mean"``, and has no meaning beside `keep`.
     keep : {"last", "mean", "best"} or None, default=None
@@ -234,6 +213,7 @@ class PerceptronAtK(PrecisionRanker):
         for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
         random order), False for the stored order.
     random_state : int, Generator or None, default=None
+        Of that order.
 
     Attributes
     ----------
@@ -284,12 +264,9 @@ class SGDAtK(PrecisionRanker):
     surrogate : {"avg", "max", "ramp", "struct"}, default="avg"
         See `precbench.losses`.
     k : float, int or str, default=0.25
-        Length of the top: a fraction of the positives (0.25), a count of rows (100), or a fraction
-        of the rows ("1 %"); in a batch as in `PerceptronAtK`.
     batch_size : int, default=500
-        In rows.
     epochs : int, default=25
-        Number of passes over the rows.
+        All as in `PerceptronAtK`.
     eta0 : float, default=0.1
         Length of the first step.
     radius : float or None, default=None
@@ -300,9 +277,8 @@ class SGDAtK(PrecisionRanker):
     keep : {"last", "mean", "best"} or None, default=None
         Which w is the model, see `PerceptronAtK`; None for what `average` says.
     shuffle : bool or {"rows", "blocks"}, default=True
-        Order of the rows in each epoch, see `PerceptronAtK`.
     random_state : int, Generator or None, default=None
-        Of that order.
+        As in `PerceptronAtK`.
 
     References
     ----------
@@ -384,20 +360,21 @@ class OnePMB(ObjectiveRanker):
     ----------
     objective : {"prec@k", "pauc", "auc", "f1"}, default="prec@k"
     k : float, int or str, default=0.25
-        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
-        rows ("1 %"), as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
+        For "prec@k": as in `PerceptronAtK`; kar2014 takes 1.0 (PRBEP).
     beta : float, default=0.1
         For "pauc": fraction of the negatives in (0, 1], in a batch of the batch's own, rounded up.
     batch_size : int, default=500
         Longer than the data: all rows are one batch.
     epochs : int, default=25
     eta0 : float, default=0.1
+        Length of the first step.
     radius : float or None, default=None
         Radius of the ball W; None for the whole space.
     average : bool, default=True
+        Give the mean of w, else the last one.
     shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
     random_state : int, Generator or None, default=None
+        As in `PerceptronAtK`.
 
     References
     ----------
@@ -442,14 +419,8 @@ class TwoPMB(ObjectiveRanker):
         Negatives in a batch (the paper's buffer B₋ of size s, beside B₊); if there are fewer, all.
     reservoir_size : int or None, default=None
         Positives to keep (B₊), None for `batch_size`; if there are no more, all are kept.
-    epochs : int, default=25
-    eta0 : float, default=0.1
-    radius : float or None, default=None
-        Radius of the ball W; None for the whole space.
-    average : bool, default=True
-    shuffle : bool or {"rows", "blocks"}, default=True
-        Order of the negatives, as in `PerceptronAtK`.
-    random_state : int, Generator or None, default=None
+    epochs, eta0, radius, average, shuffle, random_state
+        As in `OnePMB`; the order is that of the negatives.
 
     Notes
     -----
@@ -458,8 +429,7 @@ class TwoPMB(ObjectiveRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
+    Kar, Narasimhan, Jain, NIPS 2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
 
     Examples
     --------
@@ -482,28 +452,28 @@ class TwoPMB(ObjectiveRanker):
 
     def _batch_length(self, labels: NDArray[np.int8]) -> int:
         n_pos = int(np.count_nonzero(labels > 0))
-        kept = self.reservoir_size or self.batch_size
-        return min(kept, n_pos) + min(self.batch_size, len(labels) - n_pos)
+        size = self.reservoir_size or self.batch_size
+        return min(size, n_pos) + min(self.batch_size, len(labels) - n_pos)
 
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
-        kept = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
+        buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
         piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
         while True:
             streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
             yield (
-                joined_batches(kept, streamed[start : start + piece], self.batch_size)
+                joined_batches(buffer, streamed[start : start + piece], self.batch_size)
                 for start in range(0, len(neg), piece)
             )
 
 
 def joined_batches(
-    kept: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
+    buffer: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Return the rows of batches of streamed rows, each batch preceded by all of the kept rows."""
+    """Return the batches of streamed rows in turn, each preceded by all rows of the buffer."""
     starts = range(0, len(streamed), batch_size)
-    parts = ((kept, streamed[start : start + batch_size]) for start in starts)
+    parts = ((buffer, streamed[start : start + batch_size]) for start in starts)
     return np.concatenate([part for pair in parts for part in pair])

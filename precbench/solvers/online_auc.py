@@ -16,11 +16,11 @@ from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OnlineAUCRanker(PassRanker):
-    """Base of the methods that learn from each row against the earlier ones.
+    """Base of the methods that learn from each row against the earlier ones, in one pass.
 
-    The path does not depend on how the rows are cut into pieces for `partial_fit`. Rows that come
-    before there is a row to compare them with (for PGD any, for the others one of the other
-    class) are remembered and change nothing.
+    In later epochs the earlier rows count each time they were visited. The path does not depend on
+    how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare them
+    with (for PGD any, for the others one of the other class) are remembered and change nothing.
 
     Each `_reset` allocates before it calls the base, which publishes new weights: where memory
     fails, the earlier weights and their state stay together.
@@ -78,12 +78,11 @@ class OAM(OnlineAUCRanker):
     C : float, default=1e-4
         Weight of the losses against half the square norm.
     reservoir_size : int, default=100
-        Rows in each of the two reservoirs; they are kept dense.
+        Rows in each of the two reservoirs, which are dense.
     epochs : int, default=1
-        The paper makes one pass. In later ones the earlier rows count, in C_t and for the
-        reservoirs, each time they were visited.
+        The paper makes one pass. In later ones the earlier rows count each time they were visited.
     average : bool, default=False
-        Return the mean of w over all rows instead of the last w, which is the paper's choice.
+        Give the mean of w over all rows instead of the last w, which is the paper's choice.
     shuffle : bool or {"rows", "blocks"}, default=True
         As in `PerceptronAtK`.
     random_state : int, Generator or None, default=None
@@ -162,13 +161,8 @@ class PGD(OnlineAUCRanker):
         The paper's 1 / mu.
     power_t : float, default=0.5
         The paper's theta; it proves convergence for values between 1/2 and 1.
-    epochs : int, default=1
-        The paper makes one pass. In later ones the earlier rows count each time they were visited.
-    average : bool, default=False
-        Return the mean of w over all rows instead of the last w, which is the paper's choice.
-    shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
-    random_state : int, Generator or None, default=None
+    epochs, average, shuffle, random_state
+        As in `OAM`.
 
     Notes
     -----
@@ -237,13 +231,8 @@ class AdaOAM(OnlineAUCRanker):
         Weight of half the square norm, the paper's lambda.
     delta : float, default=1e-8
         Keeps the division defined; the paper leaves it open.
-    epochs : int, default=1
-        The paper makes one pass. In later ones the earlier rows count each time they were visited.
-    average : bool, default=False
-        Return the mean of w over all rows instead of the last w, which is the paper's choice.
-    shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
-    random_state : int, Generator or None, default=None
+    epochs, average, shuffle, random_state
+        As in `OAM`.
 
     Notes
     -----
@@ -323,10 +312,9 @@ class SPAM(OnlineAUCRanker):
         Weight of the l1 norm, which makes the penalty an elastic net.
     epochs : int, default=1
     average : bool, default=False
-        Return the mean of w over all rows instead of the last w, whose convergence is proved.
-    shuffle : bool or {"rows", "blocks"}, default=True
-        As in `PerceptronAtK`.
-    random_state : int, Generator or None, default=None
+        Give the mean of w over all rows instead of the last w, whose convergence is proved.
+    shuffle, random_state
+        As in `OAM`.
 
     Notes
     -----
@@ -365,7 +353,7 @@ class SPAM(OnlineAUCRanker):
         self._counts, self._sums = np.zeros(2), sums
         self._means_known = False
 
-    def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         for c, members in enumerate((labels < 0, labels > 0)):
             self._counts[c] = np.count_nonzero(members)
             self._sums[c] = weighted_sum(rows, members.astype(np.float64), rows.n_features)

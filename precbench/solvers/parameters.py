@@ -1,8 +1,4 @@
-"""The values that parameters of solvers may take.
-
-scikit-learn checks the parameters of its own estimators by private functions. They are imported
-here and nowhere else.
-"""
+"""The values that parameters of solvers may take, checked by private functions of scikit-learn."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -51,7 +47,7 @@ class _ShareOfRows(StrOptions):
 
 
 def at_least(n: int) -> list[Any]:
-    """Allow these whole numbers."""
+    """Allow whole numbers from n on."""
     return [Interval(Integral, n, None, closed="left")]
 
 
@@ -70,7 +66,7 @@ SEED = [None, Interval(Integral, 0, None, closed="left"), np.random.Generator]
 
 
 def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method that takes rows: ``sample_weight``, which it does not take, has a reason.
+    """Decorate a method that takes rows: it refuses ``sample_weight`` with a reason.
 
     The signature stays as it is, so that scikit-learn sees no such parameter.
     """
@@ -78,10 +74,10 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
         if sample_weight is not None:
-            instead = "set class_weight or repeat rows" if hasattr(self, "class_weight") else ""
+            option = "set class_weight or " if hasattr(self, "class_weight") else ""
             raise InputError(
                 f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one: {instead or 'repeat rows'}"
+                f"top of the list counts as one: {option}repeat rows"
             )
         return method(self, *args, **kwargs)
 

@@ -24,9 +24,7 @@ __all__ = [
     "visiting_order",
 ]
 
-BLOCK_ROWS = 32
-"""Neighbouring rows that ``shuffle="blocks"`` keeps together."""
-
+BLOCK_ROWS = 32  # neighbouring rows that ``shuffle="blocks"`` keeps together
 Shuffle = bool | Literal["rows", "blocks"]
 
 Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
@@ -34,7 +32,7 @@ Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
 
 
 def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Return the order in which one epoch visits n rows.
+    """Return the order, of type int32, in which one epoch visits n rows.
 
     Parameters
     ----------
@@ -43,10 +41,6 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
         False for the stored order, True or "rows" for a random order, "blocks" for blocks of
         `BLOCK_ROWS` neighbouring rows in random order.
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n,), int32
 
     Examples
     --------
@@ -111,15 +105,12 @@ class PassRanker(LinearRanker):
 
     @property
     def visits(self) -> Hashable | None:
-        """What settles which rows are visited in which order; None where nothing is settled.
-
-        Solvers that agree in it can be fitted together, see `fit_together`.
-        """
+        """Key of the order of visits, None where it is not fixed; see `fit_together`."""
         if not isinstance(self.random_state, Integral):
             return None
         params = self.get_params()
-        settled = ("batch_size", "reservoir_size", "shuffle", "random_state")
-        return type(self), *(params.get(name) for name in settled)
+        names = ("batch_size", "reservoir_size", "shuffle", "random_state")
+        return type(self), *(params.get(name) for name in names)
 
     @staticmethod
     @abstractmethod
@@ -153,11 +144,11 @@ class PassRanker(LinearRanker):
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         """Do what `fit` needs and is not training."""
 
-    def _survey(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Compute from all rows of `fit` what the passes need."""
 
-    def _weigh(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Look at w when all rows of a pass are visited, before the trace."""
+    def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Look at w at the end of a pass, before the trace."""
 
     def _model(self) -> NDArray[np.float64]:
         """Return the w to publish, which later steps leave as it is."""
@@ -213,9 +204,9 @@ class PassRanker(LinearRanker):
         Raises
         ------
         InputError
-            If y has labels that the first call did not know, or `order` names rows that X does
-            not have. If the weights so far do not fit: those of other features, because a later
-            call of fit failed, or of an objective with an intercept where this one has none.
+            If y has labels that the first call did not have, `order` names rows that X does not
+            have, or the weights are those of other features (a later fit failed) or of an objective
+            with an intercept where this one has none.
         """
         first, trace = not hasattr(self, "coef_"), trace or untraced
         X, labels = self._checked(X, y, reset=first, classes=classes)
@@ -265,8 +256,7 @@ class PassRanker(LinearRanker):
             Called for each epoch; returns the pieces, finite rows with an order whose length is a
             multiple of the batch size in all pieces except the last.
         trace : callable, optional
-            As in `fit`. Its first call comes before the first piece is asked for, so that the
-            time to read counts.
+            As in `fit`. Its first call precedes the first piece, so that the time to read counts.
 
         Returns
         -------
@@ -320,12 +310,11 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
 
 
 def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[], Pieces]) -> None:
-    """Fit solvers to rows in pieces, which are read once for all of them.
+    """Fit solvers with the same `PassRanker.visits` to pieces, which are read once for all of them.
 
     Parameters
     ----------
     fits : sequence of Fit
-        As in `fit_together`.
     n_features, epoch
         See `PassRanker.fit_pieces`.
 
@@ -348,7 +337,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         solver._reset(n_features)
     batch_size = fits[0].solver.batch_size
     _repeat(
-        _going_on(fits),
+        _active(fits),
         lambda: (
             (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
             for X, y, order in epoch()
@@ -369,13 +358,13 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
         solver._prepare(labels)
         solver._reset(X.shape[1])
     length, passes = first._batch_length(labels), first._passes(labels, rng)
-    begun = _going_on(fits)
-    for solver, _ in begun:
-        solver._survey(rows, labels)
-    _repeat(begun, lambda: ((rows, labels, order, length) for order in next(passes)))
+    started = _active(fits)
+    for solver, _ in started:
+        solver._compute_totals(rows, labels)
+    _repeat(started, lambda: ((rows, labels, order, length) for order in next(passes)))
 
 
-def _going_on(fits: Iterable[Fit]) -> list[Fit]:
+def _active(fits: Iterable[Fit]) -> list[Fit]:
     """Return the fits that their traces do not end now."""
     return [fit for fit in fits if not fit.trace(fit.solver)]
 
@@ -383,12 +372,12 @@ def _going_on(fits: Iterable[Fit]) -> list[Fit]:
 def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
     """Go through epochs, each solver until its trace ends it or its epochs are over."""
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
-        begun = fits
+        started = fits
         for visits in epoch():
             fits = _visit(fits, *visits)
             if not fits:
                 break
-        for solver, _ in begun:
+        for solver, _ in started:
             solver.n_iter_ += 1
 
 
@@ -412,10 +401,10 @@ def _visit(
             solver.t_ += n_batches
             solver.n_rows_seen_ += stop - start
             if stop == n:
-                solver._weigh(rows, labels)
+                solver._finish_pass(rows, labels)
             solver._publish(solver._model(), has_intercept=solver._has_intercept)
-        going_on = _going_on(fits)
-        if len(going_on) < len(fits):
-            fits, visit = going_on, None
+        active = _active(fits)
+        if len(active) < len(fits):
+            fits, visit = active, None
         start = stop
     return fits

@@ -35,10 +35,8 @@ class ProjectedSubgradient(LinearRanker):
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="pauc"
     k : float, int or str, default=0.25
-        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
-        rows ("1 %"); of more rows than there are positives, as many as these.
     beta : float, default=0.1
-        Fraction of the negatives in (0, 1], for "pauc".
+        Both as in `CuttingPlane`.
     eta0 : float, default=0.1
     radius : float or None, default=None
         Radius of the ball W; None for the whole space.
@@ -48,7 +46,6 @@ class ProjectedSubgradient(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
     intercept_ : float
         Only for "f1": the weight of a constant column, in the ball with the others.
     risk_ : float

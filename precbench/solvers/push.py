@@ -68,7 +68,6 @@ class PushRanker(LinearRanker):
             )
 
     def _assess(self, point: Evaluation) -> None:
-        """Set the attributes that describe the risk at `coef_`."""
         self.gradient_norm_ = math.hypot(*point.gradient)
         self.log_risk_ = point.log_risk
         self.converged_ = self.gradient_norm_ <= self.tol
@@ -170,8 +169,8 @@ def _damped_step(
                 return new_w, new, damping
         elif gained > 0.1 * predicted:
             # The model was good: the next step may be bolder.
-            eased = damping / 10 if gained > 0.5 * predicted else damping
-            return new_w, new, max(eased, _LEAST_DAMPING)
+            next_damping = damping / 10 if gained > 0.5 * predicted else damping
+            return new_w, new, max(next_damping, _LEAST_DAMPING)
         damping *= 10
     return None
 
@@ -200,13 +199,10 @@ class IRPush(PushRanker):
 
     Attributes
     ----------
-    log_risk_ : float
-        ln R of `coef_`.
-    gradient_norm_ : float
-        Of R at `coef_`.
-    converged_ : bool
-    unbounded_ : bool
-        No minimiser exists: some w ranks no pair of the training rows wrongly and some rightly.
+    log_risk_, gradient_norm_ : float
+        ln R of `coef_`, and the norm of the gradient of R there.
+    converged_, unbounded_ : bool
+        As in `PNormPush`.
 
     Notes
     -----
@@ -246,6 +242,9 @@ class PairPushRanker(PushRanker):
     def fit_pairs(self, X: Any, pairs: Any, trace: Trace | None = None) -> Self:
         """Learn from rows and the pairs of them whose order is known (the crucial pairs).
 
+        rudin2009, section 7. With every positive above every negative it is `fit`, at the cost of
+        the pairs.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -265,14 +264,9 @@ class PairPushRanker(PushRanker):
         InputError
             If `pairs` has another shape, no or too many entries, an entry that is not a positive
             number, or a row above itself.
-
-        Notes
-        -----
-        With every positive above every negative it is `fit`, at the cost of the pairs.
-        rudin2009, section 7.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
-        relation = _checked_relation(pairs, X.shape[0])
+        relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
         above = PairLists.of_matrix(relation)
         sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
@@ -291,7 +285,6 @@ class PairPushRanker(PushRanker):
         return PairwiseRisk(X, Classes(labels), self.p, True, sides)
 
     def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
-        """Return the terms of a risk over pairs, see `PairwiseRisk`."""
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
@@ -336,10 +329,8 @@ class PNormPush(PairPushRanker):
 
     Attributes
     ----------
-    log_risk_ : float
-        ln R of `coef_`.
-    gradient_norm_ : float
-        As in `tol`, at `coef_`.
+    log_risk_, gradient_norm_ : float
+        ln R of `coef_`, and the norm there of the gradient as in `tol`.
     converged_ : bool
     unbounded_ : bool
         No minimiser exists: some w ranks no pair of the training rows wrongly and some rightly,
@@ -394,13 +385,7 @@ class RankBoost(PairPushRanker):
     method : {"coordinate", "newton"}, default="coordinate"
     max_iter : int, default=100
     tol : float, default=1e-8
-        All as in `PNormPush`.
-
-    Attributes
-    ----------
-    log_risk_, gradient_norm_ : float
-    converged_, unbounded_ : bool
-        All as in `PNormPush`.
+        All as in `PNormPush`, like the attributes.
 
     References
     ----------
@@ -425,7 +410,7 @@ class RankBoost(PairPushRanker):
     p, push, bottom_weight = 1.0, "top", 1.0
 
 
-def _checked_relation(pairs: Any, n_samples: int) -> sparse.csc_array:
+def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(

@@ -23,19 +23,7 @@ _ROUNDING = 1e-6  # relative to the greatest difference of scores
 
 
 class Evaluation(NamedTuple):
-    """A risk at one w.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_samples,)
-    value : float
-        The function that is minimised.
-    gradient : ndarray of shape (n_features,)
-        With respect to w.
-    log_risk : float
-    noise : float
-        Bound of the rounding error of a derivative.
-    """
+    """A risk at one w: the minimised `value`, its `gradient`, and a bound of its `noise`."""
 
     scores: NDArray[np.float64]
     value: float
@@ -60,8 +48,8 @@ class Classes:
         least, _ = self.range(values)
         if least > 0:
             return least
-        apart = np.abs(values - values[self.pos].min())
-        return float(apart[apart > 0].min())
+        gaps = np.abs(values - values[self.pos].min())
+        return float(gaps[gaps > 0].min())
 
 
 class PairLists(NamedTuple):
@@ -166,11 +154,7 @@ class PushRisk(ABC):
 
     def column(self, j: int) -> NDArray[np.float64]:
         """Return a column of X, dense."""
-        if isinstance(self.X, np.ndarray):
-            return np.ascontiguousarray(self.X[:, j], dtype=np.float64)
-        unit = np.zeros(self.X.shape[1])
-        unit[j] = 1
-        return linear_scores(self.rows, unit)
+        return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a gradient with respect to the scores into one of w, ``X.T @ by_scores``."""
@@ -234,10 +218,7 @@ class ExponentialRisk(PushRisk):
         return Evaluation(scores, float(value), gradient, self.p * float(value), noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the scores, and of each term its value G + c, and by class two arrays.
-
-        These are the logs of the sums of exponentials, and the weighted means of the rows.
-        """
+        """Return scores, values G + c by term, and by class too logs of sums and weighted means."""
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
         values, logs, means = (

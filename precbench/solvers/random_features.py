@@ -18,19 +18,10 @@ ROWS_AT_ONCE = 4096
 def fitted_sampler(
     X: Any, n_components: int, gamma: float | None, bandwidth: float, seed: int | None
 ) -> Any:
-    """Draw the map from rows to random features.
+    """Draw the map from scaled training rows to random features.
 
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (n_samples, n_features)
-        Scaled training rows.
-    n_components : int
-        Number of random features.
-    gamma : float or None
-        For the kernel ``exp(-gamma ||x - x'||^2)``; None for 1 / (n_features * variance of X).
-    bandwidth : float
-        Width of the kernel, as a multiple of the one by `gamma`.
-    seed : int or None
+    They approximate the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
+    `gamma` it is 1 / (n_features * variance of X).
     """
     from sklearn.kernel_approximation import RBFSampler
 
@@ -54,13 +45,9 @@ def mapped(sampler: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
-    """A map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
+    """The map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components, n_features)
-        A row for each new feature.
-    offset : ndarray of shape (n_components,)
+    `weights` (n_components, n_features) has a row for each new feature.
     """
 
     weights: NDArray[np.float64]
@@ -76,25 +63,7 @@ class RandomFeatures:
         bandwidth: float = 1.0,
         seed: int | None = None,
     ) -> Self:
-        """Draw the features, see `fitted_sampler`.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n_samples, n_features)
-        n_components : int
-        gamma : float, optional
-        bandwidth : float, default=1.0
-        seed : int, optional
-
-        Returns
-        -------
-        RandomFeatures
-
-        Raises
-        ------
-        InputError
-            If a value is out of range, or the memory too small.
-        """
+        """Draw the features, see `fitted_sampler`; refuse values out of range, and too many."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
                 f"the number of random features lies in 1..{_MOST:,}, found {n_components!r}"
@@ -103,22 +72,13 @@ class RandomFeatures:
             if not _is_number(value, Real) or not 0 < value < np.inf:
                 raise InputError(f"{name} must be a number above 0, found {value!r}")
         n_samples, n_features = X.shape
-        held = (n_samples + n_features) * int(n_components)
-        require_memory(held, n_features, f"{n_components:,} random features of all rows")
+        n_values = (n_samples + n_features) * int(n_components)
+        require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Map rows; what becomes of a row does not depend on the others.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Map rows, each independently of the others."""
         rows, n_components = as_rows(X), len(self.offset)
         features = np.empty((X.shape[0], n_components))
         for j in range(n_components):

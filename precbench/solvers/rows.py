@@ -11,11 +11,8 @@ from precbench.errors import InputError
 from precbench.kernels import linear
 from precbench.kernels.linear import dot
 
-VALUES_PER_SLICE = 2**24
-"""Number of values that a kernel reads in a small fraction of 0.1 s."""
-
-STORED = (np.float64, np.float32)
-"""Types of the values of rows that the kernels read; their sums are of float64 either way."""
+VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
+STORED = (np.float64, np.float32)  # types of rows that kernels read; sums are of float64
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
 _NO_VALUE = np.empty(0)
@@ -35,10 +32,7 @@ class Rows(NamedTuple):
         return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size, self.indices.size))
 
     def without_ones(self) -> "Rows":
-        """Return sparse rows without their values if all are 1.
-
-        Only the kernels of `linear` and `minibatch` do without them.
-        """
+        """Return sparse rows without their values if all are 1, for `linear` and `minibatch`."""
         if self.indptr.size and (self.data == 1).all():
             return self._replace(data=_NO_VALUE)
         return self
@@ -62,12 +56,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_form(X: Any) -> None:
-    """Refuse a sparse matrix whose parts do not fit together: compiled code trusts every index.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a sparse matrix whose parts do not fit together: compiled code trusts every index."""
     form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
@@ -98,13 +87,7 @@ def canonical(X: Any) -> Any:
 
 
 def with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with int32 indices, all within its shape; a dense matrix as it is.
-
-    Raises
-    ------
-    InputError
-        If the matrix has more columns or entries than int32 can count.
-    """
+    """Return a CSR matrix with int32 indices, all within its shape; a dense matrix as it is."""
     if not sparse.issparse(X):
         return X
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
@@ -123,11 +106,6 @@ def with_short_indices(X: Any) -> Any:
 
 def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``X @ w``: equal scores for equal rows, bitwise identical on every machine.
-
-    Raises
-    ------
-    InputError
-        If there is not one weight per feature.
 
     Examples
     --------

@@ -59,14 +59,9 @@ class TopPush(LinearRanker):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-    primal_ : float
-        P at these weights.
-    lower_bound_ : float
-        No w has a smaller P, except for rounding.
-    gap_ : float
-        ``primal_ - lower_bound_``. P is strongly convex: the weights lie within ``sqrt(2 gap_)``
-        of the minimiser.
+    primal_, lower_bound_, gap_ : float
+        P at these weights, the bound that no w goes below except for rounding, and their
+        difference. P is strongly convex: the weights lie within ``sqrt(2 gap_)`` of the minimiser.
     converged_ : bool
 
     Notes
@@ -122,7 +117,7 @@ class TopPush(LinearRanker):
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
             gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
             while True:
-                c = _projected(ahead.c - gradient / lipschitz, labels, n_top)
+                c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)
                 step, change = c - ahead.c, v - ahead.v
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
@@ -154,7 +149,6 @@ class TopPush(LinearRanker):
         return int(self.top_negatives)
 
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
-        """Publish the weights of a point with the bounds that follow from it."""
         w, scores = weight * point.v, weight * point.scores
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
         missing = np.maximum(0.0, 1 + _mean_of_highest(scores[~positive], n_top) - scores[positive])
@@ -169,7 +163,7 @@ class TopPush(LinearRanker):
         self.n_rows_seen_ += len(labels)
 
 
-def _projected(
+def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
     c = np.empty_like(point)

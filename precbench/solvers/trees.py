@@ -2,8 +2,7 @@
 
 A file of another library is trusted by the program that reads it: LightGBM reads beyond its arrays,
 or never ends, where the text of a model has another child or feature, and scikit-learn's trees do
-where their arrays have. Arrays of our own are checked before a row is scored, and need neither
-library.
+where their arrays have. Arrays of our own are checked before a row is scored.
 """
 
 import re
@@ -61,7 +60,7 @@ class Trees:
         Whether features are compared in single precision, and the score is the mean of the leaves
         less 1/2.
     cover : ndarray of shape (n_nodes,), float32, or None
-        Number or weight of the training rows at each node; None in models of former versions.
+        Number or weight of the training rows at each node.
     split : ndarray of shape (n_nodes,), uint8
         For trees that take missing values or categories, a `Split` for each node, else empty. Of a
         category `value` is a place in `categories`.
@@ -82,22 +81,7 @@ class Trees:
     categories: NDArray[np.uint32] = field(default_factory=_NO_CATEGORY.copy)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows.
-
-        Parameters
-        ----------
-        X : ndarray of float64 in C order, or CSR matrix, of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The score of a row does not depend on the others.
-
-        Raises
-        ------
-        InputError
-            If single precision cannot hold a value that a forest compares.
-        """
+        """Score rows, each independently of the others."""
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
         length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
@@ -118,30 +102,12 @@ class Trees:
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        """Return rows with the values that the trees compare.
-
-        Raises
-        ------
-        InputError
-            See `scores`.
-        """
+        """Return rows with the values that the trees compare, for forests in single precision."""
         return _in_single(X) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Put trees into one sequence.
-
-        Parameters
-        ----------
-        trees : sequence of Tree
-        n_features : int
-        **options
-            `base` and `is_forest`.
-
-        Returns
-        -------
-        Trees
-        """
+        """Put trees into one sequence; the options are `base` and `is_forest`."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
@@ -158,21 +124,19 @@ class Trees:
         first = np.repeat(ends[:-1], np.diff(ends))
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         root = ends[:-1].astype(np.int32)
-        beside: dict[str, Any] = {"cover": cover, "split": split, "categories": categories}
-        return cls(n_features, feature, value, right, root, **beside, **options)
+        arrays: dict[str, Any] = {"cover": cover, "split": split, "categories": categories}
+        return cls(n_features, feature, value, right, root, **arrays, **options)
 
     @property
     def described(self) -> dict[str, Any]:
-        """What `from_arrays` needs beside the arrays."""
+        """Arguments that `from_arrays` needs beside the arrays."""
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that a saved model must carry.
 
-        Returns
-        -------
-        dict of str to ndarray
-            With the number of splits of each feature, so that no file is shorter than its rows.
+        Among them is the number of splits of each feature, so that no file is shorter than its
+        rows.
         """
         names = ["feature", "value", "right", "root", *(() if self.cover is None else ("cover",))]
         names += ["split", "categories"] if len(self.split) else []
@@ -183,25 +147,11 @@ class Trees:
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], *, base: float, is_forest: bool
     ) -> Self:
-        """Rebuild trees of an untrusted file.
+        """Rebuild trees of an untrusted file, from the arrays of `to_arrays`.
 
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-            As `to_arrays` gave them.
-        base : float
-        is_forest : bool
-
-        Returns
-        -------
-        Trees
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a type or shape is wrong, a value is not finite, or a node leads anywhere but to
-            later nodes of its tree that no other leads to, so that a row could leave the arrays or
-            go round in circles.
+        A TypeError or ValueError is raised if a type or shape is wrong, a value is not finite, or a
+        node leads anywhere but to later nodes of its tree that no other leads to, so that a row
+        could leave the arrays or go round in circles.
         """
         splits, feature, value, right, root = (
             arrays[name] for name in ("splits", "feature", "value", "right", "root")
@@ -244,8 +194,9 @@ class Trees:
         children = np.concatenate([node[inner] + 1, right[inner], root])
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError("a node does not lead to a later one of its tree, or two lead to one")
-        beside = base, is_forest, cover, split, categories
-        return cls(n_features, feature, value, right, root, *beside)
+        return cls(
+            n_features, feature, value, right, root, base, is_forest, cover, split, categories
+        )
 
 
 class Tree(NamedTuple):
@@ -269,22 +220,9 @@ class Tree(NamedTuple):
         split: NDArray[Any] = _NO_SPLIT,
         categories: Any = (),
     ) -> Self:
-        """Put nodes in preorder.
+        """Put nodes in preorder, of which the first is the root; see `Trees`.
 
-        Parameters
-        ----------
-        feature, left, right : ndarray of shape (n_nodes,), int
-            The root is the first node; -1 as feature marks a leaf.
-        value : ndarray of shape (n_nodes,)
-        cover : ndarray of shape (n_nodes,)
-            Of training rows; where a library says none, 1.
-        split : ndarray of shape (n_nodes,) or (0,)
-        categories : sequence of int
-            See `Trees`.
-
-        Returns
-        -------
-        Tree
+        Of training rows `cover` is 1 where a library has none.
         """
         order = np.arange(len(feature))
         if (left != order + 1)[feature >= 0].any():
@@ -321,20 +259,16 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
 def histogram_trees(boosting: Any, n_features: int, *, takes_missing: bool = False) -> Trees:
     """Return the trees of a fitted `HistGradientBoostingClassifier`.
 
-    Parameters
-    ----------
-    boosting : HistGradientBoostingClassifier
-    n_features : int
-    takes_missing : bool, default=False
-        Whether the trees take missing values, and categories, which are whole numbers.
+    With `takes_missing` they take missing values, and categories, which are whole numbers.
     """
     trees, place = [], np.arange(n_features)
-    known: list[NDArray[np.intp]] = []
+    categories_of: list[NDArray[np.intp]] = []
     if boosting.is_categorical_ is not None:
         takes_missing, is_category = True, boosting.is_categorical_
         place = np.append(np.flatnonzero(is_category), np.flatnonzero(~is_category))
-        known = [
-            _whole(c) for c in boosting._preprocessor.named_transformers_["encoder"].categories_
+        categories_of = [
+            _whole_numbers(c)
+            for c in boosting._preprocessor.named_transformers_["encoder"].categories_
         ]
     for [predictor] in boosting._predictors:
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
@@ -345,21 +279,21 @@ def histogram_trees(boosting: Any, n_features: int, *, takes_missing: bool = Fal
         if takes_missing:
             split = Split.NAN | node["missing_go_to_left"]
             for i in np.flatnonzero(~is_leaf & (node["is_categorical"] == 1)):
-                of_column, bits = known[node["feature_idx"][i]], predictor.raw_left_cat_bitsets
-                is_left = _bits(bits[node["bitset_idx"][i]])[: len(of_column)]
-                goes_apart = is_left != node["missing_go_to_left"][i]
+                own, bits = categories_of[node["feature_idx"][i]], predictor.raw_left_cat_bitsets
+                is_left = _bits(bits[node["bitset_idx"][i]])[: len(own)]
+                differs = is_left != node["missing_go_to_left"][i]
                 value[i], split[i] = len(categories), split[i] | Split.CATEGORY | Split.WHOLE
-                categories += _words(of_column[goes_apart])
+                categories += _words(own[differs])
         trees.append(Tree.of(feature, value, left, right, node["count"], split, categories))
     return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
 
 
-def _whole(categories: NDArray[Any]) -> NDArray[np.intp]:
+def _whole_numbers(categories: NDArray[Any]) -> NDArray[np.intp]:
     """Return categories as whole numbers, without NaN, which is the last."""
-    known = categories[~np.isnan(categories)]
-    if not ((known >= 0) & (known < _MOST_CATEGORIES) & (known == known.round())).all():
+    finite = categories[~np.isnan(categories)]
+    if not ((finite >= 0) & (finite < _MOST_CATEGORIES) & (finite == finite.round())).all():
         raise TypeError(f"categories are whole numbers from 0 to {_MOST_CATEGORIES - 1}")
-    return known.astype(np.intp)
+    return finite.astype(np.intp)
 
 
 def _bits(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -367,7 +301,7 @@ def _bits(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
 
 
 def _words(members: NDArray[np.intp]) -> list[int]:
-    """Return the set of these numbers: how many words it takes, and these."""
+    """Return a set of numbers as the number of words that it takes, and these."""
     n_words = int(members.max(initial=-1)) // _BITS + 1
     words = np.zeros(n_words, dtype=np.uint32)
     np.bitwise_or.at(words, members // _BITS, np.uint32(1) << (members % _BITS).astype(np.uint32))

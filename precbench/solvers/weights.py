@@ -20,7 +20,7 @@ class WeightedRanker(Ranker):
     """
 
     _weights: NDArray[np.float64] | None = None  # during a fit
-    _given: Any = None
+    _sample_weight: Any = None
 
     def fit(
         self,
@@ -33,14 +33,8 @@ class WeightedRanker(Ranker):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Converted to float64, C order or CSR, if it is not; never changed. Values of float32
-            stay as they are if `dtypes` has this type, see `Ranker.fit`.
-        y : array-like of shape (n_samples,)
-            Two labels, the greater is the positive class.
-        trace : callable, optional
-            Observer of the training, see `precbench.solvers.base.Trace`. A traced fit ends with its
-            last trace: it ranks no training rows, so that there is no `threshold_`.
+        X, y, trace
+            See `Ranker.fit`, also for the errors.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the loss, at least 0. Rows of weight 0 are left out. A linear
             solver learns from a whole weight what it would learn from as many equal rows; trees
@@ -54,41 +48,37 @@ class WeightedRanker(Ranker):
         Raises
         ------
         InputError
-            If y does not have two classes, a parameter has a value that is not allowed, a weight is
-            negative, squares of products of rows overflow, or the memory is too small for the
-            number of features.
+            If a weight is negative, or above 0 and below 1e-12 or above 1e12.
         ValueError
             If there is not one finite weight for each row.
-        MissingPackageError
-            If the solver belongs to a package that is not installed.
         """
-        self._given = sample_weight
+        self._sample_weight = sample_weight
         try:
             return super().fit(X, y, trace)
         finally:
-            self.__dict__.pop("_given", None)
+            self.__dict__.pop("_sample_weight", None)
             self.__dict__.pop("_weights", None)
 
     def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
         X, labels = super()._checked(X, y, **options)
-        if self._given is None:
+        if self._sample_weight is None:
             return X, labels
-        weights = _check_sample_weight(self._given, X, dtype=np.float64)
+        weights = _check_sample_weight(self._sample_weight, X, dtype=np.float64)
         if (weights < 0).any():
             raise InputError(
                 f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}: "
                 "weights are at least 0"
             )
-        kept = weights > 0
-        extreme = kept & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
+        positive = weights > 0
+        extreme = positive & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
         if extreme.any():
             row = int(np.argmax(extreme))
             raise InputError(
                 f"sample_weight has {weights[row]:g} for row {row + 1}: weights above 0 are from "
                 f"{1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide them by their mean"
             )
-        if not kept.all():
-            X, labels, weights = X[kept], labels[kept], weights[kept]
+        if not positive.all():
+            X, labels, weights = X[positive], labels[positive], weights[positive]
             if not 0 < np.count_nonzero(labels > 0) < len(labels):
                 raise InputError("the rows with a weight above 0 have one class only")
         self._weights = weights
@@ -97,23 +87,19 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        """Return the weights of the rows times those of their classes; None without `fit`'s.
+        """Return the weights of rows times those of their classes; None without `sample_weight`.
 
-        Parameters
-        ----------
-        labels : ndarray of shape (n_samples,)
-        class_weight : {"balanced"}, dict or None
-            Balanced are the sums of weights.
+        "balanced" divides by the sums of weights of the classes.
         """
         if self._weights is None:
             return None
-        chosen = signed_weights(class_weight, self.classes_)
-        if chosen == "balanced":
+        signed = signed_weights(class_weight, self.classes_)
+        if signed == "balanced":
             sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
-            of_class = [sum(sums) / (2 * one) for one in sums]
+            negative, positive = (sum(sums) / (2 * total) for total in sums)
         else:
-            of_class = compute_class_weight(chosen, classes=np.array([-1, 1]), y=labels).tolist()
-        return self._weights * np.where(labels > 0, of_class[1], of_class[0])
+            negative, positive = compute_class_weight(signed, classes=np.array([-1, 1]), y=labels)
+        return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         if self._weights is None:
