@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 try:
-    import precbench.kernels.minibatch  # noqa: F401 (to see whether anything is compiled)
+    import precbench.kernels.minibatch  # noqa: F401 (whether anything is compiled)
 except ImportError as error:
     raise PrecbenchError(
         "the compiled part of precbench is missing here: run `pip install -e .` (or `make build`) "

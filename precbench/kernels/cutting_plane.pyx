@@ -1,12 +1,4 @@
-"""The compiled parts of a cutting-plane iteration.
-
-A maximum over contingency tables, and the master problem of a bundle of planes
-
-    minimise over alpha   1/2 alpha' K alpha - b' alpha,   alpha >= 0,  sum(alpha) = C,
-
-solved by pairwise steps with second-order choice of the pair (Fan, Chen and Lin 2005),
-warm-started from the alpha it is given.
-"""
+"""The compiled parts of a cutting-plane iteration: the worst table, and the master problem."""
 
 include "source.pxi"
 
@@ -16,11 +8,11 @@ from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
-    """Return the counts a, b of the ones, a + b >= k, that maximise ``b / (a + b)`` plus sums.
+    """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores.
 
-    Those of the a highest positives ``pos`` and the b highest negatives ``neg``, both given in
-    descending order. For m ones in all, one more positive in place of a negative loses 1 / m: it
-    pays until some a, which never falls as m grows. Of several best tables that with the least m.
+    These are the first a of ``pos`` and the first b of ``neg``, both in descending order. For m
+    ones in all, one more positive in place of a negative loses 1 / m: it pays until some a, which
+    never falls as m grows. Of several best tables that with the least m is taken.
     """
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
@@ -58,8 +50,9 @@ def solve_master(
 ):
     """Improve a feasible ``alpha`` (m,) until no pair is violated by more than ``tol``.
 
-    ``K`` is the Gram matrix of the planes, of which the leading m x m block is used; ``gradient``,
-    K alpha - b, is written. Returns the number of steps: call again if they are ``max_steps``.
+    Minimises 1/2 alpha' K alpha - b' alpha over alpha >= 0 with a fixed sum, by pairwise steps with
+    second-order choice of the pair (Fan, Chen and Lin 2005). The leading m x m block of ``K`` is
+    used; ``gradient``, K alpha - b, is written. Returns the number of steps.
     """
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
@@ -116,10 +109,9 @@ def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
 
 
 def solve_positive(double[:, ::1] A, double[:, ::1] B):
-    """Replace each row b of B by the solution of ``A x = b``, by Cholesky's method.
+    """Replace each row b of B by the solution of ``A x = b``, and lower A by its Cholesky factor.
 
-    Of ``A`` the lower triangle is read, and replaced by the factor. Returns whether it is positive
-    definite to the last digits; if not, B is as it was.
+    Returns whether A is positive definite to the last digits; if not, B is as it was.
     """
     cdef Py_ssize_t m = A.shape[0], i, j, r
     cdef double rest

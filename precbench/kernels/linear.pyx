@@ -1,7 +1,4 @@
-"""Products of a matrix with a vector: ``X w`` and ``X' c``.
-
-One thread and a fixed order of summation: the same bits on every machine.
-"""
+"""Products of a matrix with a vector, in a fixed order of summation: the same bits everywhere."""
 
 include "source.pxi"
 

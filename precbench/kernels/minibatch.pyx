@@ -1,10 +1,7 @@
 """One pass of a mini-batch method (kar2015, Algorithms 1-4; kar2014, Algorithms 1 and 2).
 
-Given   rows x_i with labels y_i, visited in a given order, cut into batches of b rows;
-        for each batch t a step length eta_t, and k_t = k_of[number of positives in the batch]
-        (PAUC: of negatives).
-Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given radius,
-        with c in R^b computed from the scores s_i = <w_{t-1}, x_i> of the batch:
+Batch t of rows x_i takes the step w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i], W being a ball, with
+c computed from the scores s_i = <w_{t-1}, x_i>:
 
   PERCEPTRON_AVG  c = 1 on false positives, -D on false negatives, D = #FP / #FN   (Algorithm 1)
   PERCEPTRON_MAX  c = 1 on false positives, -1 on the #FP first false negatives    (Algorithm 2)
@@ -12,10 +9,10 @@ Update  w_t = P_W[w_{t-1} - eta_t * sum_i c_i x_i],   W the ball of the given ra
                            equations (7), (6), (4), (3))
   PAUC, F1        c = the subgradient of that objective   (kar2014, appendix H; Joachims 2005)
 
-For F1 a constant feature 1 is appended to every row, and its weight to w.
-False positives are the negatives among the k first of the batch, false negatives the positives
-that are not. Of equal scores the one visited earlier is first. A batch without positives, or for
-PAUC without negatives, leaves w as it is. When scores overflow, w becomes NaN and stays so.
+False positives are the negatives among the k first of the batch, false negatives the positives that
+are not. Of equal scores the one visited earlier is first. A batch without positives, or for PAUC
+without negatives, leaves w as it is. When scores overflow, w becomes NaN and stays so. For F1 a
+constant feature 1 is appended to every row, and its weight to w.
 """
 
 include "source.pxi"
@@ -190,8 +187,7 @@ cdef void count_pairs(
 ) noexcept nogil:
     """Set c to the pairs of each row with 1 + s_neg > s_pos, signed, as a share of all pairs.
 
-    The shorter list is sorted, so that a row of the other forms pairs with a head of it: the
-    lowest positives or the highest negatives.
+    A row of the longer list forms pairs with a head of the shorter, sorted one.
     """
     cdef Py_ssize_t j, n_below, total = 0
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
@@ -233,7 +229,7 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
 cdef void f1_coef(Batch* batch) noexcept nogil:
     """The best table of a true and b false positives; for each a the best b, which only grows.
 
-    Negatives leave a heap one by one, the first in the order first, into its tail.
+    Negatives leave a heap in the order, into its tail.
     """
     cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
     cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
@@ -290,7 +286,7 @@ cdef double add_active(
     cdef double c
     cdef double shares[4]
     cdef const void* four[4]
-    cdef int* active = batch.second  # found first: no processor can tell which c are 0
+    cdef int* active = batch.second  # listed first: no processor can tell which c are 0
     for j in range(n):
         active[n_active] = positions[j]
         n_active += sign * batch.coef[positions[j]] > 0
@@ -404,16 +400,12 @@ def minibatch_pass(
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
-    """Visit the rows of ``order`` in batches; the last may be shorter.
-
-    Each candidate learns as if it were alone: of what it does, only the reading of the rows is
-    shared. ``y`` is positive where > 0.
+    """Visit the rows of ``order`` in batches; each candidate learns as if it were alone.
 
     A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
-    positives, for PAUC of n negatives; ``eta`` has the step length of each batch of this call.
-    Updated are w, of one more entry for F1, w_sum, to which each w_t is added unless it is empty,
-    and counts of two: batches that can change nothing, and false positives of the perceptrons.
-    There are at most `MOST_CANDIDATES`.
+    positives, for PAUC of n negatives; ``eta`` has the step length of each batch. Updated are w,
+    w_sum, to which each w_t is added unless it is empty, and counts of two: batches that can change
+    nothing, and false positives of the perceptrons.
 
     ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     """

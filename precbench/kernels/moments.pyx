@@ -1,14 +1,10 @@
-"""Sums of rows, or of differences of two rows, and of their outer products.
+"""Sums of rows, or of differences of two rows, and of their outer products (BBR and LCBR).
 
     sums += z,   products += z z',   z = x_i  or  x_i - x_j.
 
-Each product of two entries is written once: a dense z of n entries, into the upper triangle,
-takes n (n + 1) / 2 multiplications; a sparse one of m non-zeros is gathered first and takes
-m (m + 1) / 2, with (a, b) or (b, a) written as its columns come. Either way the sum of all z z'
-is U + U' - diag(U), U what was written. The dense rows of a class leave their products to BLAS.
-
-Gultekin and Paisley, "Risk bounds for low cost bipartite ranking": the accumulation in
-Algorithms 1 and 2.
+Each product of two entries is written once: of a dense z into the upper triangle, of a sparse one
+as (a, b) or (b, a) as its columns come. Either way the sum of all z z' is U + U' - diag(U), U what
+was written. The dense rows of a class leave their products to BLAS.
 """
 
 include "source.pxi"
@@ -25,7 +21,7 @@ cdef inline Py_ssize_t gather(
     int* columns,
     int* places,
 ) noexcept nogil:
-    """Add ``sign`` times a sparse row to z, which has m entries so far; return how many now."""
+    """Add ``sign`` times a sparse row to z of m entries so far; return their new number."""
     cdef Py_ssize_t entry
     cdef int column
     for entry in range(X.indptr[i], X.indptr[i + 1]):
@@ -80,13 +76,9 @@ def add_pairs(
     double[::1] sums,
     double[:, ::1] products,
 ):
-    """Add the differences of the pairs with these numbers.
+    """Add the differences of the pairs ``pos[t // len(neg)]``, ``neg[t % len(neg)]`` by number t.
 
-    Given the rows ``pos`` and ``neg`` of the classes: pair number t consists of
-    ``pos[t // len(neg)]`` and ``neg[t % len(neg)]``.
-
-    Writes ``sums`` (n,) and ``products`` (n, n). ``z`` (n,), ``columns`` (n,) and ``places``
-    (n,), all -1, are scratch.
+    ``sums`` (n,), ``products`` (n, n); ``z``, ``columns`` and ``places`` (n,), all -1, are scratch.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
@@ -145,8 +137,8 @@ def fill_blocks(
 ):
     """Sort dense rows i >= start, less ``shift``, by class until a block is full.
 
-    Writes the rows to ``blocks`` (2, m, n) behind the ``filled`` (2,) that are there, and adds them
-    to ``sums`` (2, n). Returns the first row that has not been visited.
+    They are written to ``blocks`` (2, m, n) behind the ``filled`` (2,) rows, and added to ``sums``
+    (2, n). Returns the next row.
     """
     cdef Py_ssize_t n = sums.shape[1], i = start, j
     cdef Rows X = rows_of(rows)

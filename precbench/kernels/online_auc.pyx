@@ -1,29 +1,15 @@
 """One pass of the online methods for AUC that learn from each row against the earlier ones.
 
-Given   rows x_t with labels y_t = -1 or +1, visited in a given order; of the earlier rows, what
-        each method remembers: two reservoirs of rows, or numbers n_c, sums s_c and second moments
-        M_c = sum x x^T of the classes c (0 negative, 1 positive).
-Update  OAM     of the pairs (x_t, b), b in the reservoir of the other class, one after the other:
-                  w += tau y_t (x_t - b),   tau = min(C_t / 2, loss / |x_t - b|^2)
-                or all at once under the same w:
-                  w += C_t / 2 y_t sum (x_t - b)  over the pairs with y_t <w, x_t - b> <= 1
-        PGD     w -= eta_t mean_j (<w, x_t - x_j> - y_t + y_j) (x_t - x_j)  over all earlier rows
-        AdaOAM  w = P[w - eta g / (delta + sqrt(sum of g^2))]  coordinate by coordinate,
-                g = reg w - mean_j (1 - y_t <w, x_t - x_j>) y_t (x_t - x_j)  over earlier rows of
-                the other class, and P the projection onto the ball in the norm of the scaling
-        SPAM    w = prox[w - eta_t v_t x_t]  with v_t from the means of the classes
+The steps are those of the classes in `precbench.solvers.online_auc`. With the mean m and the second
+moment M / n of the earlier rows, a = <w, x_t> and b = <w, m>,
 
-The classes in `precbench.solvers.online_auc` name the papers. A row before which there is nothing
-to compare with leaves w as it is. When scores overflow, w becomes NaN and stays so.
+    mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
 
-With the mean m and the second moment M / n of the earlier rows, a = <w, x_t> and b = <w, m>,
+so that a row costs O(D^2) and not O(t D). When scores overflow, w becomes NaN and stays so.
 
-  mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
-
-so that a row costs O(D^2) and not O(t D).
-
-``y`` is positive where > 0. All update ``w`` and add w after each row to ``w_sum``, unless that is
-empty. ``counts`` (2,) holds n_c and ``sums`` (2, n_features) s_c.
+All update ``w`` and add w after each row to ``w_sum``, unless that is empty. ``counts`` (2,),
+``sums`` (2, n_features) and ``moments`` hold the number n_c, the sum s_c and M_c = sum x x^T of the
+rows of class c so far, 0 the negatives.
 """
 
 include "source.pxi"
@@ -61,7 +47,6 @@ cdef extern from "online_auc.h":
 
 
 cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
-    """Mark the weights as lost."""
     cdef Py_ssize_t j
     for j in range(d):
         w[j] = NAN
@@ -73,7 +58,6 @@ cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:
 
 
 cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
-    """Write row ``i`` to ``x``."""
     memset(x, 0, X.n_cols * sizeof(double))
     row_axpy(X, i, 1, x)
 
@@ -92,8 +76,8 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
 cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
     """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``.
 
-    Unless u is inside, ``w_j = h_j u_j / (h_j + nu)`` with nu > 0 such that w is on the sphere.
-    Newton's method on ``1 / |w|``, which is concave in nu, goes there from 0 without a bracket.
+    On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. Newton's method on ``1 / |w|``, which
+    is concave in nu, goes there from 0 without a bracket.
     """
     cdef Py_ssize_t j, _step
     cdef double nu = 0, norm, slope, w
@@ -142,8 +126,7 @@ def oam_pass(
     """Visit the rows of ``order`` with OAM.
 
     Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
-    ``reservoirs`` (2, size, n_features) of the negatives and the positives, and ``counts`` (2,),
-    the rows of each class so far, are updated; ``scratch`` (2 * n_features + size,).
+    ``reservoirs`` (2, size, n_features) are updated; ``scratch`` (2 * n_features + size,).
     """
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
     cdef Py_ssize_t position, j, label, n_kept
@@ -211,9 +194,8 @@ def pgd_pass(
     double[:, ::1] moments,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with PGD.
+    """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1.
 
-    ``eta`` has the step length of each row. n_c, s_c and ``moments``, M_0 + M_1, are updated;
     ``scratch`` (n_features,).
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
@@ -262,10 +244,9 @@ def adaoam_pass(
     double[::1] squares,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with AdaOAM.
+    """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients.
 
-    n_c, s_c, ``moments``, M_0 and M_1, and ``squares``, the sum of the squared gradients, are
-    updated; ``scratch`` (2 * n_features,).
+    ``scratch`` (2 * n_features,).
     """
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, sign, score, mean_score, norm
@@ -322,10 +303,9 @@ def spam_pass(
     double[::1] counts,
     double[:, ::1] sums,
 ):
-    """Visit the rows of ``order`` with SPAM.
+    """Visit the rows of ``order`` with SPAM and step lengths ``eta``.
 
-    ``eta`` has the step length of each row. If ``running``, each row enters n_c and s_c before its
-    step; else they are known.
+    If ``running``, each row enters n_c and s_c before its step; else they are known.
     """
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step

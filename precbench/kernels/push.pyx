@@ -11,9 +11,8 @@ positive above every negative") takes the pairs: with z = s_k - s_i and h_k = su
 
     log R = log sum_k h_k^p,   loss(-z) = e^z  or  ln(1 + e^z),
 
-where i runs over the rows that should rank above k. All sums are in the log domain.
-
-Rudin, "The P-Norm Push", JMLR 10, 2009: sections 2 and 5, equation (1), and section 7.
+where i runs over the rows that should rank above k. All sums are in the log domain. rudin2009,
+sections 2, 5 (equation (1)) and 7.
 """
 
 include "source.pxi"
@@ -41,13 +40,11 @@ def class_sums(
     double[::1] totals,
     double[:, ::1] sums,
 ):
-    """Go on summing ``e_i`` and ``e_i * row i`` by class over start <= i < stop.
+    """Score the rows start <= i < stop, and continue the sums by class of e_i and of e_i * row i.
 
-    Given ``e_i = exp(t_i - peak)`` with ``t_i = -rate_pos * s_i`` for positives (class 0) and
-    ``rate_neg * s_i`` for negatives (class 1), and peak the largest t of the class so far.
-
-    Writes the scores of these rows, and per class the peak (at first -inf), the total of the
-    e_i (at first 0) and the sum of the weighted rows (at first 0).
+    ``e_i = exp(t_i - peak)`` with ``t_i = -rate_pos * s_i`` for positives (class 0) and
+    ``rate_neg * s_i`` for negatives (class 1), and peak the largest t of the class so far, at first
+    -inf.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, first, last, n = w.shape[0]
@@ -142,10 +139,9 @@ def derivatives_along(
     double power,
     double step,
 ):
-    """Return the first and second derivative of F in the step, at ``scores + step * direction``.
+    """Return two derivatives in the step of ``1/power log sum_m exp(power (G_m + c_m))``.
 
-    ``F = 1/power log sum_m exp(power (G_m + c_m))``; ``terms``, one or two, has the rates a and b
-    and the constant c of each term.
+    ``terms``, one or two, has the rates a and b and the constant c of each term.
     """
     cdef Py_ssize_t n = scores.shape[0], m
     cdef double slope, curvature, share
@@ -179,8 +175,7 @@ def pair_heights(
 ):
     """Write ``log h_m`` for first <= m < last.
 
-    Given the relation that the rows ``upper[starts[m]:stops[m]]`` should rank above the row
-    ``lower[m]``, at least one for each m.
+    The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
     """
     cdef Py_ssize_t m, j
     cdef double score, peak, total, z
@@ -216,10 +211,7 @@ def pair_gradient(
     const double[::1] weights,
     double[::1] gradient,
 ):
-    """Add ``sum_m weights[m] * d log h_m / d s`` over first <= m < last to ``gradient``.
-
-    Given the relation and the ``log_heights`` of `pair_heights`.
-    """
+    """Add ``sum_m weights[m] * d log h_m / d s`` over first <= m < last to ``gradient``."""
     cdef Py_ssize_t m, j
     cdef double score, weight, total, z
     with nogil:

@@ -1,20 +1,18 @@
 """Shapley values of a decision tree.
 
-Problem: of a row only the columns in S are known. At a split on another column the tree takes the
-mean of both sides, weighted by their shares z of the training rows, so that it is worth
+If only the columns in S of a row are known, the tree takes at a split on another column the mean
+of both sides, weighted by their shares z of the training rows:
 
     v(S) = sum over leaves l of value_l  prod over columns c above l of (o_lc if c in S else z_lc),
 
 where o_lc is 1 if the row passes all conditions on c above l, else 0, and z_lc the product of the
-shares at them. The Shapley value of c is the mean of v(S + c) - v(S) over all orders in which the
-columns become known; that of a product, in which each column is known with the probability t, is
+shares at them. The Shapley value of c, the mean of v(S + c) - v(S) over all orders of columns, is
 
     phi_c = sum_l value_l  int_0^1 (o_lc - z_lc) prod over c' != c of (t o_lc' + (1 - t) z_lc') dt,
 
-and quadrature by Gauss and Legendre with half as many points as there are columns above l, rounded
-up, is exact. A product goes down the tree; on the way back the sums over the leaves below a node
-are added to the column of the split above it, where its factor changed. (Lundberg, Erion and Lee
-2018, path-dependent; Owen 1972 for the integral.)
+and Gauss-Legendre quadrature with half as many points as there are columns above l, rounded up, is
+exact. A product goes down the tree; on the way back the sums over the leaves below a node are added
+to the column of the split above it. (Lundberg, Erion and Lee 2018, path-dependent; Owen 1972.)
 """
 
 include "source.pxi"
@@ -38,11 +36,9 @@ def outline(
     """Write what does not depend on a row; return the most columns above one leaf.
 
     Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
-
-    Given: nodes of one tree in preorder, ``feature`` of inner nodes, -1 at leaves; ``share`` of the
-    rows of its parent that a node has; ``column`` of each feature. Writes for node v: its parent;
-    the next node above, or the root, whose condition is on the same column; z after its condition;
-    the share of all rows that reach it.
+    ``share`` is that of the rows of its parent that a node has. Writes for node v: its parent; the
+    next node above, or the root, whose condition is on the same column; z after its condition; the
+    share of all rows that reach it.
     """
     cdef int n = feature.shape[0], v, u, c, most = 0
     with nogil:
@@ -94,10 +90,9 @@ def add_contributions(
 ):
     """Add the Shapley value of column c for row i to ``phi[i, c]``.
 
-    Given: the tree, with its splits as in split.pxd or none, and its outline; ``factors[v]``, at
-    the points of the quadrature: what the product is multiplied by where row and column pass the
-    condition of node v, where they fail first, and the weights of the sums of these two.
-    ``product`` (nodes x points) and ``state`` are scratch space.
+    ``factors[v]`` holds, at the points of the quadrature: what the product is multiplied by where
+    row and column pass the condition of node v, where they fail first, and the weights of the sums
+    of these two. ``product`` (nodes x points) and ``state`` are scratch.
     """
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i

@@ -13,8 +13,8 @@ cdef inline bint goes_left(
 ) noexcept nogil:
     """Return whether a row goes to the left.
 
-    The set at place j of ``categories`` has ``categories[j]`` words of 32 bits behind it, which say
-    of each category whether it does not go where the unknown ones do.
+    The set at place j has ``categories[j]`` words of 32 bits behind it: the categories that do not
+    go where the unknown ones do.
     """
     cdef bint is_left = split & LEFT
     cdef int place

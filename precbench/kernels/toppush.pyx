@@ -8,10 +8,8 @@ from libc.math cimport INFINITY
 def project(const double[::1] point, const signed char[::1] labels, double[::1] out):
     """Write the nearest c with ``sum(c) = 0``, c >= 0 on positives and c <= 0 on negatives.
 
-    It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0.
-    The sum never rises with the shift, and is linear while the same entries count: Newton's
-    method, kept between the shifts known to be too low and too high, ends on the piece with the
-    root.
+    It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0:
+    the root of a falling, piecewise linear function, by Newton's method in a bracket.
     """
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_neg, n_pos_before = -1, n_neg_before = -1
     cdef double too_low = INFINITY, too_high = -INFINITY, shift, value, total
@@ -65,13 +63,13 @@ def project_capped(
 ):
     """Write what `project` writes, with no negative beyond 1/k of the sum over the positives.
 
-    Given   kth, after  the k-th and the next largest entry of r, which is -point on the negatives;
-                        -inf where there is no next.
-    Solved  with p for point on the positives, by c = max(0, p - shift) on these and by
-            -c = min(max(0, r - low), high - low) on the negatives, where
-              sum max(0, p - shift) - k shift = level
-              sum max(0, r - low) + k low     = level
-              sum max(0, r - high) + k high   = level,  high - low = shift + level / k.
+    With p for point on the positives and r for -point on the negatives, whose k-th and next largest
+    entry (or -inf) are ``kth`` and ``after``, c = max(0, p - shift) on the positives and
+    -c = min(max(0, r - low), high - low) on the negatives, where
+
+        sum max(0, p - shift) - k shift = level
+        sum max(0, r - low) + k low     = level
+        sum max(0, r - high) + k high   = level,  high - low = shift + level / k.
 
     As functions of the level, high, -low and -shift rise and are concave, so that Newton's method
     takes the level up and never beyond the solution. The least level has low and high between the

@@ -1,8 +1,4 @@
-"""Scores of ensembles of decision trees.
-
-The nodes of all trees stand in one sequence, those of a tree in preorder: the left child of an
-inner node is the next one. One thread, and the trees are added in their order.
-"""
+"""Scores of ensembles of decision trees, as `precbench.solvers.trees.Trees` describes them."""
 
 include "source.pxi"
 
@@ -44,12 +40,10 @@ def add_trees(
     double[::1] row,
     double[::1] scores,
 ):
-    """Add the leaf of each tree that row i reaches to ``scores[i]``.
+    """Add the leaf of each tree, in their order, that row i reaches to ``scores[i]``.
 
-    At inner node j a row goes on to the next node if its ``feature[j]`` is at most ``value[j]``,
-    else to ``right[j]``. At a leaf ``feature[j]`` is -1 and ``value[j]`` is added. Unless ``split``
-    is empty, it and ``categories`` say where the row goes, see split.pxd. ``row`` is scratch space
-    for one row, filled with zeros, for rows of a CSR matrix.
+    Unless ``split`` is empty, it and ``categories`` say where a row goes, see split.pxd. ``row`` is
+    scratch for one row of a CSR matrix, filled with zeros.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree
