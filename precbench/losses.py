@@ -120,10 +120,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,)
-            Finite scores.
-        y : array-like of shape (n_samples,)
-            Labels with two distinct values; the greater is the positive class.
+        scores, y : array-like of shape (n_samples,)
+            Finite scores, and labels with two distinct values, the greater the positive class.
         k : float or int, optional
             For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
             (int >= 1). By default the `k` of the instance; those in `SURROGATES` have none.
@@ -193,7 +191,6 @@ class Surrogate(Loss):
     upper_bounds_loss: ClassVar[bool] = True
 
     def count(self, positive: NDArray[np.bool_]) -> int:
-        """Return `k` as a number of rows."""
         n_pos = int(np.count_nonzero(positive))
         return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
 
@@ -205,7 +202,6 @@ def _ranked(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def _sums_of_first(values: NDArray) -> NDArray:
-    """Return the sums of the first 0, 1, ..., n values."""
     return np.concatenate(([0.0], np.cumsum(values)))
 
 
@@ -264,7 +260,6 @@ class StructSurrogate(Surrogate):
     upper_bounds_loss = False
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         return struct(scores, positive, self.count(positive))
 
 
@@ -287,7 +282,6 @@ class RampSurrogate(Surrogate):
     is_convex = False
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         k = self.count(positive)
         return _augmented_top_less(scores, positive, k, top_rows(scores, positive, k))
 
@@ -311,7 +305,6 @@ class MaxSurrogate(Surrogate):
     name = "max"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         neg = _ranked(scores, ~positive)[: self.count(positive)]
         pos = _ranked(scores, positive)[::-1][: neg.size]
         brackets = 1 + scores[neg] - scores[pos]
@@ -342,7 +335,6 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         k = self.count(positive)
         pos, neg = _ranked(scores, positive), _ranked(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -411,7 +403,6 @@ class PartialAUC(Loss):
         check_beta(self.beta)
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         pos = np.flatnonzero(positive)
         neg = top_rows(scores, ~positive, ceil_share(self.beta, positive.size - pos.size))
         value, gradient = pair_hinges(scores, pos, neg)
@@ -433,7 +424,6 @@ class AUC(Loss):
     name = "auc"
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
         return PartialAUC(beta=1.0).evaluate(scores, positive)
 
 
@@ -487,27 +477,12 @@ def _count_pairs(
 
 @dataclass(frozen=True)
 class F1(Loss):
-    r"""The struct surrogate of Joachims (2005) for the loss 1 - F1.
+    """The struct surrogate of Joachims (2005) for the loss 1 - F1.
 
     Never below 1 - F1 for predictions positive where the score is above 0, nor below 0. Joachims'
-    is this one at n₊ times the scores; the division by n₊ makes the scale of the scores
-    independent of the number of rows.
-
-    Notes
-    -----
-    The best labelling with a true and b false positives takes the a highest positives and the b
-    highest negatives, so that n₊ times the objective is the maximum over a and b of
-
-    .. math::
-
-        n_+ \frac{n_+ - a + b}{n_+ + a + b} - \sum_{i > a} s^+_i + \sum_{j \le b} s^-_j .
-
-    One more false positive adds
-    :math:`\frac{2 a n_+}{(n_+ + a + b)(n_+ + a + b + 1)} + s^-_{b+1}`, which never grows with b
-    and, apart from the scores, grows with a: the sum is concave in b, and the best b, found by
-    bisection, never falls as a grows. As the first term is below 1/2, negatives at -1/2 or below
-    are left out. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of counts the
-    one with the smallest a, then the smallest b, is taken.
+    is this one at n₊ times the scores; the division by n₊ makes the scale of the scores independent
+    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of true
+    and false positives the one with the fewest true, then the fewest false ones counts.
 
     Examples
     --------
@@ -521,7 +496,12 @@ class F1(Loss):
     has_threshold = True
 
     def evaluate(self, scores, positive):
-        """Return value and subgradient."""
+        # The best labelling with a true and b false positives takes the a highest positives and the
+        # b highest negatives: n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j
+        # is n₊ times its value. One more false positive adds
+        # 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with b and, apart
+        # from the scores, grows with a: the best b, found by bisection, never falls as a grows. The
+        # first term is below 1/2, so that negatives at -1/2 or below are left out.
         pos, neg = _ranked(scores, positive), _ranked(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)
         padded = np.append(scores[neg], -np.inf)
@@ -554,25 +534,13 @@ OBJECTIVES: dict[str, type[Loss]] = {
 def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """Return the loss prec@k, kar2015 (1): the number of negatives among the k highest scores.
 
-    Among equal scores the lower row index comes first; the metric `precision_at_k` averages
-    instead.
+    Among equal scores the lower row index comes first.
 
     Parameters
     ----------
     scores, y : array-like of shape (n_samples,)
-        As for `Loss.value`.
     k : float or int
-        Fraction of the positives (float in (0, 1], rounded up) or count (int >= 1).
-
-    Returns
-    -------
-    int
-        Between 0 and k.
-
-    Raises
-    ------
-    InputError
-        If k exceeds the number of positives, or scores or labels are malformed.
+        All as for `Loss.value`.
 
     Examples
     --------
@@ -587,19 +555,18 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
 
 @dataclass(frozen=True)
 class Margins:
-    """The margins that scores realise, in their units; weak >= average >= strong.
+    """The greatest margins that scores realise, in their units; weak >= average >= strong.
+
+    Each is a mean less the highest negative score.
 
     Attributes
     ----------
     weak : float
-        Greatest γ of the weak (k, γ)-margin, kar2015 Definition 2: the k-th highest positive
-        score less the highest negative one.
+        Of the weak (k, γ)-margin, kar2015 Definition 2: of the k-th highest positive score.
     average : float
-        Greatest γ of the (k, γ)-margin, Definition 5: the mean of the n₊ - k + 1 lowest positive
-        scores less the highest negative one.
+        Of the (k, γ)-margin, Definition 5: of the n₊ - k + 1 lowest positive scores.
     strong : float
-        Greatest γ of the strong γ-margin, Definition 4: the lowest positive score less the
-        highest negative one.
+        Of the strong γ-margin, Definition 4: of the lowest positive score.
 
     Examples
     --------

@@ -161,7 +161,6 @@ def precision_at_k(
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     k : float, int or str
         Fraction of the positives (float in (0, 1], rounded up), count of rows (int >= 1), or
         fraction of the rows (a string such as ``"1 %"``, rounded up); at most the number of rows.
@@ -194,7 +193,6 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     k : float, int or str
     ties : {"expected", "best", "worst"}, default="expected"
         Both as in `precision_at_k`.
@@ -223,7 +221,6 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     k : float, int or str
     ties : {"expected", "best", "worst"}, default="expected"
         Both as in `precision_at_k`.
@@ -262,7 +259,6 @@ def interval_at_k(
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     k : float, int or str
         As in `precision_at_k`.
     measure : {"precision", "recall", "lift"}, default="precision"
@@ -362,7 +358,6 @@ def prbep(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -391,7 +386,6 @@ def partial_auc(
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     beta : float
         Fraction of the negatives, in (0, 1].
     tied_pairs : {"half", "correct", "error"}, default="half"
@@ -430,7 +424,6 @@ def auc(y_true: ArrayLike, y_score: ArrayLike, tied_pairs: TiedPairs = "half") -
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     tied_pairs : {"half", "correct", "error"}, default="half"
         Weight of a pair with equal scores: 1/2, 1 or 0.
 
@@ -455,7 +448,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores; tied scores form a straight segment of the curve.
+        Tied scores form a straight segment of the curve.
     beta : float
         Largest false positive rate, in (0, 1]; the curve is interpolated there.
 
@@ -491,7 +484,7 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores; rows with equal scores are above a threshold together.
+        Rows with equal scores are above a threshold together.
     recall : float, default=0.95
         Where the area begins, in [0, 1); 0 gives ``sklearn.metrics.average_precision_score``.
 
@@ -524,7 +517,7 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores; rows with equal scores pass a threshold together.
+        Rows with equal scores pass a threshold together.
     beta : float
         Largest false positive rate, in (0, 1].
 
@@ -561,7 +554,7 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores; a score of 0 counts as negative.
+        A score of 0 counts as negative.
 
     Returns
     -------
@@ -586,7 +579,6 @@ def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -610,7 +602,6 @@ def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -646,7 +637,6 @@ def pnorm_risk(
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
     p : float
         Power, finite and above 0; with the zero-one loss, p = 1 counts misordered pairs.
     loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
@@ -699,7 +689,6 @@ def pnorm_risk(
 
 
 def _log_sum_exp(values: NDArray) -> float:
-    """Return ``log(sum(exp(values)))`` without overflow."""
     peak = float(values.max())
     if peak == -math.inf:
         return peak
@@ -726,7 +715,6 @@ def r_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -758,7 +746,6 @@ def dcg(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -782,7 +769,6 @@ def average_reciprocal_rank(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -805,7 +791,6 @@ def roc_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray, NDArray, 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Labels and scores.
 
     Returns
     -------
@@ -860,7 +845,6 @@ class MetricSpec:
         functools.update_wrapper(self, self.function)  # its signature and docstring
 
     def __call__(self, *args: Any, **kwargs: Any) -> float:
-        """Call the function."""
         return self.function(*args, **kwargs)
 
     @functools.cached_property
@@ -930,7 +914,6 @@ class Metric:
     params: dict[str, Any]
 
     def __call__(self, y_true: ArrayLike, y_score: ArrayLike) -> float:
-        """Return the value of the metric; see the function that it names."""
         return self._spec(y_true, y_score, **self.params)
 
     @property
@@ -954,7 +937,6 @@ class Metric:
 
     @property
     def smaller_is_better(self) -> bool:
-        """Whether the metric is a loss."""
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:

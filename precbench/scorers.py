@@ -20,11 +20,6 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     ties : {"expected", "best", "worst"}, default="expected"
         See `precbench.metrics.precision_at_k`.
 
-    Returns
-    -------
-    callable
-        Takes a fitted estimator, rows and labels.
-
     Raises
     ------
     InputError

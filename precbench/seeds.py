@@ -1,20 +1,7 @@
-"""Random numbers keyed by their purpose, never by the order of calls.
+"""Random numbers keyed by their purpose, never by the order of calls."""
 
-A seed follows from names and numbers alone (experiment seed, data set, split), so that neither
-another solver nor another number of workers changes it. Recorded results depend on the bits:
-
-=================  ==============================================================  ==============
-function           hash of the key                                                 used for
-=================  ==============================================================  ==============
-`trial_seed`       first 4 bytes, big-endian, of the sha256 of the key as JSON     trials, splits
-`generator`,       sha256 of the key joined by ``/``, little-endian, as entropy    rows of splits
-`legacy_generator` of a ``SeedSequence``
-`data_generator`   first 16 bytes, little-endian, of the sha256 of the name, as    synthetic data
-                   the seed of PCG64
-`uniforms`         first 8 bytes, little-endian, of the sha256 of the key joined   streamed rows
-                   by ``/``, as the state of SplitMix64
-=================  ==============================================================  ==============
-"""
+# A seed follows from names and numbers alone (experiment seed, data set, split), so that neither
+# another solver nor another number of workers changes it. Recorded results depend on these hashes.
 
 import hashlib
 import json
@@ -25,7 +12,7 @@ from numpy.typing import NDArray
 
 
 def trial_seed(*key: int | str) -> int:
-    """Return the 32-bit seed of a trial or of its split."""
+    """Return the 32-bit seed of a trial or of its split, from the key as JSON."""
     return int.from_bytes(hashlib.sha256(json.dumps(key).encode()).digest()[:4], "big")
 
 

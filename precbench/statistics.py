@@ -246,7 +246,6 @@ def _distinct_rows(
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
-    """Return the variance of the mean of `k` new rows, about the mean of the splits."""
     error = _mean_and_error(values, test_share)[1]
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
@@ -307,7 +306,6 @@ def _ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranked(values: ArrayLike) -> NDArray[np.float64]:
-    """Rank along the last axis; ties share the mean of their ranks."""
     from scipy.stats import rankdata  # takes half a second to import
 
     return rankdata(values, axis=-1)

@@ -142,7 +142,6 @@ def ceil_share(share: float, n: int) -> int:
 
 
 def check_beta(beta: float) -> float:
-    """Return `beta` unless it is not a number in (0, 1]."""
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
         raise InputError(
             f"beta = {beta} is not a fraction of the negatives: give a number in (0, 1]"

@@ -218,7 +218,6 @@ class Preset:
         self.__doc__ = f"{solver.__name__}({', '.join(shown)})\n\n{inspect.getdoc(solver)}"
 
     def __call__(self, **params: Any) -> "Ranker":
-        """Return an unfitted solver."""
         return self._solver(**{**self.keywords, **params})
 
     def __repr__(self) -> str:

@@ -18,20 +18,14 @@ def minimise_over_ball(
 ) -> NDArray[np.float64]:
     """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere.
 
-    w is ``(second + multiplier I)^-1 mean`` with a multiplier of 0, or the one that gives the norm
-    `radius`: one symmetric eigendecomposition, then Newton's method on ``1 / ||w|| - 1 / radius``,
-    concave in the multiplier, from below (More and Sorensen, "Computing a trust region step", SIAM
-    J. Sci. Stat. Comput. 4(3), 1983). Where w is not unique, because `second` is singular and the
-    ball is not reached, the result has the least norm.
-
-    `second` is positive semidefinite except for rounding; an eigenvalue of at most ``n_features *
-    eps`` of the largest is taken for 0: features whose scales differ by more than 1e7 should be
-    scaled. With `mean_in_range`, the part of `mean` outside of the range of `second` is a rounding
-    error; else it counts if it is greater than 1e-10 of `mean`: the minimiser lies on the sphere,
-    or, without a radius, there is none, an `InputError`.
+    Of several minimisers, where `second` is singular and the ball is not reached, that of the least
+    norm is taken. With `mean_in_range`, the part of `mean` outside of the range of `second` is a
+    rounding error; else, unless it is tiny, the minimiser lies on the sphere, or without a radius
+    does not exist.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)
+    # Smaller eigenvalues count as 0: scale features whose scales differ by more than 1e7.
     floor = len(mean) * _EPS * curvatures[-1]
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
 
@@ -45,6 +39,7 @@ def minimise_along_axes(
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
     """Minimise as `minimise_over_ball`, by eigenvalues, of which those up to `floor` count as 0."""
+    # w is (second + multiplier I)^-1 mean, with a multiplier of 0 or the one for the norm `radius`.
     slopes = axes.T @ mean
     used = (curvatures > floor) & (slopes != 0)
     unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
@@ -65,7 +60,11 @@ def minimise_along_axes(
 
 
 def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
+    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1.
+
+    Newton's method on ``1 / ||w|| - 1``, concave in the multiplier, climbs to its root (More and
+    Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
+    """
     multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
     while True:
         u = q / (s + multiplier)

@@ -72,7 +72,6 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
 
 
 def untraced(solver: "Ranker") -> bool:
-    """Trace nothing."""
     return False
 
 
@@ -207,8 +206,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Set the counters to 0; a linear solver its weights, too."""
 
     @abstractmethod
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows that have been checked, of float64 or float32."""
+    def _scores(self, X: Any) -> NDArray[np.float64]: ...
 
     @property
     def overflowed(self) -> bool:
@@ -245,7 +243,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
-        """Raise `InputError` if the memory is too small for this number of features."""
         n_values, what = self._held(n_features)
         require_memory(n_values, n_features, what)
 
@@ -321,7 +318,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Bring the weights up to date in the course of a fit that does not need them itself."""
 
     def _check_width(self, n_features: int) -> None:
-        """Refuse rows with the features of a fit that failed and left an earlier result."""
         if n_features != self._width:
             raise InputError(
                 f"X has {n_features:,} features, but the model was fitted with {self._width:,} "
@@ -409,7 +405,6 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.n_rows_seen_ = 0
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
-        """Set `coef_`, and `intercept_` to the last weight if and only if there is one."""
         self.__dict__.pop("threshold_", None)
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
@@ -427,7 +422,6 @@ class LinearRanker(Ranker):
 
     @property
     def overflowed(self) -> bool:
-        """Whether the last fit has ended with weights that are not finite."""
         return not np.isfinite(self.coef_).all()
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

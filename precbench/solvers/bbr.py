@@ -134,11 +134,13 @@ class BBR(SquaredPairRanker):
         R(w) = w' Sigma w / 2 - mu' w   over   ||w|| <= radius,
         mu = mean of x_i - x_j,   Sigma = mean of (x_i - x_j)(x_i - x_j)'   over all pairs.
 
+    w is unique where Sigma is regular or the ball is reached, else the shortest minimiser.
+
     Parameters
     ----------
     radius : float or None, default=None
-        Radius of the ball W, the paper's W_*; None for the whole space. The paper chooses it by
-        cross-validation.
+        Radius of the ball W, the paper's W_*, which it chooses by cross-validation; None for the
+        whole space.
     accumulate : {"moments", "pairs"}, default="moments"
         How mu and Sigma are computed, with the same result except for rounding. "moments" takes
         those of each class in O((N_1 + N_0) D^2),
@@ -152,10 +154,8 @@ class BBR(SquaredPairRanker):
     n_rows_seen_ : int
         Each row once with "moments", one for each pair with "pairs".
 
-    Notes ----- The paper accumulates over pairs only, and compares the times of LCBR with that. w
-    is unique where Sigma is regular or the ball is reached, else the shortest minimiser. Dense rows
-    are counted from the mean of the first ones, which keeps the digits of mu and Sigma where
-    features lie far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
+    Notes ----- Dense rows are counted from the mean of the first ones, which keeps the digits of
+    features far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
     deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
     matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
     other features phi(x) put their transformer before it: ``make_pipeline(RBFSampler(), BBR())``.
@@ -198,11 +198,8 @@ class BBR(SquaredPairRanker):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (2,), optional
-            The two labels, needed at the first call if y may lack one. While no row of one class
-            has come, the weights are 0.
+        X, y, classes
+            As in `PassRanker.partial_fit`. While no row of one class has come, the weights are 0.
         trace : callable, optional
             If it ends the call, these rows have not been learnt.
 
@@ -213,9 +210,8 @@ class BBR(SquaredPairRanker):
         Raises
         ------
         InputError
-            If y has labels that the first call did not have, the earlier rows were fitted with
-            ``accumulate="pairs"``, the memory is too small, or the weights are those of other
-            features, because a later call of fit failed.
+            If y has other labels than the first call, the earlier rows were fitted with
+            ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
         """
         first, trace = not hasattr(self, "coef_"), trace or untraced
         if not first and self._moments is None and self.n_iter_:
@@ -330,7 +326,6 @@ class LCBR(SquaredPairRanker):
         return self._learn_from_pairs(rows, labels, int(n_pairs), drawn, trace)
 
     def catch_up(self) -> None:
-        """Set the weights to those of the pairs so far."""
         if self.n_rows_seen_ and hasattr(self, "_sums"):
             mean, second, part_sums, part_products = self._sums
             second = _symmetric(second + part_products)
@@ -391,7 +386,6 @@ class ClassMoments:
             yield stop - start
 
     def joined(self, other: "ClassMoments") -> "ClassMoments":
-        """Add the moments of other rows, shifted to this origin."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # sum (z + shift)(z + shift)' = sum z z' + cross + cross'.

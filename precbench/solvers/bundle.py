@@ -21,7 +21,6 @@ class Point(NamedTuple):
     subgradient: NDArray[np.float64]
 
     def primal(self, C: float) -> float:
-        """Return the regularised risk."""
         return 0.5 * dot(self.w, self.w) + C * self.risk
 
 
@@ -41,7 +40,6 @@ class Bundle:
         self._best_dual, self._idle_calls = -np.inf, 0
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add the plane that touches the risk at a point."""
         m = self._n_planes
         if m == len(self._offsets):
             # Doubled, so that planes are seldom copied.
@@ -103,7 +101,6 @@ class Bundle:
         return cutting_plane.dual(self._gram, self._offsets[:m], alpha)
 
     def weights(self) -> NDArray[np.float64]:
-        """Return the best w against all planes."""
         return -self._mean_slope(self._alpha[: self._n_planes])
 
     def _mean_slope(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,7 +112,6 @@ class Bundle:
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
-        """Keep these planes only, in arrays with room for `capacity` of them."""
         m = self._n_planes = len(planes)
         for name in self._ARRAYS:
             old = getattr(self, name)

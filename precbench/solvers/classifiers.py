@@ -87,7 +87,6 @@ class Foreign:
 
     @property
     def signature(self) -> inspect.Signature:
-        """Signature of the solver's ``__init__``."""
         either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         parameters = [inspect.Parameter("self", either)]
         for place, (name, (default, _)) in enumerate(self.parameters.items()):
@@ -261,7 +260,6 @@ class Wrapper(Ranker):
 
     @property
     def algorithm_version(self) -> int | str:  # type: ignore[override]
-        """With the version of the library, or that there is none."""
         return _version(self.foreign.packages)
 
     def _classifier(self) -> Any:
@@ -280,7 +278,6 @@ class Wrapper(Ranker):
         return passed | row.fixed
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
-        """Return the weights of the rows as an argument for the library, if there are any."""
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
@@ -496,7 +493,6 @@ class GrowingEnsemble(ScoringClassifier):
         return {}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        """Add trees until there are `n_trees`."""
         ensemble.set_params(**{self.size: n_trees}).fit(X, labels, **self._weight_argument(labels))
 
 
@@ -840,7 +836,6 @@ class XGBoost(SingleBoosting):
 
     @property
     def ranks_lists(self) -> bool:
-        """Whether the objective is one of lists."""
         return self.objective != "logistic"
 
     def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:

@@ -42,17 +42,16 @@ class CuttingPlane(LinearRanker):
     ``f1``
         ``100 max [1 - F1(y, y') + 1/n sum_i (y'_i - y_i) s_i]`` over all labellings.
 
-    Each iteration adds planes that touch R from below and solves for the best w against all
-    planes (1-slack): the next iterate, and a lower bound of P. The smallest P so far, an upper
-    bound, is sought on the line from the best w to each iterate; the second plane of an iteration
-    is taken on that line, near the best w, which damps the zig-zag of the iterates.
+    Each iteration adds planes that touch R from below and solves for the best w against all planes
+    (1-slack): the next iterate, and a lower bound of P. The smallest P so far is sought on the line
+    from the best w to each iterate; the second plane of an iteration is taken on that line, near
+    the best w, which damps the zig-zag of the iterates.
 
     Parameters
     ----------
     objective : {"prec@k", "pauc", "f1", "auc"}, default="prec@k"
     k : float, int or str, default=0.25
-        For "prec@k": fraction of the positives in (0, 1], a count of rows, or a fraction of the
-        rows ("1 %"); of more rows than there are positives, as many as these.
+        For "prec@k": as in `PerceptronAtK`.
     beta : float, default=0.1
         Fraction of the negatives in (0, 1], for "pauc".
     at_least_k : bool, default=False
@@ -72,11 +71,10 @@ class CuttingPlane(LinearRanker):
     best_weights_ : ndarray of shape (n_features,) or (n_features + 1,)
         The w of the smallest P; an intercept comes last.
     primal_, lower_bound_, gap_ : float
-        That P, the bound that no w goes below, and their difference. P is strongly convex:
-        `best_weights_` lie within ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate,
-        except for rounding.
+        That P, the bound that no w goes below, and their difference. `best_weights_` lie within
+        ``sqrt(2 gap_)`` of the minimiser, and so does the last iterate, except for rounding.
     primal_path_, best_path_, lower_bound_path_ : ndarray of shape (n_iter,)
-        P of each iterate, which zig-zags, and the two bounds once it had been assessed.
+        P of each iterate, and the two bounds once it had been assessed.
     converged_ : bool
 
     Notes
@@ -200,11 +198,7 @@ class CuttingPlane(LinearRanker):
 
 
 class TrainingRisk:
-    """R(w), the risk of linear scores on all training rows in percent, as `CuttingPlane` says.
-
-    The intercept, if there is one, is the last weight. With `at_least` the labellings of "prec@k"
-    may have more than k ones.
-    """
+    """R(w) in percent on all training rows; an intercept is the last weight. See `CuttingPlane`."""
 
     def __init__(
         self,
@@ -237,12 +231,10 @@ class TrainingRisk:
         self.n_weights = X.shape[1] + self.has_intercept
 
     def at(self, w: NDArray[np.float64]) -> Point:
-        """Return the risk at these weights, NaN where the scores overflow."""
         scores = linear_scores(self._rows, w[: self._n_features])
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
-        """Return the risk at ``start + t (end - start)`` without another look at the rows."""
         scores = end.scores - start.scores
         scores *= t
         scores += start.scores
@@ -257,7 +249,6 @@ class TrainingRisk:
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
-        """Return a subgradient of the risk with respect to the weights."""
         by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
         return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 

@@ -32,7 +32,6 @@ class _Recipe(NamedTuple):
     solver: Ranker
 
     def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
-        """Return the member, and what its scores lack to be log odds."""
         fitted: Any = self.solver.fit(X, labels, trace=untraced)
         if isinstance(fitted, LogisticRegressionRanker):
             return Member(self.name, coef=fitted.coef_), fitted.offset_
@@ -128,7 +127,6 @@ class Ensemble(NonlinearRanker):
     def _weights(
         self, recipes: list[_Recipe], X: Any, labels: NDArray[np.int8], seed: int
     ) -> tuple[NDArray[np.float64], float]:
-        """Learn the weights of the members, and an intercept, from rows they have not seen."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:
@@ -148,7 +146,6 @@ class Ensemble(NonlinearRanker):
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows after the training; before it (`n_iter` = 0) all scores are 0."""
         return (
             weighted_scores(self.members_, X) + self.intercept_ if n_iter else np.zeros(X.shape[0])
         )

@@ -49,17 +49,19 @@ class FTRL(LinearRanker):
 
     ``prec@k``
         ``max [#(ones on negatives) + sum_i (y'_i - y_i) s_i]`` over the labellings y' with k
-        ones: the struct surrogate, a sum. Unlike elsewhere in this package k is a count of *all*
-        rows so far, which `top` gives, and may exceed n_pos.
+        ones: the struct surrogate, a sum. Here k is a count of *all* rows so far, given by `top`,
+        and may exceed n_pos.
     ``prbep``
-        The same with k = n_pos, which grows with the positives.
+        The same with k = n_pos.
     ``pauc``
         The sum (no mean) of the hinges ``[1 - (s_i - s_j)]_+`` of each positive i and each of
-        the ``ceil(beta n_neg)`` highest negatives j; 0 while there are rows of one class only.
+        the ``ceil(beta n_neg)`` highest negatives j.
 
     Every L_t has a Lipschitz constant G_t, and with eta = sqrt(2 sum_t G_t^2) / radius the
-    penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball. That eta
-    needs the number of rows in advance: a fit is a run with one horizon.
+    penalties sum to at most l_T(w) + radius sqrt(2 sum_t G_t^2) for each w in the ball: Theorem 1,
+    with the radius in place of ||w||, since one eta does not suit all w. That eta needs the number
+    of rows in advance: a fit is a run with one horizon. The time of all rows grows with their
+    square.
 
     Parameters
     ----------
@@ -73,13 +75,12 @@ class FTRL(LinearRanker):
     eta : float or None, default=None
         None for the value above.
     batch_size : int, default=1
-        Number of rows that come at a time: w is computed anew after each batch, and its penalty is
-        what the batch adds.
+        Rows that come at a time: w is computed anew after each batch, and its penalty is what the
+        batch adds.
     average : bool, default=False
         Give the mean of w_1, ..., w_t, all that were played, instead of w_{t+1}.
     tol : float, default=1e-4
-        Each w_t lies within tol * radius of the exact one. Where the digits of the loss do not
-        suffice for that, as for a very small tol or eta, there is a warning.
+        Each w_t lies within tol * radius of the exact one, or there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
     shuffle : bool or {"rows", "blocks"}, default=True
@@ -97,32 +98,15 @@ class FTRL(LinearRanker):
         L_t(w_t). They sum to the loss of the player; see `leader` for that of the best w.
     gap_, error_ : float
         The largest certified gap of a regularised loss, and the largest certified
-        ||w_t - exact w_t||, at most ``sqrt(2 gap_ / eta_)`` and less where w_t lies on the sphere:
-        each penalty is off by at most G_t times this.
+        ||w_t - exact w_t||: each penalty is off by at most G_t times this.
     n_iter_ : int
         Batches so far.
-
-    Notes
-    -----
-    kar2014 (3) at w is ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l: its G_t <= 8 on a ball is
-    G_t <= 4 on one of half the radius here. 2 R is enough. Row t adds ``[z - z_(k)]_+`` to the sum
-    of the k largest z_i = s_i + 1[y_i = 0] when k stays, and ``max(z, z_(k+1))`` when it grows;
-    as z_(k), at each w, moves like the score of one row, no case has a slope longer than 2 R.
-    In "pauc" likewise a new negative adds ``[f(s) - f(s_(m))]_+`` or ``f(max(s, s_(m+1)))`` with
-    f(s) its hinges with all positives, and each hinge moves like a difference of two scores; a
-    new positive adds its hinges with m negatives. The paper leaves "pauc" to its full version.
-
-    The bound is Theorem 1 with the radius in place of ||w||: one eta does not suit all w, as
-    its "for all w" has it.
-
-    The loss of rows 1, ..., t is a maximum of planes, and each extends to a plane of rows
-    1, ..., t+1: the bundle of a cutting-plane method is kept from row to row. Memory grows with
-    the bundle, the time of all rows with their square.
 
     References
     ----------
     Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, section 3 and appendices A to E.
+    functions", NIPS 2014, section 3 and appendices A to E; (3) at w is
+    ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l. It leaves "pauc" to its full version.
 
     Examples
     --------
@@ -230,12 +214,7 @@ class FTRL(LinearRanker):
         Leader
             The regret is ``(penalties_.sum() - leader.loss) / n_samples``, for "pauc" divided by
             ``beta n_pos n_neg`` instead. The gap is at most a thousandth of the bound of the
-            regret that `fit` promises for these rows, or there is a warning.
-
-        Raises
-        ------
-        InputError
-            If squares of products of rows overflow, or y has other labels than in the fit.
+            regret for these rows, or there is a warning.
         """
         check_is_fitted(self)
         X, labels = self._checked(X, y, reset=False)

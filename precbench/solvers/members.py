@@ -27,7 +27,6 @@ class Member:
 
     @property
     def n_features(self) -> int:
-        """Number of features of a row."""
         if self.random_features is not None:
             return self.random_features.weights.shape[1]
         if self.trees is not None:
@@ -45,7 +44,6 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a saved model must carry."""
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
@@ -99,7 +97,6 @@ def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def is_vector(array: NDArray[Any]) -> bool:
-    """Return whether an array has one dimension and finite values."""
     return array.ndim == 1 and array.dtype == np.float64 and bool(np.isfinite(array).all())
 
 

@@ -51,7 +51,6 @@ class Rule:
     radius: float | None = None
 
     def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:
-        """Return the lengths of the n steps after step t."""
         if self.eta0 is None:
             return np.ones(n)
         return self.eta0 / np.sqrt(np.arange(t + 1, t + n + 1))
@@ -78,8 +77,7 @@ class MiniBatchRanker(PassRanker):
     allowed = Allowed(k=K, batch_size=COUNT)
 
     @abstractmethod
-    def _rule(self) -> Rule:
-        """Return the rule of the kernel for these parameters."""
+    def _rule(self) -> Rule: ...
 
     @property
     def _has_intercept(self) -> bool:
@@ -204,10 +202,9 @@ class PerceptronAtK(PrecisionRanker):
     average : bool, default=False
         True is short for ``keep="mean"``, and has no meaning beside `keep`.
     keep : {"last", "mean", "best"} or None, default=None
-        The w that is the model: the last one, which is the paper's choice and the default; the mean
-        of w over all batches; or of the w at the ends of the passes so far the one with the highest
-        prec@k on the rows of `fit`, of equal ones the latest. "best" scores all rows once more in
-        each pass, and rows cannot come in pieces.
+        The w that is the model: the last one (the paper's choice, and the default), the mean of w
+        over all batches, or of the w at the ends of the passes the one with the highest prec@k on
+        the rows of `fit`, of equal ones the latest, without `partial_fit`.
     shuffle : bool or {"rows", "blocks"}, default=True
         Order of the rows in each epoch of `fit`: True or "rows" for a new random order, "blocks"
         for blocks of 32 neighbouring rows in random order (faster; for rows that already lie in
@@ -248,7 +245,6 @@ class PerceptronAtK(PrecisionRanker):
 
     @property
     def n_mistakes_(self) -> int:
-        """False positives summed over all batches so far."""
         return int(self._counts[1])
 
 
@@ -280,10 +276,8 @@ class SGDAtK(PrecisionRanker):
     random_state : int, Generator or None, default=None
         As in `PerceptronAtK`.
 
-    References
-    ----------
-    Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
-    Algorithms 3 and 4. The paper leaves step sizes and the ball open.
+    References ---------- Kar, Narasimhan, Jain, ICML 2015 (see `PerceptronAtK`), Algorithms 3 and
+    4. The paper leaves step sizes and the ball open.
 
     Examples
     --------
@@ -352,9 +346,8 @@ class OnePMB(ObjectiveRanker):
     """1PMB: mini-batch subgradient descent on a non-decomposable loss, one pass and more.
 
     ``w_e = P_W[w_{e-1} - eta0 / sqrt(e) * g_e]`` over the batches e = 1, 2, ..., with g_e a
-    subgradient of the loss on batch e; the model is the mean of w_1, ..., w_e. The losses are
-    those of `precbench.losses`. With ``objective="prec@k"``, the struct surrogate, this is
-    `SGDAtK` with ``surrogate="struct"``.
+    subgradient of one of `precbench.losses` on batch e; the model is the mean of w_1, ..., w_e.
+    With ``objective="prec@k"``, the struct surrogate, this is `SGDAtK` with ``surrogate="struct"``.
 
     Parameters
     ----------
@@ -399,12 +392,12 @@ class TwoPMB(ObjectiveRanker):
 
     Pass 1 fills a buffer with positives by reservoir sampling. Pass 2 streams the negatives in
     batches e = 1, 2, ...; each one, appended to the buffer, makes a step as in `OnePMB`. Every
-    further epoch is one more pass 2 with the same buffer.
+    further epoch is one more pass 2 with the same buffer. There is no `partial_fit`, because no
+    step can be taken before pass 1 has seen all positives.
 
     In a batch the fraction of positives is inflated. The loss of a batch still estimates "pauc" and
-    "auc", which treat the two classes separately. For "prec@k", whose k is a fraction of the
-    positives in the buffer, and for "f1", whose threshold then lets too many rows through, it is
-    that of an easier problem.
+    "auc", which treat the two classes separately; that of "prec@k" and "f1" is of an easier
+    problem.
 
     Parameters
     ----------
@@ -422,10 +415,10 @@ class TwoPMB(ObjectiveRanker):
     epochs, eta0, radius, average, shuffle, random_state
         As in `OnePMB`; the order is that of the negatives.
 
-    Notes
-    -----
-    There is no `partial_fit`, because no step can be taken before pass 1 has seen all positives.
-    `n_rows_seen_` counts the rows that were scored, those of the buffer in every batch.
+    Attributes
+    ----------
+    n_rows_seen_ : int
+        Rows that were scored, those of the buffer in every batch.
 
     References
     ----------

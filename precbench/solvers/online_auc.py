@@ -48,8 +48,7 @@ class OnlineAUCRanker(PassRanker):
         return visit
 
     @abstractmethod
-    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        """Take a step at each of these rows."""
+    def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...
 
     def _slice_length(self, rows: Rows) -> int:
         state = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
@@ -90,10 +89,9 @@ class OAM(OnlineAUCRanker):
 
     References
     ----------
-    Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 (the framework),
-    2 (the reservoirs), 3 (sequential) and 4 (gradient). The paper draws whether a row enters, and
-    then its place; ours draws the place among the rows so far (Vitter's Algorithm R), which has
-    the same law.
+    Zhao, Hoi, Jin, Yang, "Online AUC maximization", ICML 2011, Algorithms 1 to 4. The paper draws
+    whether a row enters, and then its place; ours draws the place among the rows so far (Vitter's
+    Algorithm R), which has the same law.
 
     Examples
     --------
@@ -151,9 +149,10 @@ class OAM(OnlineAUCRanker):
 class PGD(OnlineAUCRanker):
     """PGD: a gradient step on the squared loss of each row against all earlier ones.
 
-    ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows
-    j = 1, ..., t - 1, of either class, with labels -1 and +1. The mean is computed from the sums
-    and the second moments of the earlier rows, in O(n_features**2) for each row.
+    ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows j
+    = 1, ..., t - 1, of either class, with labels -1 and +1, without a projection. The mean is
+    computed from the sums and the second moments of the earlier rows, in O(n_features**2) for each
+    row.
 
     Parameters
     ----------
@@ -164,12 +163,9 @@ class PGD(OnlineAUCRanker):
     epochs, average, shuffle, random_state
         As in `OAM`.
 
-    Notes
-    -----
-    The whole space is allowed for w, as in the paper: there is no projection. The second moments
-    take ``8 * n_features**2`` bytes. They are counted from 0, though a step depends on differences
-    only, and lose the digits of m**2 for a feature whose mean is m standard deviations from 0:
-    centre such features.
+    Notes ----- The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
+    lose the digits of m**2 for a feature whose mean is m standard deviations from 0: centre such
+    features.
 
     References
     ----------
@@ -310,18 +306,13 @@ class SPAM(OnlineAUCRanker):
         Weight of half the square norm, the paper's beta.
     l1_reg : float, default=0.0
         Weight of the l1 norm, which makes the penalty an elastic net.
-    epochs : int, default=1
-    average : bool, default=False
-        Give the mean of w over all rows instead of the last w, whose convergence is proved.
-    shuffle, random_state
-        As in `OAM`.
+    epochs, average, shuffle, random_state
+        As in `OAM`; convergence is proved for the last w.
 
-    Notes
-    -----
-    `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_` does not
-    count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit` from the
-    start, and training on a stream, estimate them from the rows so far, the current one included,
-    and make no step before both classes were seen.
+    Notes ----- `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_`
+    does not count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit`
+    from the start, and training on a stream, estimate them from the rows so far, and make no step
+    before both classes were seen.
 
     References
     ----------

@@ -26,7 +26,6 @@ def real(low: float | None, high: float | None, closed: str) -> list[Any]:
 
 
 def one_of(*names: str) -> list[Any]:
-    """Allow these strings."""
     return [StrOptions(set(names))]
 
 
@@ -47,7 +46,6 @@ class _ShareOfRows(StrOptions):
 
 
 def at_least(n: int) -> list[Any]:
-    """Allow whole numbers from n on."""
     return [Interval(Integral, n, None, closed="left")]
 
 
@@ -85,7 +83,6 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method that learns: the parameters are checked before it runs."""
     return refuses_weights(_fit_context(prefer_skip_nested_validation=True)(method))
 
 

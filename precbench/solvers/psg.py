@@ -53,10 +53,9 @@ class ProjectedSubgradient(LinearRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, section 5; the method is that of Narasimhan, Agarwal, "SVM pAUC tight:
-    a new support vector method for optimizing partial AUC based on a tight convex upper bound",
-    KDD 2013. Neither states the steps, and kar2014 only that their scale was tuned.
+    Kar, Narasimhan, Jain, NIPS 2014 (see `OnePMB`), section 5; the method is that of Narasimhan,
+    Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps, and kar2014 only that their scale
+    was tuned.
 
     Examples
     --------

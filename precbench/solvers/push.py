@@ -47,8 +47,7 @@ class PushRanker(LinearRanker):
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     @abstractmethod
-    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
-        """Return the risk to minimise."""
+    def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk: ...
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         self._train(self._risk(with_short_indices(X), labels), trace)
@@ -176,7 +175,6 @@ def _damped_step(
 
 
 def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bool:
-    """Return whether no pair is ranked wrongly and some pair rightly."""
     low, high = relation.range(scores)
     return low >= 0 and high > 0
 
@@ -189,7 +187,8 @@ class IRPush(PushRanker):
 
         R(w) = sum_i ln(1 + sum_k exp(s_k - s_i)),
 
-    a smooth convex bound on a discounted measure of information retrieval.
+    a smooth convex bound on a discounted measure of information retrieval. Newton's method holds a
+    matrix of n_features x n_features; the paper minimised with Matlab's fminunc.
 
     Parameters
     ----------
@@ -204,15 +203,9 @@ class IRPush(PushRanker):
     converged_, unbounded_ : bool
         As in `PNormPush`.
 
-    Notes
-    -----
-    Newton's method holds a matrix of n_features x n_features. The paper minimised with Matlab's
-    fminunc; the minimum of a convex risk does not depend on the method.
-
     References
     ----------
-    Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the top of
-    the list", JMLR 10, 2009: equation (2).
+    Rudin, JMLR 10, 2009 (see `PNormPush`), equation (2).
 
     Examples
     --------
@@ -305,13 +298,11 @@ class PNormPush(PairPushRanker):
     p : float, default=4.0
         Power, at least 1: the greater, the more the top of the list counts.
     loss : {"exponential", "logistic"}, default="exponential"
-        The exponential risk factorises, so an iteration takes time linear in the rows; with the
-        logistic loss it takes time linear in the pairs.
+        An iteration takes time linear in the rows, with the logistic loss linear in the pairs.
     method : {"coordinate", "newton"}, default="coordinate"
         "coordinate" is the algorithm of the paper, Fig. 2: from w = 0, `max_iter` times, go
         along the feature with the largest absolute derivative (the first such) to the root of
-        the derivative. "newton" goes to the optimum; it holds a matrix of n_features x
-        n_features.
+        the derivative. "newton" goes to the optimum; it holds a matrix of n_features x n_features.
     derivative : {"absolute", "signed"}, default="absolute"
         The derivative whose largest value chooses the feature in "coordinate". Fig. 2 prints the
         signed one, the text says the absolute one, and only the latter gives the published
@@ -320,7 +311,6 @@ class PNormPush(PairPushRanker):
         "bottom" exchanges the roles of the classes, ``sum_i (sum_k loss(s_i - s_k))^p``;
         "both" is the risk at the top plus `bottom_weight` times that at the bottom.
     bottom_weight : float, default=1.0
-        Used with ``push="both"`` only.
     max_iter : int, default=100
         Iterations of the paper's algorithm; the maximum for Newton's method.
     tol : float, default=1e-8
@@ -394,13 +384,9 @@ class RankBoost(PairPushRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from precbench import PNormPush, RankBoost
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((300, 2))
-    >>> y = X[:, 0] + rng.standard_normal(300) > 1
-    >>> one, other = RankBoost(tol=1e-9).fit(X, y), PNormPush(p=1, tol=1e-9).fit(X, y)
-    >>> np.allclose(one.coef_, other.coef_, atol=1e-4)  # the same risk
+    >>> X, y = [[2.0], [-1.0], [0.0]], [1, 1, 0]
+    >>> RankBoost().fit(X, y).coef_.tolist() == PNormPush(p=1).fit(X, y).coef_.tolist()
     True
     """
 

@@ -95,17 +95,14 @@ class PairLists(NamedTuple):
             yield part, upper, begins
 
     def differences(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Yield ``values[i] - values[k]`` of the pairs, in blocks."""
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
     def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the least and the greatest ``values[i] - values[k]`` over the pairs."""
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
         return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
-        """Return the least difference above 0."""
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
@@ -119,12 +116,10 @@ class PushRisk(ABC):
         self.relation = relation
 
     @abstractmethod
-    def at(self, w: NDArray[np.float64]) -> Evaluation:
-        """Evaluate at w."""
+    def at(self, w: NDArray[np.float64]) -> Evaluation: ...
 
     @abstractmethod
-    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives at w, shape (n_features, n_features)."""
+    def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     @abstractmethod
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
@@ -135,7 +130,6 @@ class PushRisk(ABC):
 
     @cached_property
     def largest(self) -> float:
-        """The greatest absolute value in X."""
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
@@ -153,7 +147,6 @@ class PushRisk(ABC):
         return False
 
     def column(self, j: int) -> NDArray[np.float64]:
-        """Return a column of X, dense."""
         return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -161,7 +154,6 @@ class PushRisk(ABC):
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
-        """Bound the rounding error of `by_weights`."""
         return 4 * _EPS * float(np.abs(by_scores).sum()) * self.largest
 
     def scatter(
@@ -207,7 +199,6 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        """Evaluate at w, in one pass over the rows for each term."""
         scores, values, _, means = self._terms_at(w)
         value, gradients = values[0], means[:, 1] - means[:, 0]
         gradient = gradients[0]
@@ -239,7 +230,6 @@ class ExponentialRisk(PushRisk):
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives: weighted covariances of the classes."""
         scores, values, logs, means = self._terms_at(w)
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
         mean = shares @ gradients
@@ -283,8 +273,7 @@ class ScoreRisk(PushRisk):
     """A risk that gives its derivatives with respect to the scores."""
 
     @abstractmethod
-    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the value and its gradient with respect to the scores."""
+    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         """Return the step to the root of the derivative, by Brent's method."""
@@ -321,7 +310,6 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        """Evaluate at w."""
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), self.p * value
@@ -402,14 +390,12 @@ class InformationRetrievalRisk(ScoreRisk):
         self.positive = labels > 0
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        """Evaluate at w."""
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), float(np.log(value))
         return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the value and its gradient with respect to the scores."""
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))
@@ -418,7 +404,6 @@ class InformationRetrievalRisk(ScoreRisk):
         return float(np.logaddexp(0, above).sum()), gradient
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives: one scatter matrix about the negatives' mean."""
         scores = linear_scores(self.rows, w)
         pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
         above = logsumexp(scores[~self.positive]) - pos

@@ -78,7 +78,6 @@ class RandomFeatures:
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Map rows, each independently of the others."""
         rows, n_components = as_rows(X), len(self.offset)
         features = np.empty((X.shape[0], n_components))
         for j in range(n_components):

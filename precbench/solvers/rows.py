@@ -28,7 +28,6 @@ class Rows(NamedTuple):
     n_features: int
 
     def per_slice(self) -> int:
-        """Return the number of rows that a kernel visits in a small fraction of 0.1 s."""
         return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size, self.indices.size))
 
     def without_ones(self) -> "Rows":

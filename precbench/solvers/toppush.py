@@ -23,7 +23,6 @@ class _Point(NamedTuple):
     scores: NDArray[np.float64]
 
     def beyond(self, before: "_Point", factor: float) -> "_Point":
-        """Continue in the direction from an earlier point, by a factor of the way."""
         return _Point(*(b + factor * (b - a) for a, b in zip(before, self, strict=True)))
 
 
@@ -41,9 +40,8 @@ class TopPush(LinearRanker):
 
         D(c) = C/m sum_i (c_i - c_i^2 / 4) - 1/2 ||w||^2   with   w = C/m sum c x  over all rows.
 
-    Each iteration is a step of Nesterov's accelerated gradient method in c, begun anew whenever it
-    turns back, and takes two products with the rows; where the step was too long, one more for each
-    shorter one.
+    Each iteration is a step of Nesterov's accelerated gradient method in c, restarted whenever it
+    turns back, and takes two products with the rows, one more for each shortened step.
 
     Parameters
     ----------
@@ -61,26 +59,22 @@ class TopPush(LinearRanker):
     ----------
     primal_, lower_bound_, gap_ : float
         P at these weights, the bound that no w goes below except for rounding, and their
-        difference. P is strongly convex: the weights lie within ``sqrt(2 gap_)`` of the minimiser.
+        difference; the weights lie within ``sqrt(2 gap_)`` of the minimiser.
     converged_ : bool
 
-    Notes
-    -----
-    The minimiser is w = 0, whatever C and whatever affine scaling, where the mean of the positives
-    is a weighted mean of the negatives with no weight above 1/K, since no w then gives it a score
-    above t(w). For K = 1 these are all means, the convex hull, and large sets with few features are
-    mostly of this kind; the larger K, the fewer they are, down to the one of equal weights. What
-    ranks there is an iterate on the way, and `max_iter` decides which.
+    Notes ----- The minimiser is w = 0, whatever C, where the mean of the positives is a weighted
+    mean of the negatives with no weight above 1/K. For K = 1 these are all means, the convex hull,
+    and large sets with few features are mostly of this kind. What ranks there is an iterate on the
+    way, and `max_iter` decides which.
 
     References
     ----------
     Li, Jin, Zhou, "Top rank optimization in linear time", NIPS 2014: equation (4) with the
-    truncated quadratic loss, Theorem 1 and Algorithm 1, for K = 1. Zhang, Li, Pu, Wang, Yan, Zha,
-    "tau-FPL: tolerance-constrained learning in linear time", AAAI 2018, for K as a share. Adam,
-    Macha, Smidl, Pevny, "General framework for binary classification on top samples", 2020, which
-    calls it TopPushK, and Macha, Adam, Smidl, "Nonlinear classifiers for ranking problems based on
-    kernelized SVM", 2020, for the dual. The restart is that of O'Donoghue, Candes, "Adaptive
-    restart for accelerated gradient schemes", Found. Comput. Math. 2015.
+    truncated quadratic loss, Theorem 1 and Algorithm 1, for K = 1. Zhang et al., "tau-FPL:
+    tolerance-constrained learning in linear time", AAAI 2018, for K as a share. Adam, Macha, Smidl,
+    Pevny, "General framework for binary classification on top samples", 2020 (TopPushK), and Macha,
+    Adam, Smidl, "Nonlinear classifiers for ranking problems based on kernelized SVM", 2020, for the
+    dual. O'Donoghue, Candes, "Adaptive restart for accelerated gradient schemes", 2015.
 
     Examples
     --------
@@ -177,7 +171,6 @@ def _project(
 
 
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
-    """Return the mean of the highest scores, bitwise identical on every machine."""
     last = np.partition(scores, -count)[-count]
     # Relative to the K-th, so that the mean of equal scores is exactly that score.
     above = np.maximum(scores - last, 0)

@@ -1,9 +1,8 @@
-"""The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do.
+"""The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do."""
 
-A file of another library is trusted by the program that reads it: LightGBM reads beyond its arrays,
-or never ends, where the text of a model has another child or feature, and scikit-learn's trees do
-where their arrays have. Arrays of our own are checked before a row is scored.
-"""
+# A file of another library is trusted by the program that reads it: LightGBM reads beyond its
+# arrays, or never ends, where the text of a model has another child or feature, and scikit-learn's
+# trees do where their arrays have. Arrays of our own are checked before a row is scored.
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,50 +37,25 @@ class Split(IntFlag):
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """An ensemble of decision trees.
-
-    The nodes of all trees stand in one sequence, those of a tree in preorder, so that the left
-    child of an inner node is the next one.
-
-    Attributes
-    ----------
-    n_features : int
-    feature : ndarray of shape (n_nodes,), int32
-        What is compared at an inner node; -1 at a leaf.
-    value : ndarray of shape (n_nodes,), float64
-        A row goes to the left where its feature is at most this; at a leaf, the result.
-    right : ndarray of shape (n_nodes,), int32
-        The right child of an inner node.
-    root : ndarray of shape (n_trees,), int32
-        The first node of each tree, ascending.
-    base : float
-        What the sum of the leaves begins with.
-    is_forest : bool
-        Whether features are compared in single precision, and the score is the mean of the leaves
-        less 1/2.
-    cover : ndarray of shape (n_nodes,), float32, or None
-        Number or weight of the training rows at each node.
-    split : ndarray of shape (n_nodes,), uint8
-        For trees that take missing values or categories, a `Split` for each node, else empty. Of a
-        category `value` is a place in `categories`.
-    categories : ndarray of uint32
-        At each place the number of words that follow, whose bits are the categories that do not go
-        where the unknown ones do.
-    """
+    """An ensemble of decision trees: all nodes in one sequence, those of each tree in preorder."""
 
     n_features: int
+    # Of each node: what is compared at an inner one, -1 at a leaf; the most with which a row goes
+    # to the left, the next node, or the result of a leaf; the right child of an inner one.
     feature: NDArray[np.int32]
     value: NDArray[np.float64]
     right: NDArray[np.int32]
-    root: NDArray[np.int32]
-    base: float = 0.0
-    is_forest: bool = False
-    cover: NDArray[np.float32] | None = None
+    root: NDArray[np.int32]  # the first node of each tree, ascending
+    base: float = 0.0  # of the sum of the leaves
+    is_forest: bool = False  # compares in single precision; the score is the mean less 1/2
+    cover: NDArray[np.float32] | None = None  # number or weight of the training rows at each node
+    # A `Split` for each node, of trees that take missing values or categories, else empty. Of a
+    # category `value` is a place in `categories`: a number of words that follow, whose bits are the
+    # categories that do not go where the unknown ones do.
     split: NDArray[np.uint8] = field(default_factory=_NO_SPLIT.copy)
     categories: NDArray[np.uint32] = field(default_factory=_NO_CATEGORY.copy)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows, each independently of the others."""
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
         length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
@@ -95,7 +69,6 @@ class Trees:
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
     def first(self, n_trees: int) -> Self:
-        """Return the first trees."""
         ends = [*self.root.tolist(), len(self.feature)]
         names = ("feature", "value", "right", "split", *(() if self.cover is None else ("cover",)))
         parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
@@ -129,7 +102,6 @@ class Trees:
 
     @property
     def described(self) -> dict[str, Any]:
-        """Arguments that `from_arrays` needs beside the arrays."""
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -245,7 +217,6 @@ class Tree(NamedTuple):
 
 
 def forest_trees(forest: Any, n_features: int) -> Trees:
-    """Return the trees of a fitted forest of scikit-learn."""
     trees = []
     for node in (estimator.tree_ for estimator in forest.estimators_):
         left, is_leaf = node.children_left, node.children_left < 0
@@ -309,7 +280,6 @@ def _words(members: NDArray[np.intp]) -> list[int]:
 
 
 def lightgbm_trees(booster: Any, n_features: int) -> Trees:
-    """Return the trees of a fitted `Booster` of LightGBM."""
     text = booster.model_to_string(num_iteration=booster.current_iteration())
     blocks = text.partition("\nend of trees")[0].split("\nTree=")[1:]
     takes_missing = re.search(r"^decision_type=.*[^02 \n]", text, re.MULTILINE) is not None
@@ -347,7 +317,6 @@ def _lightgbm_tree(block: str, takes_missing: bool) -> Tree:
 
 
 def _are_places(value: NDArray[np.float64], categories: NDArray[np.uint32]) -> bool:
-    """Return whether sets stand at these places of the list of categories."""
     if not ((value >= 0) & (value < len(categories)) & (value == np.floor(value))).all():
         return False
     place = value.astype(np.intp)

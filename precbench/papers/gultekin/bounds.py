@@ -1,24 +1,23 @@
-"""The lemmas and theorems of gultekin beside the deviations that they bound.
+"""The lemmas and theorems of gultekin beside the deviations that they bound."""
 
-Their right sides are re-derived with X = 1, the largest norm of a row x, so that a difference
-z = x1 - x0 has a norm of at most 2:
-
-Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so balls of radius
-eps / (2 C_1) suffice. They have to cover the ball of radius W; the paper speaks of the unit sphere.
-(1 + 2 W / r)^D balls of radius r suffice. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, the
-printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as printed. Theorem 1 is
-Lemma 1 with eps / 2.
-
-Lemma 2. (i) The supremum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with the
-variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The supremum is
-2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed is
-eps sqrt(S) / (2 W).
-
-Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of both suprema, so both hold with eps / 2 and
-delta / 2. This makes the first term of (11) as printed and the second 64 W^2 / eps^2 (...)^2;
-printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3 is Lemma 1 with eps / 5,
-four times, and Theorem 2 with eps / 5.
-"""
+# Their right sides are re-derived with X = 1, the largest norm of a row x, so that a difference z =
+# x1 - x0 has a norm of at most 2:
+#
+# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so balls of radius eps / (2
+# C_1) suffice. They have to cover the ball of radius W; the paper speaks of the unit sphere. (1 + 2
+# W / r)^D balls of radius r suffice. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, the
+# printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as printed. Theorem 1 is
+# Lemma 1 with eps / 2.
+#
+# Lemma 2. (i) The supremum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with
+# the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The supremum
+# is 2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed
+# is eps sqrt(S) / (2 W).
+#
+# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of both suprema, so both hold with eps / 2 and
+# delta / 2. This makes the first term of (11) as printed and the second 64 W^2 / eps^2 (...)^2;
+# printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3 is Lemma 1 with eps /
+# 5, four times, and Theorem 2 with eps / 5.
 
 import math
 from collections.abc import Callable, Iterator
@@ -75,7 +74,6 @@ class Bounds(NamedTuple):
         return half + math.sqrt(half**2 + constant * scale)
 
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        """Return the right side of Lemma 2 (i)."""
         constant, linear = self._bernstein(norm)
         return 2 * self.n_features * np.exp(-s * epsilon**2 / (constant + linear * epsilon))
 
@@ -87,7 +85,6 @@ class Bounds(NamedTuple):
         return times * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
 
     def linear_probability(self, s: int, epsilon: NDArray, times: float) -> NDArray:
-        """Return the right side of Lemma 2 (ii)."""
         beyond = np.maximum(epsilon * math.sqrt(s) / (times * self.radius) - 1, 0)
         return 2 * np.exp(-(beyond**2) / 2)
 
@@ -108,7 +105,6 @@ _BoundsByName = dict[str, Bounds]
 
 
 def bounds_of(radius: float, n_features: int) -> _BoundsByName:
-    """Return the bounds ``re-derived`` and ``printed``."""
     return {
         "re-derived": Bounds(radius, n_features, radius, 4, 4),
         "printed": Bounds(radius, n_features, 1, 2, 1),
@@ -212,11 +208,9 @@ class _Sample(NamedTuple):
 
     @classmethod
     def whole(cls, pos: NDArray[np.float64], neg: NDArray[np.float64]) -> "_Sample":
-        """Take each row once."""
         return cls(pos, neg, np.arange(len(pos)), np.arange(len(neg)))
 
     def drawn(self, n: int, rng: np.random.Generator) -> "_Sample":
-        """Draw n rows of each class of the population."""
         i, k = (rng.integers(len(rows), size=n) for rows in (self.pos, self.neg))
         return self._replace(i=i, k=k)
 
@@ -244,8 +238,6 @@ def _moments(
 
 
 class _SampleDeviations(NamedTuple):
-    """Deviations of samples, by draws; those of Theorem 3 also by S."""
-
     supremum: NDArray[np.float64]
     theorem_1: NDArray[np.float64]
     theorem_3: NDArray[np.float64]
@@ -270,8 +262,6 @@ def _sample_deviations(
 
 
 class _PairDeviations(NamedTuple):
-    """Deviations of the pairs of one sample, by draws."""
-
     quadratic: NDArray[np.float64]
     linear: NDArray[np.float64]
     theorem_2: NDArray[np.float64]

@@ -170,7 +170,6 @@ _STATISTICS_OF = {
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Take the statistics of each measure over the repetitions."""
     keys = list(table.columns[:-1])
     parts = []
     for measure, values in table.groupby("measure", sort=False):

@@ -38,12 +38,10 @@ class MixturePair:
 
     @cached_property
     def mean(self) -> NDArray[np.float64]:
-        """Mean of x1 - x0, of shape (n_features,)."""
         return np.einsum("k,kj->j", self.weights, self.means[1] - self.means[0])
 
     @cached_property
     def second(self) -> NDArray[np.float64]:
-        """Mean of (x1 - x0)(x1 - x0)', of shape (n_features, n_features)."""
         centres = np.einsum("kli,klj,kl->ij", self._gaps, self._gaps, self._shares)
         return 2 * self.covariance + centres
 
@@ -54,7 +52,6 @@ class MixturePair:
 
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
-        """Probability of each pair of components."""
         return np.outer(self.weights, self.weights)
 
     @cached_property
@@ -108,7 +105,6 @@ class MixturePair:
     def sample(
         self, n_pos: int, n_neg: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw rows and their labels, 1 and then -1."""
         parts = []
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):
             components = rng.choice(len(self.weights), size=n, p=self.weights)

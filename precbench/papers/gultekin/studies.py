@@ -54,7 +54,6 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
 def _by_components(
     result: Result, rows: pd.DataFrame, name: str, keys: list[str] | None = None
 ) -> Table:
-    """Lay out the problems beside each other."""
     rows = rows.assign(pairs=[f"{s:,.0f}" if s > 0 else "" for s in rows["pairs"]])
     keys = keys or ["method", "pairs", "statistic"]
     wide = rows.set_index([*keys, "components"])["value"].unstack()  # sort=False: wrong in pandas 2

@@ -40,7 +40,6 @@ def _grid(
 
 
 def _tables_by(result: Result, column: str, quantities: list[str], note: str) -> Iterator[Table]:
-    """Lay out quantities beside each other, a line for each entry of a column of numbers."""
     others = [c for c in result.values if c not in (column, "quantity", "value")]
     for key, rows in result.values.dropna(subset=column).groupby(others, sort=False):
         wide = rows.pivot(index=column, columns="quantity", values="value")

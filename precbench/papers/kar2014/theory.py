@@ -1,8 +1,4 @@
-"""The bounds of kar2014 beside measured values: regret, stability, convergence, error.
-
-kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-functions", NIPS 2014.
-"""
+"""The bounds of kar2014 beside measured values: regret, stability, convergence, error."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -95,7 +91,6 @@ def regret(
 
 
 def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Return rows in random order, of norm at most 1, with their labels."""
     loaded = load_dataset(dataset)
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -387,7 +382,6 @@ def error_bounds(
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
-    """Return the number of rows or pairs, by which the loss of `FTRL` is divided."""
     n, n_pos = len(y), int(np.sum(y > 0))
     return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
 
@@ -409,7 +403,6 @@ def _theorem_4(
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Return the quantities of Theorem 4 for one horizon."""
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
@@ -438,7 +431,6 @@ def _theorem_6(
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Return the quantities of Theorem 6 for one length of the buffer."""
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
     weights, excesses = [best[0]], []

@@ -1,12 +1,8 @@
-"""The theorems of kar2015 beside measured values, on data whose optimum is known.
+"""The theorems of kar2015 beside measured values, on data whose optimum is known."""
 
-Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
-Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
-sufficient constant is computed, which should stay bounded as batches grow.
-
-kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-ICML 2015.
-"""
+# Theorems 7 and 9 and Corollaries 8 and 10 bound the mistakes of the perceptrons explicitly.
+# Theorems 12, 13 and 15 hold up to a constant that the paper leaves open. For them the smallest
+# sufficient constant is computed, which should stay bounded as batches grow.
 
 import itertools
 import math
@@ -144,8 +140,6 @@ def _with_optimum(name: str) -> Dataset:
 
 @dataclass(frozen=True)
 class _Population:
-    """All rows of a data set, and the k of the measures on them."""
-
     data: Dataset
     k: float
 
@@ -170,8 +164,6 @@ def _count(k: float, y: NDArray[np.float64]) -> int:
 
 
 class _Stream(NamedTuple):
-    """The training rows of a split, in batches."""
-
     population: _Population
     X: NDArray[np.floating]
     y: NDArray[np.float64]
@@ -206,8 +198,6 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
 
 
 class _Path:
-    """A trace that keeps the weights and the mistakes after every batch."""
-
     def __init__(self) -> None:
         self.weights: list[NDArray[np.float64]] = []
         self.mistakes: list[int] = []
@@ -426,7 +416,6 @@ def _top_averages(
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
-    """Compare the quantile of the deviations with the rate of Theorem 12."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}

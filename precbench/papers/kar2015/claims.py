@@ -28,11 +28,9 @@ class ConsistencyClaim(Claim):
     margin: float = 0.0
 
     def is_about(self, dataset: str) -> bool:
-        """No single data set decides it."""
-        return False
+        return False  # no single data set decides it
 
     def drop_solver(self, solver: str) -> Self | None:
-        """Return the claim about the others."""
         lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
         rest = {
             n: tuple(label for label in labels if label != solver) for n, labels in lists.items()
@@ -42,7 +40,6 @@ class ConsistencyClaim(Claim):
         return self.model_copy(update=rest)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by how much solvers fall behind, by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         behind = []
         for dataset in self.datasets:

@@ -1,12 +1,8 @@
-"""The laws of kar2015 that hold for all scores, and its counterexample, as numbers.
+"""The laws of kar2015 that hold for all scores, and its counterexample, as numbers."""
 
-A law for all scores can only be refuted. `precision_laws` tries to, with random scores and with
-scores sought for it, and does the same with a control: the law without its premise, or with another
-surrogate in it. That violations of the control are found shows what the search can find.
-
-kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-ICML 2015.
-"""
+# A law for all scores can only be refuted. `precision_laws` tries to, with random scores and with
+# scores sought for it, and does the same with a control: the law without its premise, or with
+# another surrogate in it. That violations of the control are found shows what the search can find.
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,8 +62,6 @@ def precision_laws(
 
 
 class _Law(NamedTuple):
-    """A law, as the excess of its left side over its right side, and that of its control."""
-
     place: str
     name: str
     excess: _Quantity
@@ -104,7 +98,6 @@ def _relative(excess: _Quantity, case: _Case) -> float:
 
 
 def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
-    """Return the largest excess on a path of random moves."""
     case = _case(_SORTS["normal"], rng, most_rows)
     best = _relative(excess, case)
     for _ in range(steps):
@@ -116,7 +109,6 @@ def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: i
 
 
 def _loss(name: str) -> _Quantity:
-    """Return the loss prec@k or a surrogate."""
     if name == "prec@k":
         return lambda case: prec_loss(*case)
     return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]

@@ -1,25 +1,19 @@
-"""Where the surrogates have their minimum: at w = 0, if no ranking can be better.
+"""Where the surrogates have their minimum: at w = 0, if no ranking can be better."""
 
-At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
-different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
-and only if one of their convex combinations is 0: if the mean of the positives is a mean of the
-negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives may
-be weighted too, none above 1/k. A linear programme decides it.
-
-For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
-every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at least
-k" ones, and those of the F-measure, have no true positive and any number of false ones, and the
-constant column makes their weights sum up to the number of the positives: w = 0 is the minimiser
-if and only if the mean of the positives is a mean of negatives in which none weighs more than
-1/n_pos, whatever k is. For pAUC none may weigh more than 1/ceil(beta n_neg). With exactly k ones,
-as (3) has it, k times a mean of negatives, none above 1/k, has to be n_pos times the mean of the
-positives.
-
-References
-----------
-kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015, (3), (6) and (7).
-"""
+# At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
+# different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
+# and only if one of their convex combinations is 0: if the mean of the positives is a mean of the
+# negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives
+# may be weighted too, none above 1/k. A linear programme decides it.
+#
+# For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
+# every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at
+# least k" ones, and those of the F-measure, have no true positive and any number of false ones, and
+# the constant column makes their weights sum up to the number of the positives: w = 0 is the
+# minimiser if and only if the mean of the positives is a mean of negatives in which none weighs
+# more than 1/n_pos, whatever k is. For pAUC none may weigh more than 1/ceil(beta n_neg). With
+# exactly k ones, as (3) has it, k times a mean of negatives, none above 1/k, has to be n_pos times
+# the mean of the positives.
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -158,8 +152,6 @@ def cutting_plane_minima(
 
 
 class _FitTrace:
-    """A trace that measures every iterate, and summarises the fit."""
-
     def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
         self._measure = problem.measure
         self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]
@@ -172,7 +164,6 @@ class _FitTrace:
         return False
 
     def measure(self, w: NDArray[np.float64]) -> float:
-        """Measure weights, of which an intercept comes last."""
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
         return float(self._measure(self._labels, scores + sum(w[self._n :])))
 

@@ -51,7 +51,6 @@ def _tables(result: Result) -> Iterator[Table]:
 
 
 def _by_split(values: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the quantities beside each other, by theorem."""
     rows = values.dropna(subset="batch_size").fillna({"split": 0})
     wide = rows.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     number = wide["theorem"].str.extract(r"(\d+)", expand=False).astype(int)
@@ -95,7 +94,6 @@ def _draw(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_means(axes: "Axes", rows: pd.DataFrame, column: str) -> None:
-    """Draw means over the splits, a curve for each of the other keys."""
     means = rows.groupby(_KEYS, sort=False)[column].mean().reset_index()
     abbreviated = means["theorem"].str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
     open_ended = means["measure"].where(means["solver"] == "", means["solver"])

@@ -1,8 +1,4 @@
-"""The figures, small tables and variants of the push of rudin2009.
-
-rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
-top of the list", JMLR 10, 2009.
-"""
+"""The figures, small tables and variants of the push of rudin2009."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -216,7 +212,6 @@ def one_dimensional(
 
 
 def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
-    """Draw labels and points from the distribution."""
     ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
     interval = np.searchsorted(ends, rng.random(n), side="right")
     return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
@@ -236,7 +231,6 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
 
 
 def _is_at_least(probability: float, successes: int, trials: int) -> bool:
-    """Return whether so few successes are consistent with at least this probability."""
     from scipy.stats import binom
 
     return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)

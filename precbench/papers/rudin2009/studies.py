@@ -42,7 +42,6 @@ def _comparable(result: Result) -> list[list[str]]:
 
 
 def _measures(result: Result) -> dict[str, Metric]:
-    """Return the metrics that the study names, by label."""
     metrics = [
         Metric(*next(iter(entry.items()))) if isinstance(entry, dict) else Metric(entry, {})
         for entry in result.parameters["measures"]
@@ -74,7 +73,6 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
-    """Draw the risks that have a power p, for every list after the first of its composition."""
     groups = [group for group in _comparable(result) if len(group) > 1]
     table = _with_powers(result)
     if table.empty or not groups:
@@ -250,7 +248,6 @@ _PUSH_MEASURES = ("top, R^(1/p)", "bottom, R^(1/p)", "AUC", "crucial pairs", "ot
 
 
 def _tables_of_fits(result: Result, what: str, note: str) -> Iterator[Table]:
-    """Lay out the means of measures beside each other, a line for each fit."""
     for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
         fits, measures = (list(dict.fromkeys(rows[column])) for column in ("fit", "measure"))
         wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")

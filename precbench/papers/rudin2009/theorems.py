@@ -1,8 +1,4 @@
-"""The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind.
-
-rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
-top of the list", JMLR 10, 2009.
-"""
+"""The theorems and lemmas of rudin2009 beside measured values, and other objectives of its kind."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -289,7 +285,6 @@ def push_objectives(
 def _compared_objectives(
     train: Rows, test: Rows, powers: list[float]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Minimise each objective on the training rows; yield fit, rows, measure and value."""
     with threadpool_limits(1):
         fits = [*_minimise_objectives(*train, powers)]
     for fit, w in fits:
