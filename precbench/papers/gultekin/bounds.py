@@ -126,21 +126,12 @@ def pair_bounds(
 ) -> pd.DataFrame:
     """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk.
 
-    The distribution is a finite population of `population` rows of each class, drawn from a
-    Gaussian mixture and divided by the largest norm, so that X is 1 and all expectations are sums.
-    Samples of N rows, half of them positive, are drawn with replacement, and S of the pairs of one
-    of them. One more sample, `coins`, has half of each class at 1 and half at -1, on a line: ``S
-    mu_S`` is then the sum of 2 S fair coins, whose distribution is known. Values of ``what``:
-
-    ``deviation``
-        ``measured``, the quantile at 1 - delta over the draws, and the eps that the statement gives
-        for delta, ``re-derived`` and ``printed``. Of Lemma 1 an upper bound of the supremum is
-        measured. ``w = 0``: the excess risk of w = 0 over the least risk of a sample.
-    ``probability``
-        Of a deviation of at least ``epsilon``, ``measured`` as a fraction of the draws, and its
-        bounds, for the largest N. ``Lemma 2 (ii), coins``: exact.
-    ``largest ratio``
-        Of the exact probability to those of the lemma.
+    The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
+    norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
+    are drawn with replacement, and S of the pairs of one of them. One more sample, `coins`, has
+    half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair coins,
+    whose distribution is known. Deviations are quantiles at 1 - delta; of Lemma 1 an upper bound of
+    the supremum is measured.
     """
     for n in rows:
         if n % 2:

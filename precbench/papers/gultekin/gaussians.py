@@ -41,21 +41,11 @@ def gaussian_mixtures(
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Section 5.1, Figure 1).
 
     In each repetition the means of the components, the training rows and the pairs of LCBR are
-    drawn anew. Risk and AUC are those of the distribution, in closed form. Parts:
-
-    ``pairs``
-        ``risk`` (the mean of half the squared loss) and ``auc`` of ``optimum`` (the least risk),
-        ``likelihood-ratio`` (the largest AUC), ``bbr`` and ``lcbr``. ``seconds`` from the first
-        call of the trace, and ``seconds with checks`` of the input: the least of the repetitions,
-        which run the solvers in turn on one thread. They are CPU seconds, which other programs
-        disturb less than wall-clock seconds. ``bbr-pairs`` is the loop of Algorithm 1.
-    ``speed``
-        The speed-up over that loop: from the seconds, from those with checks, and of the
-        accumulation alone (the time beyond that of a single pair, if it is measurable).
-    ``skew``
-        AUC for each fraction of positives; the larger mean of the first and last share.
-    ``covariance``
-        AUC with covariances that are not isotropic, and less that with isotropic ones.
+    drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU seconds,
+    which other programs disturb less than wall-clock seconds, from the first call of the trace or
+    with checks of the input: the least of the repetitions, which run the solvers in turn on one
+    thread. ``bbr-pairs`` is the loop of Algorithm 1, over which the ``speed`` is measured, also of
+    the accumulation alone: the time beyond that of a single pair, if it is measurable.
     """
     for share in (0.5, *shares):
         if not 0 < round(rows * share) < rows:

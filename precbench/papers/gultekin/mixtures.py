@@ -22,14 +22,11 @@ class MixtureProblem(Section):
 
 @dataclass(frozen=True, eq=False)
 class MixturePair:
-    """The distributions of negatives and of positives, Gaussian mixtures.
+    """Gaussian mixtures of negatives and of positives, with the same weights and one covariance.
 
-    Their components have the same `weights` (n_components,), which add up to 1, and one positive
-    definite `covariance`; `means` (2, n_components, n_features) are first those of the negatives,
-    then those of the positives. x1 is a positive and x0 a negative, drawn independently.
-
-    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", (24), where the density of
-    a component lacks the power D of its constant. There the covariance is ``sigma**2 I``.
+    `means` (2, n_components, n_features) are first those of the negatives. x1 is a positive and x0
+    a negative, drawn independently. Gultekin and Paisley (24), where the density of a component
+    lacks the power D of its constant, with the covariance ``sigma**2 I``.
     """
 
     weights: NDArray[np.float64]
@@ -64,10 +61,7 @@ class MixturePair:
         return float(0.5 + w @ self.second @ w / 2 - self.mean @ w)
 
     def auc(self, w: ArrayLike) -> float:
-        """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form.
-
-        The difference of scores is a mixture of normal distributions.
-        """
+        """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form."""
         w = np.asarray(w, dtype=np.float64)
         deviation = float(np.sqrt(2 * w @ self.covariance @ w))
         if deviation == 0:
@@ -75,10 +69,7 @@ class MixturePair:
         return float(np.sum(self._shares * ndtr(self._gaps @ w / deviation)))
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the logarithm of the density of the positives over that of the negatives.
-
-        By the lemma of Neyman and Pearson these are the scores with the largest AUC.
-        """
+        """Return the log of the ratio of both densities, the scores with the largest AUC."""
         white = solve_triangular(self._root, X.T, lower=True)
         logs = []
         for means in self.means:

@@ -39,32 +39,12 @@ def regret(
     trials: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Play `FTRL` on streams of growing length and compare its regret with the theorems.
+    """Play `FTRL` on streams of growing length and compare its regret with the theorems of kar2014.
 
     A stream is the rows of a data set, divided by the largest norm of a row, in random order;
-    horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time. The losses are
+    horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and 3,
+    Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. The losses are
     those of `FTRL`: of "prec@k" and "prbep" a quarter of the paper's at twice the weights.
-    Quantities of kar2014, Theorems 1 and 3, Lemmas 2, 12 and 13 (which have random pairs of
-    weights, no stream):
-
-    ``regret``
-        The penalties of the player less the least loss in the ball, divided by T, for "pauc" by
-        beta T_+ T_-; ``regret, at most`` adds the certified gaps of FTRL and of the leader.
-    ``bound``
-        Theorem 1 with the constants of `FTRL`, for "prec@k" and "prbep" those of the paper.
-    ``sqrt(s) times the bound``, ``proof of Lemma 13``
-        For batches of s: of the bound for single rows; 6 ||w*|| sqrt(s/T) in the paper's scaling.
-    ``rate``, ``constant``
-        sqrt(s/T), for "pauc" sqrt(s (1/T_+ + 1/T_-)); ``regret, at most`` divided by it.
-    ``w = 0``
-        The regret of always playing w = 0.
-    ``forward loss``, ``forward bound``
-        Both sides of Lemma 9, divided like the regret: the penalties of the w_{t+1}, and the loss
-        of the leader w* plus eta/2 ||w*||^2 and the certified errors.
-    ``largest step``
-        Of Lemma 10: the largest ``eta ||w_{t+1} - w_t|| / G_t``, without the certified errors.
-    ``regret, lone positive``, ``regret, balanced``
-        For "pauc": of negatives that a lone positive ends, and of as many positives as negatives.
     """
     rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
@@ -112,8 +92,10 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
         most = least / scale + gaps / scale
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
+            # The penalties less the least loss in the ball, by T, for "pauc" by beta T_+ T_-.
             "regret": least / scale,
             "regret, at most": most,
+            # Theorem 1 with the constants of `FTRL`.
             "bound": bound,
             "rate": math.sqrt(size) * rate,
             "constant": most / (math.sqrt(size) * rate),
@@ -123,7 +105,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
             single = bound
             values |= _steps(player, X, y, played, leader, scale)
         else:
-            values["sqrt(s) times the bound"] = math.sqrt(size) * single
+            values["sqrt(s) times the bound"] = math.sqrt(size) * single  # Lemma 13
             if is_sum:  # 6 sqrt(s/T) at twice the weights, a quarter of it
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
@@ -148,7 +130,11 @@ def _steps(
     leader: Leader,
     scale: float,
 ) -> dict[str, float]:
-    """Return both sides of Lemma 9, and the largest step of Lemma 10."""
+    """Return both sides of Lemma 9, and the largest step of Lemma 10.
+
+    The penalties of the w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the
+    certified errors; the largest ``eta ||w_{t+1} - w_t|| / G_t`` without these.
+    """
     loss = player._loss(X, y > 0)
     forward = sum(
         loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)
@@ -267,12 +253,8 @@ def uniform_convergence(
 
     kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
     difference between the means of the classes. Rows are divided by the largest norm; samples are
-    drawn without replacement. Surrogates: struct divided by the number of rows, with as many ones
-    as there are positives ("prbep") or with the share `top` ("prec@k"); the mean hinge, or logistic
-    loss, over the pairs of a positive and one of the share `beta` of the negatives; those of 1 - F1
-    and of 1 less the geometric mean of both recalls. The ``deviation`` is the 95 % quantile over
-    the samples with rows of both classes, the ``rate`` sqrt(log(1/0.05) / size), the ``constant``
-    their ratio.
+    drawn without replacement. The ``deviation`` is the 95 % quantile over the samples with rows of
+    both classes.
     """
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
@@ -338,19 +320,8 @@ def error_bounds(
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass.
 
     kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
-    number of rows; that of "pauc" is the mean hinge. FTRL takes batches of the square root of the
-    horizon T, 1PMB random orders of n rows with buffers of s; samples of s rows measure its
-    deviation, over w* and the w of the passes. Quantities are 95 % quantiles over streams or
-    orders:
-
-    ``excess``
-        The risk less that of the best w in the ball, with its certified gap: of the mean of the w_t
-        on all rows, less the regret (Theorem 4); of the mean w on the n rows (Theorem 6).
-    ``bound``
-        (ln(1/0.05) / T)^(1/4), and twice the deviation plus sqrt(s/n): the terms with open
-        constants, with the constant 1.
-    ``w = 0``
-        The excess of w = 0, which learns nothing; of Theorem 4 less the least regret.
+    number of rows; that of "pauc" is the mean hinge. The excess is the risk less that of the best w
+    in the ball, with its certified gap, its 95 % quantile over streams or orders.
     """
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
@@ -415,7 +386,9 @@ def _theorem_4(
     over = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
     at_zero = measure(np.zeros(len(y)), y > 0) - best[1]
     return [
+        # Of the mean of the w_t on all rows, less the regret.
         ("excess", float(over)),
+        # The term with an open constant, with the constant 1.
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),
         ("w = 0", at_zero - min(regrets)),
     ]
@@ -447,6 +420,7 @@ def _theorem_6(
             deviation = max(deviation, *deviations)
     return [
         ("excess", float(np.quantile(excesses, 1 - DELTA))),
+        # The deviation is measured over w* and the w of the passes; the open constant is 1.
         ("bound", 2 * deviation + math.sqrt(size / len(y))),
         ("w = 0", measure(np.zeros(len(y)), positive) - best[1]),
     ]

@@ -45,25 +45,13 @@ def precision_bounds(
 
     Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
     so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
-    positives of a batch. Quantities:
-
-    ``measured``
-        The bounded quantity: over the batches with mistakes, the largest ratio of Lemma 18 and
-        the largest excess of Lemmas 19 and 20; of Lemma 22 the 95 % quantile of the deviations
-        of the average over the top; the ``mistakes`` of all batches, the mean ``prec@k loss`` of
-        w_1, ..., w_{T-1} on all rows divided by k, the ``avg surrogate`` of the returned mean
-        likewise; of Theorem 12 the largest deviation over w, its 95 % quantile over samples.
-    ``bound``
-        Of the mistakes. Theorems 7 and 9 take the minimum over all w; here over multiples of
-        the known optimum, so that the true bound may be smaller.
-    ``trivial``
-        The most mistakes that the batches allow, which is also the bound at w = 0.
-    ``explicit part``, ``rate``, ``constant``
-        Of Theorems 13 and 15: the bound without the term that has the open constant, that term
-        without its constant, and the smallest sufficient constant.
+    positives of a batch. A bound that exceeds the ``trivial`` one, the most mistakes that the
+    batches allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
+    ``rate``, the term without its constant, and the smallest sufficient ``constant``.
 
     Theorem 13 prints Delta_t / b, which is read as Delta_t / (kappa n_+(X_t)), the loss prec@kappa
-    of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch.
+    of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch, and the minimum over all
+    w, here over multiples of the known optimum, so that the true bound may be smaller.
     """
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []
     for name in datasets:
@@ -261,7 +249,8 @@ def _steps(
 ) -> Iterator[_Statement]:
     """Lemma 18 and, for all multiples w of the optimum, Lemmas 19 (avg) and 20 (max), by batch.
 
-    ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
+    ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
+    largest ratio of the former and the largest excess of the latter, over batches with mistakes.
     """
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(stream.X, axis=1).max())

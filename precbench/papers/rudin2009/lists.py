@@ -115,11 +115,7 @@ def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
 def discount_factors(
     z_min: PositiveFloat, z_max: PositiveFloat, points: AtLeastTwo
 ) -> pd.DataFrame:
-    """Compare the discounting factors of the DCG, the average reciprocal rank and the IR push.
-
-    Figure 3; and the fraction of these z for which the curves lie above each other as the paper
-    says.
-    """
+    """Compare the discounting factors of DCG, average reciprocal rank and IR push (Fig. 3)."""
     if z_max <= z_min:
         raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}")
     z = np.linspace(z_min, z_max, points)
@@ -132,9 +128,8 @@ def discount_factors(
 def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
     """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1].
 
-    Figure 8; and the fractions of [0, 1] on which the bound |a - b| a^(1/p - 1) is the smaller one,
-    and of the points at which the lemma holds. Dividing both bounds by |a - b|^(1/p) shows that the
-    first is the smaller one exactly where |a - b| < a, so for b between 0 and 2 a.
+    Dividing both bounds by |a - b|^(1/p) shows that |a - b| a^(1/p - 1) is the smaller one exactly
+    where |a - b| < a, so for b between 0 and 2 a. Figure 8.
     """
     b = np.linspace(0, 1, points)
     bounded = np.abs(a ** (1 / p) - b ** (1 / p))
@@ -173,9 +168,7 @@ def one_dimensional(
     The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of it
     positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows chooses the
     function with the smaller R_max; a tie chooses the decreasing one, which is right for R_max.
-    Measures of training sets are means; those that ``miss epsilon`` have no row outside of [-1, 1].
-    The fact ``consistent with at least (1 - epsilon)^m`` is 1 unless so few sets choose the
-    increasing function that a one-sided binomial test at 1 % rejects it.
+    Sets that ``miss epsilon`` have no row outside of [-1, 1].
     """
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
@@ -249,9 +242,7 @@ def push_variants(
 
     Section 7. The crucial pairs are those of the `crucial` positives that the push at the top ranks
     lowest, each with every negative of the training set; the push on them ignores all other pairs.
-    ``R^(1/p)`` is the p-norm of the heights: for each negative the number of positives that are not
-    above it, at the bottom for each positive the number of negatives that are not below it. Of
-    pairs the share ranked correctly is measured, a tie counting one half.
+    ``R^(1/p)`` is the p-norm of the heights, of the negatives or, at the bottom, of the positives.
     """
     return means_of_fits(
         (name, *compared)

@@ -40,16 +40,8 @@ def push_theorems(
     """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2.
 
     In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
-    projections of normal points on random directions; theta is `margin`. Quantities:
-
-    ``largest ratio``
-        Of Theorem 1, Lemma 5 and Section 2: of what should be the smaller to the other side; the
-        price and the inequality are in the names. 1 is ``stated``.
-    ``measured``, ``bound``, ``largest possible``
-        Of Theorems 2 and 3 and Lemma 9: the deviation that is exceeded with probability 0.05, the
-        epsilon for which the statement says 0.05, and 1.
-    ``largest difference``
-        Of Theorem 4: of the minimisers q' that several roads lead to.
+    projections of normal points on random directions; theta is `margin`. Deviations are those that
+    are exceeded with probability 0.05. Ratios are of what should be the smaller to the other side.
     """
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
@@ -270,9 +262,7 @@ def push_objectives(
 ) -> pd.DataFrame:
     """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself.
 
-    rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers. All are
-    minimised to the end. ``R_p,1^(1/p)`` and ``R_max`` are divided by the number of positives, the
-    former also by K^(1/p).
+    rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
     """
     return means_of_fits(
         (name, *compared)
