@@ -143,8 +143,7 @@ class Loss(ABC):
     ) -> NDArray[np.float64]:
         """Return a subgradient with respect to the scores, of shape (n_samples,); see `value`.
 
-        If several candidates attain the maximum, it is that of the first in the order stated by the
-        class.
+        If several candidates attain the maximum, it is that of the first in the order of the class.
         """
         return self._checked(scores, y, k)[1]
 
@@ -155,15 +154,7 @@ class Loss(ABC):
 
     @abstractmethod
     def evaluate(self, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Evaluation:
-        """Return value and subgradient for valid input.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n_samples,)
-            Finite.
-        positive : ndarray of bool, shape (n_samples,)
-            Rows of both classes.
-        """
+        """Return value and subgradient for finite scores and a mask of the positives."""
 
 
 @dataclass(frozen=True)
@@ -218,17 +209,6 @@ def _augmented_top_less(
 
 def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
     """Evaluate `StructSurrogate` for any k from 0 to the number of rows, also of one class.
-
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_samples,)
-    positive : ndarray of bool, shape (n_samples,)
-    k : int
-
-    Returns
-    -------
-    value : float
-    subgradient : ndarray of float64, shape (n_samples,)
 
     Examples
     --------
@@ -430,19 +410,15 @@ class AUC(Loss):
 def pair_hinges(
     scores: NDArray[np.float64], pos: NDArray[np.intp], neg: NDArray[np.intp]
 ) -> Evaluation:
-    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows, and a subgradient.
+    """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows i and j, and a subgradient.
+
+    It counts active pairs, whose hinge is above 0, negatively for the positives.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_samples,)
     pos, neg : ndarray of int
         The rows i and j; either may be empty.
-
-    Returns
-    -------
-    value : float
-    subgradient : ndarray of float64, shape (n_samples,)
-        Numbers of active pairs, whose hinge is above 0; negative for the positives.
 
     Examples
     --------

@@ -253,8 +253,7 @@ def interval_at_k(
     """Confidence interval of a measure at `k`, from the one list in which it was measured.
 
     It covers the mean over new lists of as many rows, drawn as these were. As the `k`-th highest
-    score varies between lists, the variance is not binomial: it grows with the difference between
-    the precision and the fraction of positives near rank `k`.
+    score varies between lists, the variance is not binomial.
 
     Parameters
     ----------
@@ -268,11 +267,6 @@ def interval_at_k(
     Returns
     -------
     low, high : float
-
-    Raises
-    ------
-    InputError
-        If labels, scores or a parameter are invalid.
 
     Notes
     -----
@@ -380,8 +374,7 @@ def partial_auc(
     """Partial area under the ROC curve for false positive rates in [0, `beta`].
 
     The fraction of correctly ordered pairs of a positive and one of the ``ceil(beta * n_neg)``
-    highest negatives: kar2014 (4), divided by the number of its pairs. Ties among negatives at that
-    boundary do not matter, as tied negatives form the same pairs.
+    highest negatives: kar2014 (4), divided by the number of its pairs.
 
     Parameters
     ----------
@@ -631,8 +624,8 @@ def pnorm_risk(
     """Risk R_{p,loss} of the P-Norm Push; smaller is better.
 
     The sum over the negatives of ``h**p``, where h is the sum over the positives of a loss of the
-    difference r of scores, positive minus negative. With the zero-one loss h is the Height of the
-    negative, the number of positives with at most its score; a tied pair counts as an error.
+    difference r of scores, positive minus negative (rudin2009, section 2). With the zero-one loss h
+    is the Height of the negative, the number of positives with at most its score.
 
     Parameters
     ----------
@@ -640,7 +633,8 @@ def pnorm_risk(
     p : float
         Power, finite and above 0; with the zero-one loss, p = 1 counts misordered pairs.
     loss : {"zero-one", "exponential", "logistic"}, default="zero-one"
-        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (in time linear in the number of pairs).
+        1 for r <= 0, ``exp(-r)``, or ``ln(1 + exp(-r))`` (in time linear in the number of pairs),
+        which only divided by ln 2 would be an upper bound on the zero-one loss.
     log : bool, default=False
         Return the natural logarithm, which does not overflow.
 
@@ -648,11 +642,6 @@ def pnorm_risk(
     -------
     float
         At least 0; ``inf`` if it overflows. With `log`, ``-inf`` for a risk of 0.
-
-    Notes
-    -----
-    rudin2009, section 2. As there, the logistic loss has the natural logarithm; only divided by
-    ln 2 would it be an upper bound on the zero-one loss.
 
     Examples
     --------

@@ -14,17 +14,10 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     Parameters
     ----------
     k : int, float or str
-        Count of rows, fraction of the positives, or fraction of the rows such as ``"1 %"``, each of
-        the rows that are scored: in a cross-validation those of one fold, where a fraction of the
-        rows is what stays comparable with longer lists.
+        As in `precbench.metrics.precision_at_k`, of the rows that are scored: in a cross-validation
+        those of one fold, where a fraction of the rows is what stays comparable with longer lists.
     ties : {"expected", "best", "worst"}, default="expected"
         See `precbench.metrics.precision_at_k`.
-
-    Raises
-    ------
-    InputError
-        If `k` is malformed; when called, if `k` exceeds the number of rows, or the labels do not
-        have two values.
 
     Examples
     --------

@@ -2,16 +2,14 @@
 
 References
 ----------
-nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
-bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests for comparing
-    learning algorithms", PAKDD 2004.
-demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+nadeau2003 : Nadeau, Bengio, "Inference for the generalization error", Machine Learning 52.
+bouckaert2004 : Bouckaert, Frank, "Evaluating the replicability of significance tests", PAKDD.
+demsar2006 : Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
 benavoli2016 : Benavoli, Corani, Mangili, "Should we really use post-hoc tests based on
-    mean-ranks?", JMLR 17, 2016.
-clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of
-    the binomial", Biometrika 26, 1934.
-dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles",
-    Mathematical Programming 91, 2002.
+    mean-ranks?", JMLR 17.
+clopper1934 : Clopper, Pearson, "The use of confidence or fiducial limits", Biometrika 26.
+dolan2002 : Dolan, More, "Benchmarking optimization software with performance profiles", Math.
+    Program. 91.
 """
 
 from collections.abc import Iterator
@@ -177,7 +175,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 
     The precision of a list is a beta variable with the mean of `precisions`. Its variance is that
     of their mean (see `resampled_interval`), but at least that of the distinct rows at the top of
-    all splits, plus that of `k` rows drawn with this precision.
+    all splits, plus that of `k` rows drawn with this precision. Ends are rounded outwards.
 
     Parameters
     ----------
@@ -186,13 +184,8 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     tested : float
         The same share of a held-out list that `k` is of the new one.
     test_share : float
-        n_test / (n_test + n_train), in [0, 1).
+        As for `resampled_interval`.
     k : int
-
-    Returns
-    -------
-    Interval
-        Its ends are rounded outwards.
     """
     values = _splits(precisions)
     n_rows = _distinct_rows(values, tested, test_share, k)
@@ -407,14 +400,14 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
-    """Group statistically indistinguishable methods.
+    """Group the methods that the p-values of each two do not tell apart.
 
     Parameters
     ----------
     ranks : array-like of shape (n_methods,)
         Mean ranks.
     p : array-like of shape (n_methods, n_methods)
-        Of each two methods, for example from `pairwise_signed_rank`.
+        For example from `pairwise_signed_rank`.
 
     Returns
     -------
@@ -454,17 +447,16 @@ def performance_profile(
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
-        NaN where a method has no result; data sets without any result are left out.
+        NaN where a method has no result; data sets without any are left out.
     measure : {"value", "time"}
-        Values, of which larger is better: at most tau below the best. Times: at most tau times the
-        shortest.
+        Values, the larger the better: at most tau below the best; times: at most tau times the
+        least.
 
     Returns
     -------
     tau : ndarray of shape (n_steps,)
         Ascending, from 0 (of values) or 1 (of times).
     share : ndarray of shape (n_methods, n_steps)
-        A step function of tau, continuous from the right.
     """
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
@@ -482,10 +474,7 @@ def performance_profile(
 
 
 class Posterior(NamedTuple):
-    """Probabilities that the first method is better on the next data set, neither, or the second.
-
-    Neither is, if they differ by less than the region of practical equivalence. They add to 1.
-    """
+    """Probabilities that the first method, neither or the second is better on a new data set."""
 
     first: float
     equivalent: float
@@ -496,7 +485,7 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     """Compare two methods over data sets by the Bayesian signed-rank test.
 
     The probabilities are means of the posterior, a Dirichlet process on the differences (Benavoli
-    et al., JMLR 18, 2017, Section 4), which have a closed form.
+    et al., JMLR 18, 2017, Section 4), in closed form.
 
     Parameters
     ----------

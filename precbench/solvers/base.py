@@ -177,9 +177,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If y does not have two classes, a parameter has a value that is not allowed, squares of
-            products of rows or, without a trace, the weights overflow, the memory is too small for
-            the number of features, or there are weights of rows (``sample_weight``).
+            If labels or a parameter are invalid, squares of products of rows or, without a trace,
+            the weights overflow, the memory is too small, or there are weights of rows
+            (``sample_weight``).
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
@@ -258,11 +258,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Larger is more likely positive; greater than 0 where `predict` says so, for which the
             `threshold_`, if there is one, is subtracted.
-
-        Raises
-        ------
-        InputError
-            If the last fit failed, on rows with other features than those of the fit before it.
         """
         check_is_fitted(self, self._fitted)
         X = self._validated(X, dtype=STORED, reset=False)
@@ -306,11 +301,6 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         float
-
-        Raises
-        ------
-        InputError
-            If y does not have two classes, or `k` exceeds the number of rows.
         """
         return precision_at_k_scorer(self._judged_at)(self, X, y)
 

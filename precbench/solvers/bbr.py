@@ -268,7 +268,7 @@ class BBR(SquaredPairRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LCBR(SquaredPairRanker):
-    """LCBR: low-cost bipartite ranking, `BBR` on a random sample of the pairs.
+    """LCBR: low-cost bipartite ranking, `BBR` on a random sample of the pairs, in O(n_pairs D^2).
 
     Parameters
     ----------
@@ -284,16 +284,10 @@ class LCBR(SquaredPairRanker):
     n_rows_seen_ : int
         Pairs so far.
 
-    Notes
-    -----
-    O(n_pairs D^2): less work than Algorithm 1, but more than `BBR` by moments as soon as there are
-    more pairs than rows. Theorem 2 says how many pairs suffice; its (12) should read "at most
-    delta", and the second term of (11) has eps^2 / 64 where it prints eps^2 / 4, for the norm of a
-    difference is up to twice that of a row.
-
-    References
-    ----------
-    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking", Algorithm 2.
+    References ---------- Gultekin and Paisley, "Risk bounds for low cost bipartite ranking",
+    Algorithm 2. Theorem 2 says how many pairs suffice; its (12) should read "at most delta", and
+    the second term of (11) has eps^2 / 64 where it prints eps^2 / 4, for the norm of a difference
+    is up to twice that of a row.
 
     Examples
     --------

@@ -189,9 +189,8 @@ class PassRanker(LinearRanker):
         Raises
         ------
         InputError
-            If y has labels that the first call did not have, `order` names rows that X does not
-            have, or the weights are those of other features (a later fit failed) or of an objective
-            with an intercept where this one has none.
+            If `order` names rows that X does not have, or labels, features or objective are others
+            than at the first call.
         """
         first, trace = not hasattr(self, "coef_"), trace or untraced
         X, labels = self._checked(X, y, reset=first, classes=classes)
