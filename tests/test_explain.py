@@ -458,8 +458,6 @@ def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
 def test_invalid_options_of_explain(files):
     refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "0"], "--explain")
     refused(["score", "top.npz", "mine.csv", "--explain", "3"], "--explain")
-    without("top.npz", "tree_cover")
-    refused(["score", "top.npz", "mine.csv", "--top", "3", "--explain", "3"])
     (files / "empty.csv").write_text("x\n")
     refused(["score", "top.npz", "empty.csv", "--top", "3", "--explain", "3"])
 

@@ -17,8 +17,6 @@ to the column of the split above it. (Lundberg, Erion and Lee 2018, path-depende
 
 include "source.pxi"
 
-from precbench.kernels.split cimport goes_left
-
 cdef enum:
     MOST_SPLITS = 1024
 
@@ -77,8 +75,6 @@ def add_contributions(
     const double[:, ::1] X,
     const int[::1] feature,
     const double[::1] value,
-    const unsigned char[::1] split,
-    const unsigned int[::1] categories,
     const double[::1] share,
     const int[::1] column,
     const int[::1] parent,
@@ -110,11 +106,7 @@ def add_contributions(
                     state[v] = 0
                     for q in range(n_points):
                         product[v, q] = product[p, q] * share[v]
-                elif is_left == (
-                    goes_left(X[i, feature[p]], value[p], split[p], categories)
-                    if split.shape[0]
-                    else X[i, feature[p]] <= value[p]
-                ):
+                elif is_left == (X[i, feature[p]] <= value[p]):
                     state[v] = 2
                     for q in range(n_points):
                         product[v, q] = product[p, q] * factors[v, 0, q]

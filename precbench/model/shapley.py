@@ -112,11 +112,6 @@ def _of_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> tuple[float, NDArray[np.float64]]:
     """Explain the scores of trees; see the kernel for the mathematics."""
-    if trees.cover is None:
-        raise InputError(
-            "the model lacks the number of training rows at each node of its trees: fit it again "
-            "with this version to explain its scores"
-        )
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
     for first, stop in pairwise([*trees.root, len(trees.feature)]):
@@ -159,9 +154,8 @@ def _of_trees(
             length = max(1, _UPDATES_PER_SLICE // product.size)
             for start in range(0, len(rows), length):
                 kernel.add_contributions(
-                    rows[start : start + length], feature, value, trees.split[first:stop],
-                    trees.categories, share, column, parent, above, factors, product, state,
-                    values[start : start + length],
+                    rows[start : start + length], feature, value, share, column, parent, above,
+                    factors, product, state, values[start : start + length],
                 )  # fmt: skip
     if trees.is_forest and len(trees.root):
         return base / len(trees.root) - 0.5, values / len(trees.root)
