@@ -187,7 +187,6 @@ class Surrogate(Loss):
 
 
 def _ranked(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the rows of a class in descending order of score."""
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
@@ -364,9 +363,8 @@ class PartialAUC(Loss):
 
     Notes
     -----
-    Never below 1 - pAUC, whatever the weight of a tied pair, and invariant under a shift of all
-    scores. Convex, because the highest negatives maximise the sum of hinges over all sets of that
-    size; subgradient as in kar2014, appendix H. O(n log n).
+    Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the highest negatives
+    maximise the sum of hinges over all sets of that size; subgradient as in kar2014, appendix H.
 
     Examples
     --------
@@ -442,7 +440,6 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of pairs with ``few[i] < many[j]`` of each i and of each j."""
     m = few.size
     of_few, of_many = np.zeros(m), np.zeros(many.size)
     if m:

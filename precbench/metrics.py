@@ -7,10 +7,8 @@ for malformed labels or scores (see `check_ranking`) and for invalid parameters.
 
 References
 ----------
-kar2014 : Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable
-    loss functions", NIPS 2014.
-kar2015 : Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top",
-    ICML 2015.
+kar2014, kar2015
+    See `precbench.losses`.
 ash2022 : Ash, Hughes-Oliver, "Confidence bands and hypothesis tests for hit enrichment curves",
     Journal of Cheminformatics 14:50, 2022.
 rudin2009 : Rudin, "The P-Norm Push: a simple convex ranking algorithm that concentrates at the
@@ -329,7 +327,6 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
-    """Return the number of positives among the `count` highest scores."""
     above, tied, free = split_at(scores, count)
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
@@ -934,7 +931,6 @@ class Metric:
             self._spec.check_size(n_pos, n_rows, **self.params)
 
     def replace(self, **params: Any) -> "Metric":
-        """Return a copy with new values for those of `params` that the metric has."""
         changed = {name: value for name, value in params.items() if name in self._spec.parameters}
         return Metric(self.name, {**self.params, **changed})
 

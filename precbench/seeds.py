@@ -17,17 +17,14 @@ def trial_seed(*key: int | str) -> int:
 
 
 def generator(*key: Hashable) -> np.random.Generator:
-    """Return a generator for one random choice of a split."""
     return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
 
 
 def legacy_generator(*key: Hashable) -> np.random.RandomState:
-    """Return the numbers of `generator` in the form that scikit-learn takes."""
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
 def data_generator(name: str) -> np.random.Generator:
-    """Return the generator of a synthetic data set."""
     digest = hashlib.sha256(name.encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 

@@ -229,7 +229,6 @@ def expected_total(
 def _distinct_rows(
     values: NDArray[np.float64], tested: float, test_share: float, k: int | None
 ) -> float:
-    """Return how many distinct rows are among the first `tested` of all splits."""
     if not (tested > 0 and (k is None or k > 0)):
         raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
     n, share = len(values), _checked_share(test_share)

@@ -68,7 +68,6 @@ def _is_share(k: Any) -> bool:
 
 
 def _share_of_rows(k: object) -> float | None:
-    """Return the fraction that a string such as "1 %" states, None if it is not in (0, 1]."""
     match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
     share = float(match[1]) / 100 if match else 0.0
     return share if 0 < share <= 1 else None

@@ -244,8 +244,6 @@ def _built_in(name: str) -> "Callable[..., Ranker]":
 
 
 class _Solvers(Registry["Callable[..., Ranker]"]):
-    """Also has, unlisted, the classifiers of scikit-learn by their full names."""
-
     def __getitem__(self, name: str) -> "Callable[..., Ranker]":
         if name not in self._loaded and (classifier := _scikit_learn_class(name)):
             self._loaded[name] = check_solver(classifier)

@@ -154,7 +154,9 @@ class BBR(SquaredPairRanker):
     n_rows_seen_ : int
         Each row once with "moments", one for each pair with "pairs".
 
-    Notes ----- Dense rows are counted from the mean of the first ones, which keeps the digits of
+    Notes
+    -----
+    Dense rows are counted from the mean of the first ones, which keeps the digits of
     features far from 0. CSR rows are counted from 0: of a feature whose mean is m standard
     deviations from 0 they lose the digits of m**2; scale or centre it. Takes memory for a few
     matrices of n_features x n_features and, with dense rows, two blocks of up to 8,192 rows. For
@@ -284,7 +286,9 @@ class LCBR(SquaredPairRanker):
     n_rows_seen_ : int
         Pairs so far.
 
-    References ---------- Gultekin and Paisley, "Risk bounds for low cost bipartite ranking",
+    References
+    ----------
+    Gultekin and Paisley, "Risk bounds for low cost bipartite ranking",
     Algorithm 2. Theorem 2 says how many pairs suffice; its (12) should read "at most delta", and
     the second term of (11) has eps^2 / 64 where it prints eps^2 / 4, for the norm of a difference
     is up to twice that of a row.
@@ -349,7 +353,6 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Gather the rows of each class into blocks that BLAS multiplies."""
         n = len(self.origin)
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0

@@ -107,7 +107,6 @@ class Bundle:
         return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])
 
     def bound(self) -> float:
-        """Return the value of the dual, a lower bound of P."""
         m, w = self._n_planes, self.weights()
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 

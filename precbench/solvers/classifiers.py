@@ -74,7 +74,6 @@ class Foreign:
     trees: Callable[[Any, int], Trees] | None = None  # of an estimator and a number of features
 
     def imported(self) -> Any:
-        """Return the factory, or say with which extra it is installed."""
         module, _, name = self.factory.partition(":")
         try:
             package = import_module(module)
@@ -239,7 +238,6 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Return the BLAS and OpenMP libraries, which are looked for once."""
     return ThreadpoolController()
 
 
@@ -439,7 +437,6 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     @available_if(lambda self: self.foreign.trees)
     def to_trees(self) -> Trees:
-        """Return the trees as plain arrays, whose scores are bitwise identical."""
         if not self.n_iter_:
             return Trees.of([], self._width)
         assert self.foreign.trees is not None
@@ -519,8 +516,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
 
     References
     ----------
-    Friedman, "Greedy function approximation: a gradient boosting machine", Ann. Statist. 2001;
-    Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NIPS 2017.
+    Friedman, "Greedy function approximation: a gradient boosting machine", Ann. Statist. 2001.
 
     Examples
     --------

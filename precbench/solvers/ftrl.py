@@ -83,8 +83,7 @@ class FTRL(LinearRanker):
         Each w_t lies within tol * radius of the exact one, or there is a warning.
     max_iter : int, default=1000
         Most evaluations of the loss between two rows.
-    shuffle : bool or {"rows", "blocks"}, default=True
-    random_state : int, Generator or None, default=None
+    shuffle, random_state
         As in `PerceptronAtK`.
 
     Attributes
@@ -104,8 +103,7 @@ class FTRL(LinearRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, section 3 and appendices A to E; (3) at w is
+    kar2014 (see `precbench.losses`), section 3 and appendices A to E; its (3) at w is
     ``4 l(w/2) + 2 n_pos - 2 k - t`` for this l. It leaves "pauc" to its full version.
 
     Examples

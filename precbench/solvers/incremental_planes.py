@@ -31,7 +31,6 @@ class Bound(NamedTuple):
         return float(np.sqrt(2 * gap / max(eta, self.curvature / 4)))
 
     def gap_within(self, distance: float, eta: float) -> float:
-        """Return the largest gap that keeps the error within this distance."""
         return 0.5 * max(eta, self.curvature / 4) * distance**2
 
 
@@ -70,7 +69,6 @@ class IncrementalLoss(ABC):
         return Point(w, scores, *self.evaluate(scores))
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a subgradient with respect to the scores of the first rows into one of w."""
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
@@ -287,7 +285,6 @@ class Planes(Bundle):
         return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
-        """Return a lower bound of ``eta/2 ||w||^2`` plus the loss in the ball."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])

@@ -35,7 +35,6 @@ class Member:
         return len(self.coef)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows; the mean probability of a forest as log odds."""
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
             assert self.coef is not None

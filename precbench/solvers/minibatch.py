@@ -219,9 +219,8 @@ class PerceptronAtK(PrecisionRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, "Surrogate functions for maximizing precision at the top", ICML 2015,
-    Algorithms 1 and 2. The text says that Algorithm 2 updates "only for false positives in the
-    set FN": false negatives are meant.
+    kar2015 (see `precbench.losses`), Algorithms 1 and 2. The text says that Algorithm 2 updates
+    "only for false positives in the set FN": false negatives are meant.
 
     Examples
     --------
@@ -272,12 +271,12 @@ class SGDAtK(PrecisionRanker):
         True, the paper's choice, is short for ``keep="mean"``, False for ``keep="last"``.
     keep : {"last", "mean", "best"} or None, default=None
         Which w is the model, see `PerceptronAtK`; None for what `average` says.
-    shuffle : bool or {"rows", "blocks"}, default=True
-    random_state : int, Generator or None, default=None
+    shuffle, random_state
         As in `PerceptronAtK`.
 
-    References ---------- Kar, Narasimhan, Jain, ICML 2015 (see `PerceptronAtK`), Algorithms 3 and
-    4. The paper leaves step sizes and the ball open.
+    References
+    ----------
+    kar2015, Algorithms 3 and 4. The paper leaves step sizes and the ball open.
 
     Examples
     --------
@@ -365,16 +364,14 @@ class OnePMB(ObjectiveRanker):
         Radius of the ball W; None for the whole space.
     average : bool, default=True
         Give the mean of w, else the last one.
-    shuffle : bool or {"rows", "blocks"}, default=True
-    random_state : int, Generator or None, default=None
+    shuffle, random_state
         As in `PerceptronAtK`.
 
     References
     ----------
-    Kar, Narasimhan, Jain, "Online and stochastic gradient methods for non-decomposable loss
-    functions", NIPS 2014, Algorithm 1 and appendix H. It prints a plus where a descent step is
-    meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of "prec@k" is that
-    of kar2015 (3), with the same path as kar2014 (3) up to a factor.
+    kar2014 (see `precbench.losses`), Algorithm 1 and appendix H. It prints a plus where a descent
+    step is meant, and ``eta / sqrt(e)`` from e = 0: ours counts from 1. The scaling of "prec@k" is
+    that of kar2015 (3), with the same path as kar2014 (3) up to a factor.
 
     Examples
     --------
@@ -422,7 +419,7 @@ class TwoPMB(ObjectiveRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, NIPS 2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
+    kar2014, Algorithm 2 and appendix H; sign and step size as in `OnePMB`.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class OAM(OnlineAUCRanker):
     reservoir_size : int, default=100
         Rows in each of the two reservoirs, which are dense.
     epochs : int, default=1
-        The paper makes one pass. In later ones the earlier rows count each time they were visited.
+        In later epochs the earlier rows count each time they were visited.
     average : bool, default=False
         Give the mean of w over all rows instead of the last w, which is the paper's choice.
     shuffle : bool or {"rows", "blocks"}, default=True
@@ -163,7 +163,9 @@ class PGD(OnlineAUCRanker):
     epochs, average, shuffle, random_state
         As in `OAM`.
 
-    Notes ----- The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
+    Notes
+    -----
+    The second moments take ``8 * n_features**2`` bytes. They are counted from 0, and
     lose the digits of m**2 for a feature whose mean is m standard deviations from 0: centre such
     features.
 
@@ -309,7 +311,9 @@ class SPAM(OnlineAUCRanker):
     epochs, average, shuffle, random_state
         As in `OAM`; convergence is proved for the last w.
 
-    Notes ----- `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_`
+    Notes
+    -----
+    `fit` takes p and the means from a first pass over its rows, which `n_rows_seen_`
     does not count and a trace's clock does; a later `partial_fit` leaves them so. `partial_fit`
     from the start, and training on a stream, estimate them from the rows so far, and make no step
     before both classes were seen.

@@ -21,7 +21,6 @@ class Allowed(dict[str, list[Any]]):
 
 
 def real(low: float | None, high: float | None, closed: str) -> list[Any]:
-    """Allow the numbers of an interval; `closed` is "left", "right", "both" or "neither"."""
     return [Interval(Real, low, high, closed=closed)]
 
 

@@ -349,7 +349,6 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
 
 
 def _active(fits: Iterable[Fit]) -> list[Fit]:
-    """Return the fits that their traces do not end now."""
     return [fit for fit in fits if not fit.trace(fit.solver)]
 
 

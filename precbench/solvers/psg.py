@@ -53,7 +53,7 @@ class ProjectedSubgradient(LinearRanker):
 
     References
     ----------
-    Kar, Narasimhan, Jain, NIPS 2014 (see `OnePMB`), section 5; the method is that of Narasimhan,
+    kar2014 (see `precbench.losses`), section 5; the method is that of Narasimhan,
     Agarwal, "SVM pAUC tight", KDD 2013. Neither states the steps, and kar2014 only that their scale
     was tuned.
 

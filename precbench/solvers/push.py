@@ -82,7 +82,6 @@ class PushRanker(LinearRanker):
         return bool(trace(self))
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
-        """Go to the optimum by Newton's method, damped after Levenberg."""
         point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:

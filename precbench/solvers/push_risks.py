@@ -62,21 +62,18 @@ class PairLists(NamedTuple):
 
     @classmethod
     def of_labels(cls, labels: NDArray[np.int8]) -> Self:
-        """Return "every positive above every negative"; all lists are one."""
         upper, lower = (np.flatnonzero(side).astype(np.int32) for side in (labels > 0, labels < 0))
         starts = np.zeros(len(lower), dtype=np.int32)
         return cls(upper, lower, starts, np.full(len(lower), len(upper), dtype=np.int32))
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
-        """Return the lists of a compressed matrix along its compressed axis."""
         indptr = columns.indptr.astype(np.int32)
         lower = np.flatnonzero(np.diff(indptr)).astype(np.int32)
         upper = columns.indices.astype(np.int32)
         return cls(upper, lower, indptr[lower], indptr[lower + 1])
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
-        """Cut the lists into stretches of about `most` pairs."""
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
         while first < len(ends):
@@ -150,7 +147,6 @@ class PushRisk(ABC):
         return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a gradient with respect to the scores into one of w, ``X.T @ by_scores``."""
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
@@ -244,7 +240,6 @@ class ExponentialRisk(PushRisk):
         return total
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        """Return the step to the root of the derivative, by Newton's method in a bracket."""
         largest = max(float(direction.max()), -float(direction.min()))
         unit = direction / largest
         low, high, step, done = -math.inf, math.inf, 0.0, False
@@ -276,7 +271,6 @@ class ScoreRisk(PushRisk):
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
 
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        """Return the step to the root of the derivative, by Brent's method."""
         largest = max(float(direction.max()), -float(direction.min()))
         unit = direction / largest
 
@@ -339,7 +333,6 @@ class PairwiseRisk(ScoreRisk):
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return ``log h + constant`` of each side."""
         sides = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores

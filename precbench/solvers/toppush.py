@@ -62,7 +62,9 @@ class TopPush(LinearRanker):
         difference; the weights lie within ``sqrt(2 gap_)`` of the minimiser.
     converged_ : bool
 
-    Notes ----- The minimiser is w = 0, whatever C, where the mean of the positives is a weighted
+    Notes
+    -----
+    The minimiser is w = 0, whatever C, where the mean of the positives is a weighted
     mean of the negatives with no weight above 1/K. For K = 1 these are all means, the convex hull,
     and large sets with few features are mostly of this kind. What ranks there is an iterate on the
     way, and `max_iter` decides which.

@@ -54,12 +54,10 @@ class Trees:
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        """Return rows with the values that the trees compare, for forests in single precision."""
         return _in_single(X) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Put trees into one sequence; the options are `base` and `is_forest`."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")

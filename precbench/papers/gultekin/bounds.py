@@ -206,7 +206,6 @@ class _Sample(NamedTuple):
         return self._replace(i=i, k=k)
 
     def risk(self) -> _QuadraticRisk:
-        """Return the risk over all pairs, by the moments of the classes."""
         pos, squares_pos = _moments(self.pos, self.i)
         neg, squares_neg = _moments(self.neg, self.k)
         cross = np.outer(pos, neg)

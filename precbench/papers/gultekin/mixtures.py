@@ -44,7 +44,6 @@ class MixturePair:
 
     @cached_property
     def _gaps(self) -> NDArray[np.float64]:
-        """Means of x1 - x0 for each pair of components, of shape (k, k, n_features)."""
         return self.means[1][:, np.newaxis] - self.means[0]
 
     @cached_property

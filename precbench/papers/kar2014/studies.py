@@ -123,7 +123,6 @@ def _draw_convergence(figure: "SubFigure", result: Result) -> None:
 
 
 def _label(figure: "SubFigure", x: str, y: str) -> None:
-    """Name the axes of the lowest and of the leftmost panels."""
     for axes in figure.axes:
         place: Any = axes.get_subplotspec()
         if place.is_last_row():

@@ -152,7 +152,6 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return the regret with a lone positive at the end, and with half of the rows positive."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
@@ -168,7 +167,6 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
-    """Return the sum of the penalties of w = 0, the loss of all rows."""
     n, n_pos = len(y), int(np.sum(y > 0))
     if player.objective == "pauc":  # each hinge is 1
         return n_pos * resolve_k(player.beta, n - n_pos)
@@ -177,7 +175,6 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the largest ratios that Lemmas 2 and 12 bound, of random and of adverse points."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, trial), top) for trial in range(trials)]

@@ -203,7 +203,6 @@ _Statement = tuple[str, str, Mapping[str, float]]
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
-    """Train each solver and yield its name with the theorems about it."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):
@@ -315,7 +314,6 @@ def _constants(
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
-    """Return the smallest C that suffices at all multiples of the optimum."""
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
     needed = (

@@ -87,7 +87,6 @@ def _case(
     rng: np.random.Generator,
     most_rows: int,
 ) -> _Case:
-    """Draw scores, labels and a k below the number of positives."""
     n = int(rng.integers(4, most_rows + 1))
     n_pos = int(rng.integers(2, n))
     return _Case(draw(rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
@@ -163,7 +162,6 @@ def _lemma_21(case: _Case, share: float = 1.0) -> float:
 
 
 def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
-    """Return the law that a surrogate is not below another or the loss; struct is its control."""
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
@@ -174,7 +172,6 @@ def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: 
 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
-    """Return the law that a margin of 1 makes a surrogate 0; one of 0.9 is its control."""
     return _Law(
         place,
         f"{surrogate} = 0 at a {margin} margin of 1",

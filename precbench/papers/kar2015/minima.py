@@ -96,8 +96,6 @@ def surrogate_minima(
 
 
 class _Problem(NamedTuple):
-    """What the cutting plane minimises, and how its w are measured on the test rows."""
-
     parameters: dict[str, Any]
     measure: Callable[..., float]
 

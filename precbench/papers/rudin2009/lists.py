@@ -253,7 +253,6 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return means over training sets, and standard errors, by data set, fit, rows and measure."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
@@ -289,7 +288,6 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def _compared_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Fit each push to the training rows; yield fit, rows, measure and value."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:

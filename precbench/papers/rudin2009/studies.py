@@ -34,7 +34,6 @@ _TEX = {
 
 
 def _comparable(result: Result) -> list[list[str]]:
-    """Return the lists in groups of the same length and number of positives."""
     groups: dict[Any, list[str]] = {}
     for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)

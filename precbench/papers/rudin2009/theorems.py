@@ -239,8 +239,6 @@ def _compare_minimisers(
 
 
 def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
-    """Return log R_p,exp / p with its gradient, as a function of w."""
-
     def risk(w: NDArray) -> tuple[float, NDArray]:
         a, b = -(pos @ w), p * (neg @ w)
         return float(logsumexp(a) + logsumexp(b) / p), neg.T @ softmax(b) - pos.T @ softmax(a)
