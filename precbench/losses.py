@@ -186,7 +186,7 @@ class Surrogate(Loss):
         return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
 
 
-def _ranked(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
@@ -284,8 +284,8 @@ class MaxSurrogate(Surrogate):
     name = "max"
 
     def evaluate(self, scores, positive):
-        neg = _ranked(scores, ~positive)[: self.count(positive)]
-        pos = _ranked(scores, positive)[::-1][: neg.size]
+        neg = _rank(scores, ~positive)[: self.count(positive)]
+        pos = _rank(scores, positive)[::-1][: neg.size]
         brackets = 1 + scores[neg] - scores[pos]
         active = brackets > 0
         gradient = np.zeros_like(scores)
@@ -315,7 +315,7 @@ class AvgSurrogate(Surrogate):
 
     def evaluate(self, scores, positive):
         k = self.count(positive)
-        pos, neg = _ranked(scores, positive), _ranked(scores, ~positive)
+        pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)
         n_false = k - n_true
@@ -441,11 +441,11 @@ def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     m = few.size
-    of_few, of_many = np.zeros(m), np.zeros(many.size)
+    few_counts, many_counts = np.zeros(m), np.zeros(many.size)
     if m:
         starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)
-        pairs.count_pairs(few, np.sort(few), many, starts, of_few, of_many, heads)
-    return of_few, of_many
+        pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
+    return few_counts, many_counts
 
 
 @dataclass(frozen=True)
@@ -475,7 +475,7 @@ class F1(Loss):
         # 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with b and, apart
         # from the scores, grows with a: the best b, found by bisection, never falls as a grows. The
         # first term is below 1/2, so that negatives at -1/2 or below are left out.
-        pos, neg = _ranked(scores, positive), _ranked(scores, ~positive & (scores > -0.5))
+        pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)
         padded = np.append(scores[neg], -np.inf)
         n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)

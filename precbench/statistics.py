@@ -294,10 +294,10 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    return _ranked([-levels(row) for row in _table(values)])
+    return _rank([-levels(row) for row in _table(values)])
 
 
-def _ranked(values: ArrayLike) -> NDArray[np.float64]:
+def _rank(values: ArrayLike) -> NDArray[np.float64]:
     from scipy.stats import rankdata  # takes half a second to import
 
     return rankdata(values, axis=-1)
@@ -356,7 +356,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     table = _table(np.column_stack([_numbers(first), _numbers(second)]))
     scale = np.abs(table).max() or 1.0
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
-    ranks = _ranked(np.abs(differences))
+    ranks = _rank(np.abs(differences))
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
     # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)

@@ -42,9 +42,9 @@ def check_k(k: TopK) -> TopK:
     """Return `k` unless it is malformed, whatever the list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
-    shown = repr(str(k)) if isinstance(k, str) else k
+    text = repr(str(k)) if isinstance(k, str) else k
     raise InputError(
-        f"k = {shown} is neither a fraction of the positives (a float in (0, 1]), nor a number of "
+        f"k = {text} is neither a fraction of the positives (a float in (0, 1]), nor a number of "
         "rows (an int of at least 1), nor a fraction of the rows (such as '1 %')"
         f"{_suggestion(k)}; give one of the three"
     )

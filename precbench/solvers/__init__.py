@@ -214,8 +214,8 @@ class Preset:
                 for name, p in signature.parameters.items()
             ]
         )
-        shown = (f"{name}={p.default!r}" for name, p in self.__signature__.parameters.items())
-        self.__doc__ = f"{solver.__name__}({', '.join(shown)})\n\n{inspect.getdoc(solver)}"
+        params = (f"{name}={p.default!r}" for name, p in self.__signature__.parameters.items())
+        self.__doc__ = f"{solver.__name__}({', '.join(params)})\n\n{inspect.getdoc(solver)}"
 
     def __call__(self, **params: Any) -> "Ranker":
         return self._solver(**{**self.keywords, **params})

@@ -183,7 +183,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
-        X, labels = self._checked(X, y, reset=True)
+        X, labels = self._check_input(X, y, reset=True)
         # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
@@ -260,7 +260,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             `threshold_`, if there is one, is subtracted.
         """
         check_is_fitted(self, self._fitted)
-        X = self._validated(X, dtype=STORED, reset=False)
+        X = self._validate(X, dtype=STORED, reset=False)
         self._check_width(X.shape[1])
         scores = self._scores(X)
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
@@ -314,16 +314,16 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
                 "before a later fit failed: call fit again"
             )
 
-    def _validated(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
+    def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
         check_form(X)
         validated = validate_data(self, X, *y, accept_sparse="csr", order="C", **options)
         return (canonical(validated[0]), validated[1]) if y else canonical(validated)
 
-    def _checked(
+    def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Convert the input once: X to one of the `dtypes`, C order or CSR; labels to -1 and +1."""
-        X, y = self._validated(X, y, dtype=self.dtypes, reset=reset)
+        X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
         if reset:

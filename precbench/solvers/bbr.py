@@ -221,7 +221,7 @@ class BBR(SquaredPairRanker):
                 'the rows so far were fitted with accumulate="pairs" and not kept as moments: '
                 "call fit"
             )
-        X, labels = self._checked(X, y, reset=first, classes=classes)
+        X, labels = self._check_input(X, y, reset=first, classes=classes)
         rows = as_rows(X)
         if not first:
             self._check_width(X.shape[1])
@@ -260,7 +260,7 @@ class BBR(SquaredPairRanker):
             if total.counts.sum() < rows.n_rows and trace(self):
                 return False
         if self._moments is not None:
-            total = self._moments.joined(total)
+            total = self._moments.join(total)
         self._moments = total
         if total.counts.all():
             with np.errstate(over="ignore", invalid="ignore"):
@@ -382,7 +382,7 @@ class ClassMoments:
                     products[:] = _symmetric(products)
             yield stop - start
 
-    def joined(self, other: "ClassMoments") -> "ClassMoments":
+    def join(self, other: "ClassMoments") -> "ClassMoments":
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # sum (z + shift)(z + shift)' = sum z z' + cross + cross'.

@@ -73,7 +73,7 @@ class Foreign:
     n_positional: int = 0  # parameters that need no name
     trees: Callable[[Any, int], Trees] | None = None  # of an estimator and a number of features
 
-    def imported(self) -> Any:
+    def load(self) -> Any:
         module, _, name = self.factory.partition(":")
         try:
             package = import_module(module)
@@ -262,7 +262,7 @@ class Wrapper(Ranker):
 
     def _classifier(self) -> Any:
         """Return the unfitted classifier, or the module of a library that has functions instead."""
-        factory = self.foreign.imported()
+        factory = self.foreign.load()
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
@@ -414,10 +414,10 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         classifier, X = self._classifier(), self._rows(X)
         yield 0
         with _thread_pools().limit(limits=1):
-            self.classifier_ = self._trained(classifier, X, labels)
+            self.classifier_ = self._train(classifier, X, labels)
         yield 1
 
-    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+    def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         return classifier.fit(X, labels, **self._weight_argument(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
@@ -828,7 +828,7 @@ class XGBoost(SingleBoosting):
     def ranks_lists(self) -> bool:
         return self.objective != "logistic"
 
-    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+    def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         params = self._settings() | {"objective": self.objective}
         params["grow_policy"] = "lossguide" if self.max_leaves else "depthwise"
         if self.ranks_lists:
@@ -885,10 +885,10 @@ class CatBoost(SingleBoosting):
 
     foreign = FOREIGN["catboost"]
 
-    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+    def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         if not np.ptp(X, axis=0).any():  # which CatBoost refuses
             classifier = DummyClassifier()
-        return super()._trained(classifier, X, labels)
+        return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         if isinstance(self.classifier_, DummyClassifier):
@@ -929,10 +929,10 @@ class MLP(ScoringClassifier):
 
     foreign = FOREIGN["mlp"]
 
-    def _trained(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+    def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are a parameter
-            return super()._trained(classifier, X, labels)
+            return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         (hidden, outer), (shifts, shift) = self.classifier_.coefs_, self.classifier_.intercepts_

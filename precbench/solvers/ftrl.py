@@ -215,7 +215,7 @@ class FTRL(LinearRanker):
             regret for these rows, or there is a warning.
         """
         check_is_fitted(self)
-        X, labels = self._checked(X, y, reset=False)
+        X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
         n = len(labels)
         constants = loss.lipschitz()

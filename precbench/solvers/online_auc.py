@@ -138,11 +138,11 @@ class OAM(OnlineAUCRanker):
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw the places of the next rows in the reservoir of their class, or beyond it."""
-        seen = np.where(
+        numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
         )
-        places = self._rng.integers(0, seen)
-        return np.where(seen <= self._reservoirs.shape[1], seen - 1, places)
+        places = self._rng.integers(0, numbers)
+        return np.where(numbers <= self._reservoirs.shape[1], numbers - 1, places)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

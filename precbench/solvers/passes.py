@@ -193,7 +193,7 @@ class PassRanker(LinearRanker):
             than at the first call.
         """
         first, trace = not hasattr(self, "coef_"), trace or untraced
-        X, labels = self._checked(X, y, reset=first, classes=classes)
+        X, labels = self._check_input(X, y, reset=first, classes=classes)
         if first:
             self._reset(X.shape[1])
             if trace(self):
@@ -283,7 +283,7 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     first = fits[0].solver
     for solver, _ in fits:
         solver._validate_params()
-    X, labels = first._checked(X, y, reset=True)
+    X, labels = first._check_input(X, y, reset=True)
     for solver, _ in fits[1:]:
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])

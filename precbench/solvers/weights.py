@@ -59,8 +59,8 @@ class WeightedRanker(Ranker):
             self.__dict__.pop("_sample_weight", None)
             self.__dict__.pop("_weights", None)
 
-    def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
-        X, labels = super()._checked(X, y, **options)
+    def _check_input(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
+        X, labels = super()._check_input(X, y, **options)
         if self._sample_weight is None:
             return X, labels
         weights = _check_sample_weight(self._sample_weight, X, dtype=np.float64)

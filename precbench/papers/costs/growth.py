@@ -36,10 +36,10 @@ class CostCurve(Section):
     @model_validator(mode="after")
     def _fits_the_solver(self) -> Self:
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
-        known = SOLVERS[self.solver]().get_params()
+        parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
-            texts = unknown(f"parameter of {self.solver}", name, known)
+            texts = unknown(f"parameter of {self.solver}", name, parameters)
             if not texts:
                 try:
                     SOLVERS[self.solver](**{name: value})._validate_params()

@@ -161,7 +161,7 @@ def pair_bounds(
         ]
         for s, statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}
-            table += _compared(statement.name, n, s, statement.values, delta, stated)
+            table += _compare(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
     for s, statement in statements:
         table += _probabilities(statement, rows[-1], s, points, bounds)
@@ -279,7 +279,7 @@ def _lemma_1_and_theorem_1(
         ("Theorem 1", deviations.theorem_1, 2),
     ):
         stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
-        yield from _compared(statement, n, np.nan, values, delta, stated)
+        yield from _compare(statement, n, np.nan, values, delta, stated)
 
 
 def _theorem_3(
@@ -291,7 +291,7 @@ def _theorem_3(
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
         }
-        yield from _compared("Theorem 3", n, s, values, delta, stated)
+        yield from _compare("Theorem 3", n, s, values, delta, stated)
 
 
 class _PairStatement(NamedTuple):
@@ -328,7 +328,7 @@ def _pair_statements(
     ]
 
 
-def _compared(
+def _compare(
     statement: str, n: int, s: float, values: NDArray, delta: float, stated: dict[str, float]
 ) -> Iterator[_Row]:
     measured = {"measured": float(np.quantile(values, 1 - delta))}

@@ -133,9 +133,9 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
     largest, _ = mixture.largest_auc(drawn, at.rng(_RATIO))
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
-    of_other = other.auc(minimise_over_ball(other.second, other.mean, radius))
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc", of_other
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", of_other - area
+    other_area = other.auc(minimise_over_ball(other.second, other.mean, radius))
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_area
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_area - area
 
 
 def _fit_skewed(

@@ -77,12 +77,12 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     problems = result.parameters["problems"]
     grid = figure.add_gridspec(4, len(problems))
     letters, lines = iter("abcdefghijklmnopqrstuvwxyz"), dict[str, Any]()
-    of_pairs = table[(table["part"] == "pairs") & (table["pairs"] != 1)]
+    by_pairs = table[(table["part"] == "pairs") & (table["pairs"] != 1)]
     for i, (measure, name) in enumerate(_ROWS):
         for j, problem in enumerate(problems):
             axes = figure.add_subplot(grid[i, j])
             k, sigma = problem["components"], problem["sigma"]
-            rows = of_pairs[(of_pairs["components"] == k) & (of_pairs["measure"] == measure)]
+            rows = by_pairs[(by_pairs["components"] == k) & (by_pairs["measure"] == measure)]
             _draw_methods(axes, rows, "pairs", lines)
             axes.set_title(f"({next(letters)}) {name}, K = {k}, σ = {sigma:g}")
             if measure == "seconds":

@@ -215,11 +215,11 @@ def _ratios(
 ) -> tuple[float, float, float]:
     """Return ratios to ||w - w'||: in sorted lists, in Case 2.1, and of the last penalty."""
     distance = float(np.linalg.norm(w - other))
-    here, there = ((X @ v) - y for v in (w, other))
-    lists = np.abs(np.sort(here) - np.sort(there)).max()
-    ahead, behind = (np.sort(z[:-1])[::-1] for z in (here, there))
-    in_case = (here[-1] <= ahead) & (there[-1] <= behind)
-    case = 2 * (ahead - behind) - (here[-1] - there[-1])
+    first, second = ((X @ v) - y for v in (w, other))
+    lists = np.abs(np.sort(first) - np.sort(second)).max()
+    ahead, behind = (np.sort(z[:-1])[::-1] for z in (first, second))
+    in_case = (first[-1] <= ahead) & (second[-1] <= behind)
+    case = 2 * (ahead - behind) - (first[-1] - second[-1])
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]

@@ -157,8 +157,8 @@ def _lemma_16(case: _Case, sign: float = 1.0) -> float:
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
     """Return by how much the largest mean of k moves farther than a share of any score does."""
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
-    apart = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
-    return float(abs(apart) - share * np.abs(case.scores - other).max())
+    change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
+    return float(abs(change) - share * np.abs(case.scores - other).max())
 
 
 def _upper_bound(place: str, left: str, surrogate: str) -> _Law:

@@ -221,14 +221,14 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
     looks = solver_styles(["value", "best", "bound so far", "measure"])
     names = {"value": "the iterate", "best": "the best so far", "bound so far": "lower bound"}
     for column, C in enumerate(strengths):
-        of_fit = paths[paths["C"] == C]
+        curves = paths[paths["C"] == C]
         above, below = grid[:, column]
         for quantity, axes in (*((name, above) for name in names), ("measure", below)):
-            curve = of_fit[of_fit["quantity"] == quantity]
+            curve = curves[curves["quantity"] == quantity]
             label = names.get(quantity, "the iterate")
             axes.plot(curve["iteration"], curve["value"], color=looks[quantity].color, label=label)
         above.axhline(1, color="black", linewidth=0.8)
-        above.set(title=f"{of_fit['dataset'].iloc[0]}, C = {C:g}", ylim=(0, 2))
+        above.set(title=f"{curves['dataset'].iloc[0]}, C = {C:g}", ylim=(0, 2))
         below.set(xlabel="iteration")
     grid[0, 0].set_ylabel("value, relative to w = 0")
     grid[1, 0].set_ylabel(f"{paths['problem'].iloc[0]}, test rows")

@@ -152,8 +152,8 @@ def _curves(
     name: str, x: NDArray, curves: Mapping[str, NDArray], facts: Mapping[str, float]
 ) -> pd.DataFrame:
     parts = [pd.DataFrame({"curve": curve, name: x, "value": y}) for curve, y in curves.items()]
-    of_curves = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
-    return pd.concat([*parts, of_curves], ignore_index=True)
+    fact_rows = pd.DataFrame({"curve": [*facts], name: np.nan, "value": [*facts.values()]})
+    return pd.concat([*parts, fact_rows], ignore_index=True)
 
 
 def one_dimensional(
@@ -248,7 +248,7 @@ def push_variants(
         (name, *compared)
         for name in datasets
         for train, test in training_sets(name, rows, repetitions, seed)
-        for compared in _compared_pushes(train, test, p, bottom_weight, crucial)
+        for compared in _compare_pushes(train, test, p, bottom_weight, crucial)
     )
 
 
@@ -285,7 +285,7 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
 
 
-def _compared_pushes(
+def _compare_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
     X, y = train

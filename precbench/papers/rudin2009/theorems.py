@@ -266,11 +266,11 @@ def push_objectives(
         (name, *compared)
         for name in datasets
         for train, test in training_sets(name, rows, repetitions, seed)
-        for compared in _compared_objectives(train, test, powers)
+        for compared in _compare_objectives(train, test, powers)
     )
 
 
-def _compared_objectives(
+def _compare_objectives(
     train: Rows, test: Rows, powers: list[float]
 ) -> Iterator[tuple[str, str, str, float]]:
     with threadpool_limits(1):
