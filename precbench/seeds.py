@@ -30,11 +30,9 @@ def data_generator(name: str) -> np.random.Generator:
 
 
 def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
-    """Return a number in [0, 1) for each row number, independent of the other rows.
-
-    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: SplitMix64
-    gives the n-th number without those before it.
-    """
+    """Return a number in [0, 1) for each row number, independent of the other rows."""
+    # Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: SplitMix64
+    # gives the n-th number without those before it.
     z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.frombuffer(_digest(key)[:8], dtype="<u8")
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

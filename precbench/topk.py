@@ -89,10 +89,9 @@ def _suggestion(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows of a list, fractions rounded up.
-
-    Without `n_rows` only the positives count: `k` is at most `n_pos`, and no fraction of the rows.
-    """
+    """Return `k` as a number of rows of a list, fractions rounded up."""
+    # Without `n_rows` only the positives count: `k` is at most `n_pos`, and no fraction of the
+    # rows.
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
             f"k = {k} is a fraction of the rows, where only the positives count; give a fraction "
@@ -109,11 +108,9 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
 
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
-    """Return the number of positives to rank first, at most `n_pos`, and `k` as a number of rows.
-
-    A longer top is right when all positives are among its first `n_pos`, so that no more is learnt.
-    A count may exceed `n_rows`, as the rows to rank later may be more.
-    """
+    """Return the number of positives to rank first, and `k` as a number of rows."""
+    # A longer top is right when all positives are among its first `n_pos`, so that no more is
+    # learnt. A count may exceed `n_rows`, as the rows to rank later may be more.
     count = _count(k, n_pos, n_rows)
     return min(count, n_pos), count
 
@@ -149,11 +146,9 @@ def check_beta(beta: float) -> float:
 
 
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Divide the top of a list at its `count`-th highest score, in linear time; 1 <= `count` <= n.
-
-    Return the rows with higher scores, those tied with it, and how many of the latter belong to the
-    top.
-    """
+    """Divide the top of a list at its `count`-th highest score, in linear time."""
+    # Return the rows with higher scores, those tied with it, and how many of the latter belong to
+    # the top.
     place = scores.size - count
     last = np.partition(scores, place)[place]
     top = np.flatnonzero(scores >= last)
@@ -165,11 +160,10 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the `count` highest scored of some rows: indices, a mask, or None for all.
-
-    Of equal scores the lower index comes first, unlike in ``np.argpartition``, which leaves ties to
-    the instructions of the processor. The rows above the last score precede those that share it.
-    """
+    """Return the `count` highest scored of some rows: indices, a mask, or None for all."""
+    # Of equal scores the lower index comes first, unlike in ``np.argpartition``, which leaves ties
+    # to the instructions of the processor. The rows above the last score precede those that share
+    # it.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
@@ -185,23 +179,19 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
-    """Sum values over the rows with the highest scores, for many lengths of the top at once.
-
-    Of tied rows, of which only some belong to the top, the mean over their orders counts.
-    """
+    """Sum values over the rows with the highest scores, for many lengths of the top at once."""
+    # Of tied rows, of which only some belong to the top, the mean over their orders counts.
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
     return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that the `count` highest scores exceed, and no others.
-
-    It lies midway between the last row at the top and the first one below, so that the last bit of
-    a score, which may differ between processors, does not decide. Fewer rows exceed it where scores
-    are tied, up to rounding, with the highest one below the top. If all rows are the top, it lies
-    below all scores.
-    """
+    """Return a number that the `count` highest scores exceed, and no others."""
+    # It lies midway between the last row at the top and the first one below, so that the last bit
+    # of a score, which may differ between processors, does not decide. Fewer rows exceed it where
+    # scores are tied, up to rounding, with the highest one below the top. If all rows are the top,
+    # it lies below all scores.
     # Far more than sums lose to rounding, far less than differences of rows.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:

@@ -16,13 +16,11 @@ def minimise_over_ball(
     *,
     mean_in_range: bool = False,
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere.
-
-    Of several minimisers, where `second` is singular and the ball is not reached, that of the least
-    norm is taken. With `mean_in_range`, the part of `mean` outside of the range of `second` is a
-    rounding error; else, unless it is tiny, the minimiser lies on the sphere, or without a radius
-    does not exist.
-    """
+    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere."""
+    # Of several minimisers, where `second` is singular and the ball is not reached, that of the
+    # least norm is taken. With `mean_in_range`, the part of `mean` outside of the range of `second`
+    # is a rounding error; else, unless it is tiny, the minimiser lies on the sphere, or without a
+    # radius does not exist.
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)
     # Smaller eigenvalues count as 0: scale features whose scales differ by more than 1e7.
@@ -60,11 +58,9 @@ def minimise_along_axes(
 
 
 def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1.
-
-    Newton's method on ``1 / ||w|| - 1``, concave in the multiplier, climbs to its root (More and
-    Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    """
+    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
+    # Newton's method on ``1 / ||w|| - 1``, concave in the multiplier, climbs to its root (More and
+    # Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
     multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
     while True:
         u = q / (s + multiplier)

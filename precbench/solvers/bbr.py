@@ -33,15 +33,14 @@ _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
 
 
 class SquaredPairRanker(LinearRanker):
-    """Base of BBR and LCBR: mean and second moment of differences give w.
+    """Base of BBR and LCBR: mean and second moment of differences give w."""
 
-    Both lie in one risk ``R(w) = w' second w / 2 - mean' w``, the pairwise squared loss
-    ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
-    in the range of `second`, for ``second - mean mean'`` is a covariance.
-
-    The trace is called at the start, between slices of the sums and at the end. Until the sums are
-    complete the weights are 0, or those of the last `catch_up`.
-    """
+    # Both lie in one risk ``R(w) = w' second w / 2 - mean' w``, the pairwise squared loss
+    # ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
+    # in the range of `second`, for ``second - mean mean'`` is a covariance.
+    #
+    # The trace is called at the start, between slices of the sums and at the end. Until the sums
+    # are complete the weights are 0, or those of the last `catch_up`.
 
     radius: float | None
 
@@ -331,12 +330,11 @@ class LCBR(SquaredPairRanker):
 
 
 class ClassMoments:
-    """Number of rows, their sum and that of their products, of positives and of negatives.
+    """Number of rows, their sum and that of their products, of positives and of negatives."""
 
-    The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
-    rounding, a covariance then loses the square of the distance in standard deviations from
-    the origin to the mean: for dense rows at most the number of rows over that in a block.
-    """
+    # The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
+    # rounding, a covariance then loses the square of the distance in standard deviations from the
+    # origin to the mean: for dense rows at most the number of rows over that in a block.
 
     def __init__(self, rows: Rows, n_features: int):
         self.counts = np.zeros(2, dtype=np.intp)
@@ -397,11 +395,9 @@ class ClassMoments:
     ) -> tuple[
         NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]
     ]:
-        """Return mean and second moment of the differences over all pairs, and its noise.
-
-        The noise is the rounding error of the sums over all rows that remains after the
-        subtraction, in the form that `SquaredPairRanker._minimise` takes.
-        """
+        """Return mean and second moment of the differences over all pairs, and its noise."""
+        # The noise is the rounding error of the sums over all rows that remains after the
+        # subtraction, in the form that `SquaredPairRanker._minimise` takes.
         means = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]
         second += self.products[1] / self.counts[1]

@@ -274,11 +274,9 @@ class _Tangent(NamedTuple):
 
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Search the ray from the best point through the iterate for a point with a smaller P.
-
-    P is there a parabola and a convex function, of which the tangents at the two ends of an
-    interval around the minimum are kept. The next probe is where parabola and tangents are least.
-    """
+    """Search the ray from the best point through the iterate for a point with a smaller P."""
+    # P is there a parabola and a convex function, of which the tangents at the two ends of an
+    # interval around the minimum are kept. The next probe is where parabola and tangents are least.
     origin, direction = best, iterate.w - best.w
     drift = iterate.scores - best.scores
     linear, square = dot(best.w, direction), dot(direction, direction)

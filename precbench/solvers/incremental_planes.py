@@ -18,11 +18,10 @@ _RANK = 1e-12  # of the largest singular value
 
 
 class Bound(NamedTuple):
-    """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0.
+    """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
-    F is a loss and ``eta/2 ||w||^2``. A w with F(w) <= value + gap and the best w then lie within
-    sqrt(2 gap / curvature) of w_0, so within twice this of each other.
-    """
+    # F is a loss and ``eta/2 ||w||^2``. A w with F(w) <= value + gap and the best w then lie within
+    # sqrt(2 gap / curvature) of w_0, so within twice this of each other.
 
     value: float
     curvature: float
@@ -56,11 +55,10 @@ class IncrementalLoss(ABC):
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return the increments of slopes and offsets of planes for the rows from `start` on.
-
-        Among all extensions, those are chosen that are high at the `scores` of the first n > start
-        rows. `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is updated.
-        """
+        """Return the increments of slopes and offsets of planes for the rows from `start` on."""
+        # Among all extensions, those are chosen that are high at the `scores` of the first n >
+        # start rows. `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is
+        # updated.
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
         scores = linear_scores(self._first(n), w)
@@ -188,13 +186,11 @@ class Planes(Bundle):
                 gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(as_rows(slopes[: i + 1]), slope)
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
-        """Return the best w in the ball for ``eta/2 ||w||^2`` plus the planes, and a lower bound.
-
-        It is also the best for some greater strength in place of eta, without the ball, where
-        ``||w|| = radius``. From the best w for one strength follows the next: that which brings
-        the same mean of the slopes into the ball. The strength that gives itself is sought by
-        secants.
-        """
+        """Return the best w in the ball for ``eta/2 ||w||^2`` plus the planes, and a bound."""
+        # It is also the best for some greater strength in place of eta, without the ball, where
+        # ``||w|| = radius``. From the best w for one strength follows the next: that which brings
+        # the same mean of the slopes into the ball. The strength that gives itself is sought by
+        # secants.
         low, high, last = eta, np.inf, None
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
@@ -221,12 +217,10 @@ class Planes(Bundle):
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Compute the best w for this strength by active sets, where steps by pairs are slow.
-
-        A turn goes to where the active planes meet, or as far as a plane has no weight left and is
-        dropped; or if they do not meet, raises the mean of their heights at w until one is
-        dropped. Where they meet, the highest plane becomes active.
-        """
+        """Compute the best w for this strength by active sets, where steps by pairs are slow."""
+        # A turn goes to where the active planes meet, or as far as a plane has no weight left and
+        # is dropped; or if they do not meet, raises the mean of their heights at w until one is
+        # dropped. Where they meet, the highest plane becomes active.
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
         shares = self._alpha[:m] / self._C
@@ -267,11 +261,9 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return a direction of the shares of all planes but the first, of w, and how far to go.
-
-        The slopes of the others less that of the first are `edges`, the heights `-rises`; the
-        gradient, of the regularised mean of the planes, is 0 at the best w for the active ones.
-        """
+        """Return a direction of the shares of all planes but the first, of w, and how far to go."""
+        # The slopes of the others less that of the first are `edges`, the heights `-rises`; the
+        # gradient, of the regularised mean of the planes, is 0 at the best w for the active ones.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]

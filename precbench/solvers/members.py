@@ -59,11 +59,9 @@ class Member:
         trees: Mapping[str, Any] | None,
         **fields: Any,
     ) -> Self:
-        """Rebuild a member of an untrusted file, from the arrays of `to_arrays` and its attributes.
-
-        A KeyError, TypeError or ValueError is raised if an array is missing, of another type or
-        shape, or not finite, or if the name is no text or the weight no number.
-        """
+        """Rebuild a member of an untrusted file, from the arrays of `to_arrays` and attributes."""
+        # A KeyError, TypeError or ValueError is raised if an array is missing, of another type or
+        # shape, or not finite, or if the name is no text or the weight no number.
         parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
         for full, array in arrays.items():
             part, _, rest = full.partition("_")

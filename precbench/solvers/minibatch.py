@@ -21,11 +21,9 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw positions in a stream of n, all sets of `size` being equally likely, ascending.
-
-    Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R: n is never used
-    before its end.
-    """
+    """Draw positions in a stream of n, all sets of `size` being equally likely, ascending."""
+    # Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R: n is never used
+    # before its end.
     reservoir = np.arange(min(n, size))
     late = np.arange(len(reservoir), n)
     # Row number j draws one of the places 0 to j, and enters if that is in the reservoir.
@@ -37,12 +35,12 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule by which the kernel learns from a batch.
+    """The rule by which the kernel learns from a batch."""
 
-    `top` is the first rows that it looks at: a fraction of the positives (for the objectives "pauc"
-    and "auc" of the negatives), a count, or a fraction of the rows. With `has_threshold` it aims at
-    score 0, with an intercept. Step t has the length ``eta0 / sqrt(t)``, 1 without `eta0`.
-    """
+    # `top` is the first rows that it looks at: a fraction of the positives (for the objectives
+    # "pauc" and "auc" of the negatives), a count, or a fraction of the rows. With `has_threshold`
+    # it aims at score 0, with an intercept. Step t has the length ``eta0 / sqrt(t)``, 1 without
+    # `eta0`.
 
     code: int
     top: TopK

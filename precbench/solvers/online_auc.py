@@ -16,15 +16,15 @@ from precbench.solvers.rows import VALUES_PER_SLICE, Rows, weighted_sum
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OnlineAUCRanker(PassRanker):
-    """Base of the methods that learn from each row against the earlier ones, in one pass.
+    """Base of the methods that learn from each row against the earlier ones, in one pass."""
 
-    In later epochs the earlier rows count each time they were visited. The path does not depend on
-    how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare them
-    with (for PGD any, for the others one of the other class) are remembered and change nothing.
-
-    Each `_reset` allocates before it calls the base, which publishes new weights: where memory
-    fails, the earlier weights and their state stay together.
-    """
+    # In later epochs the earlier rows count each time they were visited. The path does not depend
+    # on how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare
+    # them with (for PGD any, for the others one of the other class) are remembered and change
+    # nothing.
+    #
+    # Each `_reset` allocates before it calls the base, which publishes new weights: where memory
+    # fails, the earlier weights and their state stay together.
 
     epochs: int = 1
     average: bool = False

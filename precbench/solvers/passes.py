@@ -130,9 +130,11 @@ class PassRanker(LinearRanker):
         while True:
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
-    def _prepare(self, labels: NDArray[np.int8]) -> None: ...
+    def _prepare(self, labels: NDArray[np.int8]) -> None:
+        """Do what `fit` needs and is not training, before the trace starts the clock."""
 
-    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None: ...
+    def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Compute from all rows of `fit` what the passes need."""
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
         """Look at w at the end of a pass, before the trace."""

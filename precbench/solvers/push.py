@@ -149,11 +149,9 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk there and the next damping, or None where none is better.
-
-    A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
-    where it changes by rounding only, if the gradient gets smaller.
-    """
+    """Return the next w, the risk there and the next damping, or None where none is better."""
+    # A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
+    # where it changes by rounding only, if the gradient gets smaller.
     slopes = axes.T @ point.gradient
     rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:

@@ -120,10 +120,8 @@ class PushRisk(ABC):
 
     @abstractmethod
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        """Return the step to the root of the derivative along a direction of scores.
-
-        The direction must rank some pair rightly and some pair wrongly.
-        """
+        """Return the step to the root of the derivative along a direction of scores."""
+        # The direction must rank some pair rightly and some pair wrongly.
 
     @cached_property
     def largest(self) -> float:
@@ -131,10 +129,8 @@ class PushRisk(ABC):
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
-        """Return whether an axis, a column of norm 1, ranks some pair rightly and none wrongly.
-
-        Or its opposite does; differences below a millionth of the greatest count as rounding.
-        """
+        """Return whether an axis, a column of norm 1, ranks some pair rightly and none wrongly."""
+        # Or its opposite does; differences below a millionth of the greatest count as rounding.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             low, high = self.relation.range(scores)
@@ -183,11 +179,10 @@ def _dense(X: Any) -> NDArray[np.float64]:
 
 
 class ExponentialRisk(PushRisk):
-    """``log(R) / p`` for the exponential loss and all pairs of two classes.
+    """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    ``terms`` holds the rates (a, b) and a constant c of each term of R, see the kernels:
-    ``log(R) / p = 1/p log sum_m exp(p (G_m + c_m))``.
-    """
+    # ``terms`` holds the rates (a, b) and a constant c of each term of R, see the kernels:
+    # ``log(R) / p = 1/p log sum_m exp(p (G_m + c_m))``.
 
     def __init__(self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]):
         super().__init__(X, Classes(labels))
@@ -284,13 +279,12 @@ class ScoreRisk(PushRisk):
 
 
 class PairwiseRisk(ScoreRisk):
-    """The risk over listed pairs, for either loss.
+    """The risk over listed pairs, for either loss."""
 
-    Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
-    h_k, for the logistic one: each is convex. ``sides`` holds a sign, a constant and a relation
-    for each term of R: the push at the bottom is that at the top of the negated scores with all
-    pairs turned round.
-    """
+    # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
+    # h_k, for the logistic one: each is convex. ``sides`` holds a sign, a constant and a relation
+    # for each term of R: the push at the bottom is that at the top of the negated scores with all
+    # pairs turned round.
 
     def __init__(
         self,
@@ -342,13 +336,11 @@ class PairwiseRisk(ScoreRisk):
         return sides
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives, from blocks of pairs.
-
-        With h_k' and h_k'' the derivatives of h_k and shares ``o_k ~ h_k ** p``,
-
-            (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
-            g = sum_k o_k r_k,  and for R ** (1/p) that plus g g', times R ** (1/p).
-        """
+        """Return the second derivatives, from blocks of pairs."""
+        # With h_k' and h_k'' the derivatives of h_k and shares ``o_k ~ h_k ** p``,
+        #
+        #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
+        #     g = sum_k o_k r_k,  and for R ** (1/p) that plus g g', times R ** (1/p).
         scores = linear_scores(self.rows, w)
         heights = self._log_heights(scores)
         log_risk = float(logsumexp(self.p * np.concatenate(heights)))

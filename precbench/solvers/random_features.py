@@ -18,11 +18,9 @@ ROWS_AT_ONCE = 4096
 def fitted_sampler(
     X: Any, n_components: int, gamma: float | None, bandwidth: float, seed: int | None
 ) -> Any:
-    """Draw the map from scaled training rows to random features.
-
-    They approximate the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
-    `gamma` it is 1 / (n_features * variance of X).
-    """
+    """Draw the map from scaled training rows to random features."""
+    # They approximate the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
+    # `gamma` it is 1 / (n_features * variance of X).
     from sklearn.kernel_approximation import RBFSampler
 
     sampler = RBFSampler(
@@ -45,10 +43,9 @@ def mapped(sampler: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
-    """The map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``.
+    """The map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``."""
 
-    `weights` (n_components, n_features) has a row for each new feature.
-    """
+    # `weights` (n_components, n_features) has a row for each new feature.
 
     weights: NDArray[np.float64]
     offset: NDArray[np.float64]

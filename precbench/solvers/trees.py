@@ -75,11 +75,9 @@ class Trees:
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a saved model must carry.
-
-        Among them is the number of splits of each feature, so that no file is shorter than its
-        rows.
-        """
+        """Return the arrays that a saved model must carry."""
+        # Among them is the number of splits of each feature, so that no file is shorter than its
+        # rows.
         names = ("feature", "value", "right", "root", "cover")
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
         return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
@@ -88,12 +86,10 @@ class Trees:
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], *, base: float, is_forest: bool
     ) -> Self:
-        """Rebuild trees of an untrusted file, from the arrays of `to_arrays`.
-
-        A TypeError or ValueError is raised if a type or shape is wrong, a value is not finite, or a
-        node leads anywhere but to later nodes of its tree that no other leads to, so that a row
-        could leave the arrays or go round in circles.
-        """
+        """Rebuild trees of an untrusted file, from the arrays of `to_arrays`."""
+        # A TypeError or ValueError is raised if a type or shape is wrong, a value is not finite, or
+        # a node leads anywhere but to later nodes of its tree that no other leads to, so that a row
+        # could leave the arrays or go round in circles.
         splits, feature, value, right, root, cover = (
             arrays[name] for name in ("splits", "feature", "value", "right", "root", "cover")
         )
@@ -142,10 +138,8 @@ class Tree(NamedTuple):
         right: NDArray[Any],
         cover: NDArray[Any],
     ) -> Self:
-        """Put nodes in preorder, of which the first is the root; see `Trees`.
-
-        Of training rows `cover` is 1 where a library has none.
-        """
+        """Put nodes in preorder, of which the first is the root; see `Trees`."""
+        # Of training rows `cover` is 1 where a library has none.
         order = np.arange(len(feature))
         if (left != order + 1)[feature >= 0].any():
             waiting, visited = [0], []

@@ -55,12 +55,10 @@ def growing_costs(
     repetitions: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure fits of growing size, on normal rows with as many positives as negatives.
-
-    Columns: ``curve``, ``size``, ``quantity``, ``value``; the least of the `repetitions` of the
-    ``seconds`` of the CPU from the first call of the trace, on one thread, which differ from run to
-    run, or of the ``bytes`` that a fit allocates beside its rows.
-    """
+    """Measure fits of growing size, on normal rows with as many positives as negatives."""
+    # Columns: ``curve``, ``size``, ``quantity``, ``value``; the least of the `repetitions` of the
+    # ``seconds`` of the CPU from the first call of the trace, on one thread, which differ from run
+    # to run, or of the ``bytes`` that a fit allocates beside its rows.
     least: dict[tuple[str, int], float] = {}
     with threadpool_limits(1):
         for repetition in range(repetitions):

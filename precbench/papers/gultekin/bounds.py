@@ -38,12 +38,11 @@ _COLUMNS = ["what", "statement", "rows", "pairs", "epsilon", "quantity", "value"
 
 
 class Bounds(NamedTuple):
-    """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta.
+    """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
-    `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
-    covered in Lemma 1; `lemma_factor` and `theorem_factor` are the factors of W / sqrt(S) in Lemma
-    2 (ii), as it stands there and as (11) and (17) use it.
-    """
+    # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
+    # covered in Lemma 1; `lemma_factor` and `theorem_factor` are the factors of W / sqrt(S) in
+    # Lemma 2 (ii), as it stands there and as (11) and (17) use it.
 
     radius: float
     n_features: int
@@ -124,15 +123,13 @@ def pair_bounds(
     coins: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk.
-
-    The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
-    norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    are drawn with replacement, and S of the pairs of one of them. One more sample, `coins`, has
-    half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair coins,
-    whose distribution is known. Deviations are quantiles at 1 - delta; of Lemma 1 an upper bound of
-    the supremum is measured.
-    """
+    """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk."""
+    # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
+    # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
+    # are drawn with replacement, and S of the pairs of one of them. One more sample, `coins`, has
+    # half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair
+    # coins, whose distribution is known. Deviations are quantiles at 1 - delta; of Lemma 1 an upper
+    # bound of the supremum is measured.
     for n in rows:
         if n % 2:
             raise InputError(f"half of {n} rows cannot be positive: choose an even number")

@@ -38,15 +38,13 @@ def gaussian_mixtures(
     drawn: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Section 5.1, Figure 1).
-
-    In each repetition the means of the components, the training rows and the pairs of LCBR are
-    drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU seconds,
-    which other programs disturb less than wall-clock seconds, from the first call of the trace or
-    with checks of the input: the least of the repetitions, which run the solvers in turn on one
-    thread. ``bbr-pairs`` is the loop of Algorithm 1, over which the ``speed`` is measured, also of
-    the accumulation alone: the time beyond that of a single pair, if it is measurable.
-    """
+    """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
+    # In each repetition the means of the components, the training rows and the pairs of LCBR are
+    # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
+    # seconds, which other programs disturb less than wall-clock seconds, from the first call of the
+    # trace or with checks of the input: the least of the repetitions, which run the solvers in turn
+    # on one thread. ``bbr-pairs`` is the loop of Algorithm 1, over which the ``speed`` is measured,
+    # also of the accumulation alone: the time beyond that of a single pair, if it is measurable.
     for share in (0.5, *shares):
         if not 0 < round(rows * share) < rows:
             raise InputError(f"rows = {rows} and the share {share:g} leave a class without rows")

@@ -22,12 +22,11 @@ class MixtureProblem(Section):
 
 @dataclass(frozen=True, eq=False)
 class MixturePair:
-    """Gaussian mixtures of negatives and of positives, with the same weights and one covariance.
+    """Gaussian mixtures of negatives and of positives, with the same weights and one covariance."""
 
-    `means` (2, n_components, n_features) are first those of the negatives. x1 is a positive and x0
-    a negative, drawn independently. Gultekin and Paisley (24), where the density of a component
-    lacks the power D of its constant, with the covariance ``sigma**2 I``.
-    """
+    # `means` (2, n_components, n_features) are first those of the negatives. x1 is a positive and
+    # x0 a negative, drawn independently. Gultekin and Paisley (24), where the density of a
+    # component lacks the power D of its constant, with the covariance ``sigma**2 I``.
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -79,12 +78,10 @@ class MixturePair:
         return logs[1] - logs[0]
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
-        """Estimate the largest AUC, that of the likelihood ratio, with its standard error.
-
-        A sample of n rows of each class says how far it lies above that of a linear ranker, whose
-        AUC is known: of the weights ``covariance^-1 mean``, which are the likelihood ratio if there
-        is one component. The error is by the placements of DeLong et al. (1988).
-        """
+        """Estimate the largest AUC, that of the likelihood ratio, with its standard error."""
+        # A sample of n rows of each class says how far it lies above that of a linear ranker, whose
+        # AUC is known: of the weights ``covariance^-1 mean``, which are the likelihood ratio if
+        # there is one component. The error is by the placements of DeLong et al. (1988).
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
         best, linear = (_placements(s, y) for s in (self.log_likelihood_ratio(X), X @ w))
@@ -125,13 +122,12 @@ def draw_mixture_pair(
     *,
     eccentricity: float = 0.0,
 ) -> MixturePair:
-    """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1).
-
-    Those of the positives are uniform in the unit cube of the positive orthant, those of the
-    negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. With an
-    eccentricity e in (0, 1), which is ours, the covariance has random axes, and the variances along
-    them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
-    """
+    """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1)."""
+    # Those of the positives are uniform in the unit cube of the positive orthant, those of the
+    # negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. With an
+    # eccentricity e in (0, 1), which is ours, the covariance has random axes, and the variances
+    # along them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean
+    # ``sigma**2``.
     means = rng.random((2, n_components, n_features))
     means[0] *= -1
     covariance = np.eye(n_features)

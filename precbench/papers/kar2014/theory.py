@@ -39,13 +39,11 @@ def regret(
     trials: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Play `FTRL` on streams of growing length and compare its regret with the theorems of kar2014.
-
-    A stream is the rows of a data set, divided by the largest norm of a row, in random order;
-    horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and 3,
-    Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. The losses are
-    those of `FTRL`: of "prec@k" and "prbep" a quarter of the paper's at twice the weights.
-    """
+    """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
+    # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
+    # horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and
+    # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. The losses
+    # are those of `FTRL`: of "prec@k" and "prbep" a quarter of the paper's at twice the weights.
     rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -130,11 +128,9 @@ def _steps(
     leader: Leader,
     scale: float,
 ) -> dict[str, float]:
-    """Return both sides of Lemma 9, and the largest step of Lemma 10.
-
-    The penalties of the w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the
-    certified errors; the largest ``eta ||w_{t+1} - w_t|| / G_t`` without these.
-    """
+    """Return both sides of Lemma 9, and the largest step of Lemma 10."""
+    # The penalties of the w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the
+    # certified errors; the largest ``eta ||w_{t+1} - w_t|| / G_t`` without these.
     loss = player._loss(X, y > 0)
     forward = sum(
         loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)
@@ -193,10 +189,8 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
 def _points(
     rng: np.random.Generator, trial: int
 ) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
-    """Draw labelled points of norm at most 1, and two weights close to each other or not.
-
-    In every other trial the points are adverse: on a line along which the weights differ.
-    """
+    """Draw labelled points of norm at most 1, and two weights close to each other or not."""
+    # In every other trial the points are adverse: on a line along which the weights differ.
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
@@ -246,13 +240,11 @@ def uniform_convergence(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure the largest deviation over many w of surrogates on a sample from those on all rows.
-
-    kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
-    difference between the means of the classes. Rows are divided by the largest norm; samples are
-    drawn without replacement. The ``deviation`` is the 95 % quantile over the samples with rows of
-    both classes.
-    """
+    """Measure the largest deviation over w of surrogates on a sample from those on all rows."""
+    # kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
+    # difference between the means of the classes. Rows are divided by the largest norm; samples are
+    # drawn without replacement. The ``deviation`` is the 95 % quantile over the samples with rows
+    # of both classes.
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -314,12 +306,10 @@ def error_bounds(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass.
-
-    kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
-    number of rows; that of "pauc" is the mean hinge. The excess is the risk less that of the best w
-    in the ball, with its certified gap, its 95 % quantile over streams or orders.
-    """
+    """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
+    # kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
+    # number of rows; that of "pauc" is the mean hinge. The excess is the risk less that of the best
+    # w in the ball, with its certified gap, its 95 % quantile over streams or orders.
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)

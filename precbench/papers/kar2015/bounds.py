@@ -41,18 +41,17 @@ def precision_bounds(
     samples: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values.
-
-    Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
-    so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
-    positives of a batch. A bound that exceeds the ``trivial`` one, the most mistakes that the
-    batches allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
-    ``rate``, the term without its constant, and the smallest sufficient ``constant``.
-
-    Theorem 13 prints Delta_t / b, which is read as Delta_t / (kappa n_+(X_t)), the loss prec@kappa
-    of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch, and the minimum over all
-    w, here over multiples of the known optimum, so that the true bound may be smaller.
-    """
+    """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values."""
+    # Each solver makes one pass over the training set of a split, 70 % of the rows in random order,
+    # so that the batches of the theorems are those of the solver. `k` is kappa, a fraction of the
+    # positives of a batch. A bound that exceeds the ``trivial`` one, the most mistakes that the
+    # batches allow, is vacuous. Bounds with an open constant have an ``explicit part`` and a
+    # ``rate``, the term without its constant, and the smallest sufficient ``constant``.
+    #
+    # Theorem 13 prints Delta_t / b, which is read as Delta_t / (kappa n_+(X_t)), the loss
+    # prec@kappa of w_{t-1} on batch t. Theorems 7 and 9 take the largest k of a batch, and the
+    # minimum over all w, here over multiples of the known optimum, so that the true bound may be
+    # smaller.
     rows: list[tuple[str, str, str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = _with_optimum(name)
@@ -92,13 +91,11 @@ def precision_rates(
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded.
-
-    Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
-    grows all terms of the bounds fall together. `eta0` is the step on the surrogate divided by k,
-    of which the theorem speaks: SGD@k, which sums over k rows, gets it divided by the k of an
-    average batch.
-    """
+    """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
+    # Streams of b batches of b rows are drawn independently from all rows, with replacement; as b
+    # grows all terms of the bounds fall together. `eta0` is the step on the surrogate divided by k,
+    # of which the theorem speaks: SGD@k, which sums over k rows, gets it divided by the k of an
+    # average batch.
     data = _with_optimum(dataset)
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
@@ -246,11 +243,9 @@ def _mistake_bounds(
 def _steps(
     stream: _Stream, weights: NDArray[np.float64], mistakes: NDArray[np.int64], surrogate: str
 ) -> Iterator[_Statement]:
-    """Lemma 18 and, for all multiples w of the optimum, Lemmas 19 (avg) and 20 (max), by batch.
-
-    ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
-    largest ratio of the former and the largest excess of the latter, over batches with mistakes.
-    """
+    """Lemma 18 and, for all multiples w of the optimum, Lemmas 19 (avg) and 20 (max), by batch."""
+    # ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
+    # largest ratio of the former and the largest excess of the latter, over batches with mistakes.
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(stream.X, axis=1).max())
     grown = np.diff(np.sum(weights**2, axis=1))
@@ -349,11 +344,9 @@ def _deviations(
     radius: float,
     rng: np.random.Generator,
 ) -> dict[str, list[NDArray[np.float64]]]:
-    """Return, by measure and sample size, the largest deviation over many w of each sample.
-
-    That is Theorem 12: the deviation of a loss on a sample from the loss on all rows. The w lie
-    around the optimum. Samples without replacement would make the slopes too steep.
-    """
+    """Return, by measure and sample size, the largest deviation over many w of each sample."""
+    # That is Theorem 12: the deviation of a loss on a sample from the loss on all rows. The w lie
+    # around the optimum. Samples without replacement would make the slopes too steep.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
@@ -388,10 +381,8 @@ def _deviations(
 def _top_averages(
     dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Compare averages over the top of samples and of all rows, in the order of the optimum.
-
-    h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
-    """
+    """Compare averages over the top of samples and of all rows, in the order of the optimum."""
+    # h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]
     drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)

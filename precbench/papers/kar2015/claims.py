@@ -12,12 +12,12 @@ from precbench.yaml.models import Items
 
 
 class ConsistencyClaim(Claim):
-    """Some solvers are near the best on all data sets, others fall behind on some.
+    """Some solvers are near the best on all data sets, others fall behind on some."""
 
-    How much a solver falls behind on a data set is the fraction that it lacks of the best value of
-    the solvers `among`; its largest share over the data sets counts. Each of the `steady` falls
-    less behind than any of the `unsteady`; without any, these fall behind by more than `margin`.
-    """
+    # How much a solver falls behind on a data set is the fraction that it lacks of the best value
+    # of the solvers `among`; its largest share over the data sets counts. Each of the `steady`
+    # falls less behind than any of the `unsteady`; without any, these fall behind by more than
+    # `margin`.
 
     kind: Literal["consistency"]
     datasets: Items[str]

@@ -36,13 +36,12 @@ def precision_laws(
     most_rows: Annotated[int, Field(ge=4)],
     seed: Seed,
 ) -> pd.DataFrame:
-    """Try to refute the laws of Section 3, which are stated for all scores.
-
-    Each law gets random score vectors of each sort, and moves of hill climbing (``sought``). The
-    numbers of rows, of positives and k are random. The ``excess`` of the left side of the law over
-    its right side is in units of the largest score or of 1. Where the premise is a margin of 1, the
-    scores of the negatives are shifted until the margin is exactly 1; in the control it is 0.9.
-    """
+    """Try to refute the laws of Section 3, which are stated for all scores."""
+    # Each law gets random score vectors of each sort, and moves of hill climbing (``sought``). The
+    # numbers of rows, of positives and k are random. The ``excess`` of the left side of the law
+    # over its right side is in units of the largest score or of 1. Where the premise is a margin of
+    # 1, the scores of the negatives are shifted until the margin is exactly 1; in the control it is
+    # 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -209,13 +208,11 @@ _LAWS = (
 
 
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
-    """Evaluate the struct surrogate on the six points of Appendix A, as scaled there.
-
-    At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its distance ``from 1 - w / 6``,
-    ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for weights of either sign;
-    ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w > 0 from which on struct is
-    w / 2.
-    """
+    """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
+    # At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its distance ``from 1 - w / 6``,
+    # ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for weights of either sign;
+    # ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w > 0 from which on struct
+    # is w / 2.
     rows: list[tuple[str, str, float]] = []
     for w in weights:
         at = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}

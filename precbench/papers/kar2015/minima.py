@@ -54,12 +54,10 @@ def surrogate_minima(
     batch_size: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows.
-
-    Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
-    size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards recommend,
-    then also to norm 1.
-    """
+    """Compare the surrogates at the w of SGD@k with their values at w = 0, on all rows."""
+    # Of each surrogate: whether w = 0 is a minimiser (1 or 0); of avg and max also, for each step
+    # size, the surrogate as a multiple of its value at w = 0. Rows are scaled as the cards
+    # recommend, then also to norm 1.
     table = []
     for name in datasets:
         dataset = load_dataset(name)
@@ -118,13 +116,12 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure what the cutting plane reaches, and what of it is the minimum.
-
-    Each data set has one random split, 70 % for training, and is scaled as its card recommends. The
-    `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for labellings
-    of at least so many ones. `paths` names data sets of which every iterate of the first problem is
-    shown. Values and bounds are multiples of the value at w = 0; measures are of the test rows.
-    """
+    """Measure what the cutting plane reaches, and what of it is the minimum."""
+    # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
+    # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for
+    # labellings of at least so many ones. `paths` names data sets of which every iterate of the
+    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures are of
+    # the test rows.
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
@@ -194,11 +191,9 @@ class _FitTrace:
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
-    """Return whether no w makes a surrogate smaller than w = 0 does.
-
-    `k` is a fraction of the positives, or a count; for "pauc" of the negatives, of which there are
-    at least k.
-    """
+    """Return whether no w makes a surrogate smaller than w = 0 does."""
+    # `k` is a fraction of the positives, or a count; for "pauc" of the negatives, of which there
+    # are at least k.
     from scipy.optimize import linprog
 
     n_pos = int(positive.sum())

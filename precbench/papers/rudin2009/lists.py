@@ -36,11 +36,9 @@ def ranked_lists(
     scales: Annotated[list[PositiveFloat], Field(min_length=1)],
     measures: Measures,
 ) -> pd.DataFrame:
-    """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2).
-
-    A loss other than zero-one depends on the scale of the scores. Columns: ``list``, ``scale``,
-    ``measure``, ``value``.
-    """
+    """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
+    # A loss other than zero-one depends on the scale of the scores. Columns: ``list``, ``scale``,
+    # ``measure``, ``value``.
     rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
@@ -58,11 +56,9 @@ def pair_shares(
     powers: Annotated[list[PositiveFloat], Field(min_length=1)],
     ir: bool,
 ) -> pd.DataFrame:
-    """Divide the p-norm pushes, and the IR push, among the pairs (Figures 1 and 4).
-
-    Positives and negatives are named by their ranks within their class, 1 for the highest score;
-    the rank ``all`` stands for the sum over that class.
-    """
+    """Divide the p-norm pushes, and the IR push, among the pairs (Figures 1 and 4)."""
+    # Positives and negatives are named by their ranks within their class, 1 for the highest score;
+    # the rank ``all`` stands for the sum over that class.
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
     if ir:
         objectives["IR"] = ir_shares(labels, scores)
@@ -75,22 +71,18 @@ def pair_shares(
 
 
 def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
-    """Divide the exponential risk of the P-Norm Push among the pairs, from the highest score down.
-
-    The share of a pair is the contribution of the negative, ``(sum_i e^(s_k - s_i))**p``, times the
-    share of the positive in its sum, divided by the risk. Nothing overflows.
-    """
+    """Divide the exponential risk of the P-Norm Push among the pairs, highest scores first."""
+    # The share of a pair is the contribution of the negative, ``(sum_i e^(s_k - s_i))**p``, times
+    # the share of the positive in its sum, divided by the risk. Nothing overflows.
     z = _differences(y_true, y_score)
     log_heights = np.logaddexp.reduce(z, axis=0)
     return np.exp((p - 1) * log_heights + z - np.logaddexp.reduce(p * log_heights))
 
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
-    """Divide the objective of the IR Push among the pairs, from the highest score down.
-
-    The share of a pair is the contribution of the positive, ``ln(1 + sum_k e^(s_k - s_i))``, times
-    the share of the negative in its sum, divided by the objective.
-    """
+    """Divide the objective of the IR Push among the pairs, from the highest score down."""
+    # The share of a pair is the contribution of the positive, ``ln(1 + sum_k e^(s_k - s_i))``,
+    # times the share of the negative in its sum, divided by the objective.
     z = _differences(y_true, y_score)
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
@@ -126,11 +118,9 @@ def discount_factors(
 
 
 def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
-    """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1].
-
-    Dividing both bounds by |a - b|^(1/p) shows that |a - b| a^(1/p - 1) is the smaller one exactly
-    where |a - b| < a, so for b between 0 and 2 a. Figure 8.
-    """
+    """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1]."""
+    # Dividing both bounds by |a - b|^(1/p) shows that |a - b| a^(1/p - 1) is the smaller one
+    # exactly where |a - b| < a, so for b between 0 and 2 a. Figure 8.
     b = np.linspace(0, 1, points)
     bounded = np.abs(a ** (1 / p) - b ** (1 / p))
     root = np.abs(a - b) ** (1 / p)
@@ -163,13 +153,11 @@ def one_dimensional(
     test_size: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Choose by R_max between an increasing and a decreasing function of one number (section 10.1).
-
-    The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of it
-    positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows chooses the
-    function with the smaller R_max; a tie chooses the decreasing one, which is right for R_max.
-    Sets that ``miss epsilon`` have no row outside of [-1, 1].
-    """
+    """Choose by R_max between an increasing and a decreasing function (section 10.1)."""
+    # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
+    # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
+    # chooses the function with the smaller R_max; a tie chooses the decreasing one, which is right
+    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1].
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
@@ -238,12 +226,11 @@ def push_variants(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the pushes at the top, at the bottom and at both ends, and on crucial pairs.
-
-    Section 7. The crucial pairs are those of the `crucial` positives that the push at the top ranks
-    lowest, each with every negative of the training set; the push on them ignores all other pairs.
-    ``R^(1/p)`` is the p-norm of the heights, of the negatives or, at the bottom, of the positives.
-    """
+    """Compare the pushes at the top, at the bottom and at both ends, and on crucial pairs."""
+    # Section 7. The crucial pairs are those of the `crucial` positives that the push at the top
+    # ranks lowest, each with every negative of the training set; the push on them ignores all other
+    # pairs. ``R^(1/p)`` is the p-norm of the heights, of the negatives or, at the bottom, of the
+    # positives.
     return means_of_fits(
         (name, *compared)
         for name in datasets

@@ -37,12 +37,11 @@ def push_theorems(
     problems: Count,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2.
-
-    In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
-    projections of normal points on random directions; theta is `margin`. Deviations are those that
-    are exceeded with probability 0.05. Ratios are of what should be the smaller to the other side.
-    """
+    """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
+    # In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
+    # projections of normal points on random directions; theta is `margin`. Deviations are those
+    # that are exceeded with probability 0.05. Ratios are of what should be the smaller to the other
+    # side.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
         rows: _Rows = [
@@ -258,10 +257,8 @@ def push_objectives(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself.
-
-    rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
-    """
+    """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself."""
+    # rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
     return means_of_fits(
         (name, *compared)
         for name in datasets
