@@ -24,7 +24,7 @@ _NAMES |= {"f1": "F1", "g-mean": "G-mean"}
 
 
 def _grid(
-    figure: "SubFigure", table: pd.DataFrame, column: str
+    figure: "SubFigure", table: pd.DataFrame, column: str, **labels: str
 ) -> Iterator[tuple["Axes", pd.DataFrame]]:
     """Yield the axes and rows of each panel: a row per objective, a column per data set."""
     places = sorted(table[column].unique())
@@ -33,10 +33,12 @@ def _grid(
     for line, objective in zip(grid, objectives, strict=True):
         for axes, dataset in zip(line, datasets, strict=True):
             rows = table[(table["objective"] == objective) & (table["dataset"] == dataset)]
-            axes.set(xscale="log", yscale="log", title=f"{_NAMES[str(objective)]}, {dataset}")
+            title = f"{_NAMES[str(objective)]}, {dataset}"
+            axes.set(xscale="log", yscale="log", title=title, **labels)
             yield axes, rows
             axes.set_xticks(places, [f"{place:,.0f}" for place in places])
             axes.set_xticks([], minor=True)
+            axes.label_outer()
 
 
 def _tables_by(result: Result, column: str, quantities: list[str], note: str) -> Iterator[Table]:
@@ -75,7 +77,8 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
     table = result.values.dropna(subset="horizon")
     ways = list(dict.fromkeys(table["rows"]))
     colours, lines = solver_styles(ways), dict[str, Any]()
-    for axes, rows in _grid(figure, table, "horizon"):
+    labels = {"xlabel": "T (rows)", "ylabel": "regret"}
+    for axes, rows in _grid(figure, table, "horizon", **labels):
         for way in ways:
             for quantity, dashes in (("regret, at most", "-"), ("bound", "--")):
                 curve = rows[(rows["rows"] == way) & (rows["quantity"] == quantity)]
@@ -90,7 +93,6 @@ def _draw_regret(figure: "SubFigure", result: Result) -> None:
         [lines["w = 0"]] = axes.plot(
             trivial["horizon"], trivial["value"], color="0.6", linewidth=0.8
         )
-    _label(figure, "T (rows)", "regret")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
 
 
@@ -109,7 +111,9 @@ def _convergence_tables(result: Result) -> Iterator[Table]:
 def _draw_convergence(figure: "SubFigure", result: Result) -> None:
     lines: dict[str, Any] = {}
     looks = solver_styles(["deviation", "slope"])
-    for axes, rows in _grid(figure, result.values.dropna(subset="size"), "size"):
+    table = result.values.dropna(subset="size")
+    labels = {"xlabel": "s (rows of the sample)", "ylabel": "deviation"}
+    for axes, rows in _grid(figure, table, "size", **labels):
         curve = rows[rows["quantity"] == "deviation"]
         size, deviation = curve["size"].to_numpy(), curve["value"].to_numpy()
         [lines["deviation"]] = axes.plot(
@@ -118,17 +122,7 @@ def _draw_convergence(figure: "SubFigure", result: Result) -> None:
         [lines["slope -1/2 from the first size"]] = axes.plot(
             size, deviation[0] * np.sqrt(size[0] / size), "--", color="0.4"
         )
-    _label(figure, "s (rows of the sample)", "deviation")
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=2)
-
-
-def _label(figure: "SubFigure", x: str, y: str) -> None:
-    for axes in figure.axes:
-        place: Any = axes.get_subplotspec()
-        if place.is_last_row():
-            axes.set_xlabel(x)
-        if place.is_first_col():
-            axes.set_ylabel(y)
 
 
 # Errors

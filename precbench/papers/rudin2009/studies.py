@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 from precbench.metrics import Metric
 from precbench.report.panels import draw_beside, side_by_side
 from precbench.report.study import value_table
-from precbench.report.style import solver_styles
+from precbench.report.style import Style, solver_styles
 from precbench.report.table import Cell, Table, text_table
 from precbench.studies import STUDIES, Result, StudyKind
 
@@ -264,26 +264,36 @@ def _mean(values: pd.Series) -> str:
     return f"{mean:.3g} ± {error:.1g}" if mean == mean else ""
 
 
-def _draw_pushes(figure: "SubFigure", result: Result) -> None:
+def _draw_test_means(
+    figure: "SubFigure", result: Result, measures: Sequence[str], n_panels: int, **ticks: float
+) -> Iterator[tuple["Axes", pd.Series, dict[str, Style]]]:
+    """Draw a row of panels for each data set; yield the last panel, its means and the looks."""
     means = result.values[result.values["statistic"] == "mean"]
     datasets = list(dict.fromkeys(means["dataset"]))
-    grid = figure.subplots(len(datasets), 4, squeeze=False)
     looks = solver_styles(list(dict.fromkeys(means["fit"])))
+    grid = figure.subplots(len(datasets), n_panels, squeeze=False)
     for panels, dataset in zip(grid, datasets, strict=True):
         rows = means[means["dataset"] == dataset].set_index(["rows", "measure", "fit"])["value"]
-        for axes, measure in zip(panels, _PUSH_MEASURES[:3], strict=False):
+        for axes, measure in zip(panels, measures, strict=False):
             test = rows["test"][measure]
             axes.bar(test.index, test, color=[looks[fit].color for fit in test.index])
-            axes.set_title(f"{measure.replace('R^(1/p)', '$R^{1/p}$')}, test")
-        axes, pairs = panels[-1], rows["training"][list(_PUSH_MEASURES[3:])].unstack("fit")
+            axes.set_title(f"{measure.replace('R^(1/p)', '$R^{1/p}$')}, test", fontsize=8)
+        for axes in panels:
+            axes.tick_params(axis="x", **ticks)
+            axes.grid(axis="x", visible=False)
+        panels[0].set_ylabel(dataset)
+        yield panels[-1], rows, looks
+
+
+def _draw_pushes(figure: "SubFigure", result: Result) -> None:
+    drawn = _draw_test_means(figure, result, _PUSH_MEASURES[:3], 4, labelsize=7, rotation=20)
+    for axes, rows, looks in drawn:
+        pairs = rows["training"][list(_PUSH_MEASURES[3:])].unstack("fit")
         for i, (fit, shares) in enumerate(pairs.items()):
             draw_beside(axes, i, shares, looks[str(fit)].color, fit)
         axes.set_xticks(range(len(pairs)), pairs.index)
-        axes.set(ylim=(0, 1), title="ranked correctly, training")
-        for axes in panels:
-            axes.tick_params(axis="x", labelsize=7, rotation=20)
-            axes.grid(axis="x", visible=False)
-        panels[0].set_ylabel(dataset)
+        axes.set_ylim(0, 1)
+        axes.set_title("ranked correctly, training", fontsize=8)
 
 
 # Theorems
@@ -336,23 +346,9 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-# Other objectives
-
-
 def _draw_objectives(figure: "SubFigure", result: Result) -> None:
-    means = result.values[result.values["statistic"] == "mean"]
-    datasets, measures = (list(dict.fromkeys(means[c])) for c in ("dataset", "measure"))
-    grid = figure.subplots(len(datasets), len(measures), squeeze=False)
-    looks = solver_styles(list(dict.fromkeys(means["fit"])))
-    for panels, dataset in zip(grid, datasets, strict=True):
-        rows = means[(means["dataset"] == dataset) & (means["rows"] == "test")]
-        for axes, measure in zip(panels, measures, strict=True):
-            bars = rows[rows["measure"] == measure]
-            axes.bar(bars["fit"], bars["value"], color=[looks[fit].color for fit in bars["fit"]])
-            axes.set_title(f"{measure}, test", fontsize=8)
-            axes.tick_params(axis="x", labelsize=6, rotation=60)
-            axes.grid(axis="x", visible=False)
-        panels[0].set_ylabel(dataset)
+    measures = list(dict.fromkeys(result.values["measure"]))
+    list(_draw_test_means(figure, result, measures, len(measures), labelsize=6, rotation=60))
 
 
 PUSH_THEOREMS = StudyKind(
