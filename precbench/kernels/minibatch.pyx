@@ -105,8 +105,8 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
 
 
 cdef void avg_coef(Batch* batch) noexcept nogil:
-    """Algorithm 4: the best number k' of positives kept on top, by prefix sums."""
-    cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, kept
+    """Algorithm 4: the best number of true positives among the k first, by prefix sums."""
+    cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, n_true
     # With fewer than k negatives, the rest of the k first can only be positives.
     cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
@@ -121,16 +121,16 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
         rest -= s[batch.second[j]]
     for j in range(k - fewest):
         pushed += s[batch.first[j]]
-    for kept in range(fewest, k + 1):
-        value = (k - kept) + pushed
-        if kept < k:
-            value -= <double>(k - kept) / (batch.n_pos - kept) * rest
+    for n_true in range(fewest, k + 1):
+        value = (k - n_true) + pushed
+        if n_true < k:
+            value -= <double>(k - n_true) / (batch.n_pos - n_true) * rest
         if value > best_value:
             best_value = value
-            best = kept
-        if kept < k:
-            rest -= s[batch.second[kept]]
-            pushed -= s[batch.first[k - kept - 1]]
+            best = n_true
+        if n_true < k:
+            rest -= s[batch.second[n_true]]
+            pushed -= s[batch.first[k - n_true - 1]]
     batch.n_first = k - best
     if best == k:
         return

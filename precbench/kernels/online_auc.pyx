@@ -129,7 +129,7 @@ def oam_pass(
     ``reservoirs`` (2, size, n_features) are updated; ``scratch`` (2 * n_features + size,).
     """
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
-    cdef Py_ssize_t position, j, label, n_kept
+    cdef Py_ssize_t position, j, label, n_stored
     cdef double sign, most, score, margin, total
     cdef double[4] products
     cdef Rows X = rows_of(rows)
@@ -137,22 +137,22 @@ def oam_pass(
     cdef double* x = &scratch[0]
     cdef double* difference = &scratch[d]
     cdef double* margins = &scratch[2 * d]
-    cdef const double* kept
+    cdef const double* reservoir
     with nogil:
         for position in range(order.shape[0]):
             label = y[order[position]] > 0
             sign = 1 if label else -1
             unpack(&X, order[position], x)
-            n_kept = min(size, counts[1 - label])
-            # C_t: a kept row stands for count / size rows of its class.
+            n_stored = min(size, counts[1 - label])
+            # C_t: a stored row stands for count / size rows of its class.
             most = C / 2 * max(1.0, <double>counts[1 - label] / size)
             score = precbench_dot(x, weights, d)
-            kept = &reservoirs[1 - label, 0, 0]
+            reservoir = &reservoirs[1 - label, 0, 0]
             if not isfinite(score):
                 poison(weights, d)
             elif sequential:
-                for j in range(n_kept):
-                    precbench_compare(x, kept + j * d, sign, weights, d, difference, products)
+                for j in range(n_stored):
+                    precbench_compare(x, reservoir + j * d, sign, weights, d, difference, products)
                     margin = products[0]
                     total = products[1]
                     if not isfinite(margin):
@@ -166,13 +166,13 @@ def oam_pass(
                             precbench_add((1 - margin) / total, difference, weights, d)
             else:
                 total = 0
-                precbench_multiply(kept, n_kept, weights, d, margins)
-                for j in range(n_kept):
+                precbench_multiply(reservoir, n_stored, weights, d, margins)
+                for j in range(n_stored):
                     margins[j] = sign * (score - margins[j])
                     total += margins[j] <= 1
-                for j in range(n_kept):
+                for j in range(n_stored):
                     if margins[j] <= 1:
-                        precbench_add(-sign * most, kept + j * d, weights, d)
+                        precbench_add(-sign * most, reservoir + j * d, weights, d)
                     elif not isfinite(margins[j]):
                         poison(weights, d)
                 precbench_axpy(sign * most * total, x, weights, d)

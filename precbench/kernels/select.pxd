@@ -7,7 +7,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.string cimport memcpy, memset
 
 cdef enum:
-    FEW = 8  # up to this many are kept in a heap; of more, the last score is found first
+    FEW = 8  # up to this many are selected in a heap, more by the last score
     CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
     BUCKETS = 2  # for each score that is sorted
     SAMPLE = 32  # scores from which the place of the cut is estimated
