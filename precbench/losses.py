@@ -87,8 +87,7 @@ __all__ = [
     "struct",
 ]
 
-Evaluation = tuple[float, NDArray[np.float64]]
-"""Value and subgradient."""
+Evaluation = tuple[float, NDArray[np.float64]]  # value and subgradient
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ __all__ = [
 ]
 
 LEVEL = 0.05
-NO_WIDTH = 1e-9
-"""An interval of values in [0, 1] that is no wider shows no variance, but rounding."""
+NO_WIDTH = 1e-9  # an interval of values in [0, 1] that is no wider shows no variance, but rounding
 _EQUAL = 1e-12  # of the largest value: differences below are of rounding
 
 

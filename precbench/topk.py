@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from precbench.errors import InputError
 
+# 100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows.
 TopK = float | int | str
-"""100: a count of rows; 0.25: a fraction of the positives; "1 %": a fraction of the rows."""
 
 _PERCENT = re.compile(r"(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15}) ?%", re.ASCII)
 _NEARLY_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE)

@@ -24,15 +24,14 @@ from precbench.statistics import (
 from precbench.text import count
 from precbench.topk import resolve_k
 
-REFERENCE = "logistic-regression"
-"""What most people would take."""
+REFERENCE = "logistic-regression"  # what most people would take
+# Takes the best method where there is no ensemble, and a run has this measure: all positives
+# count, those at the top most. An ensemble has chosen among its members already: where positives
+# are few, every choice among methods loses more hits than it does, see docs/advice.md.
 CHOSEN_BY = "dcg"
-"""Takes the best method where there is no ensemble, and a run has this measure: all positives
-count, those at the top most. An ensemble has chosen among its members already: where positives are
-few, every choice among methods loses more hits than it does, see docs/advice.md."""
+# Share of the best's hits, but at least one hit in a list as long as the file, that makes no
+# difference in practice.
 MARGIN = 0.05
-"""Share of the best's hits, but at least one hit in a list as long as the file, that makes no
-difference in practice."""
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")

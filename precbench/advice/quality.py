@@ -27,8 +27,8 @@ from precbench.statistics import (
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
 
+# As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
-"""As good as the best trees of docs/which-method.md, without a further package."""
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
 _DAY, _MOST_DAYS = 86_400_000_000, 1e12  # in microseconds; more days than any list has
 _METRICS = ("precision_at_k", "auc")

@@ -46,5 +46,5 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     )
 
 
+# `precbench.report.folder.write_report` of a page that recommends, too.
 write_report = partial(folder.write_report, advise=_advised)
-"""`precbench.report.folder.write_report` of a page that recommends, too."""

@@ -36,14 +36,11 @@ MATRICES = 9
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
 
+# Called with the solver at the start of training and between slices of work. It may call
+# ``catch_up`` and read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change nothing else;
+# a true return value ends the fit. A trace with an attribute ``next_rows`` is called at the latest
+# after that number of rows in all, except by solvers that have no result before the end, as `BBR`.
 Trace = Callable[[Any], bool | None]
-"""Called with the solver at the start of training and between slices of work.
-
-It may call ``catch_up`` and read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change
-nothing else; a true return value ends the fit. A trace with an attribute ``next_rows`` is called at
-the latest after that number of rows in all, except by solvers that have no result before the end,
-as `BBR`.
-"""
 
 
 def memory_limit() -> int:
@@ -122,14 +119,14 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     True
     """
 
+    # Part of the key of a trial: raise it when the results change.
     algorithm_version: int | str = 1
-    """Part of the key of a trial: raise it when the results change."""
 
+    # Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about.
     row_cost: float = 1.0
-    """Time of one row of `n_rows_seen_`, as a multiple of that of an online method, about."""
 
+    # Types of the values of rows that `_fit` takes as they are; others become the first.
     dtypes: tuple[type, ...] = (np.float64,)
-    """Types of the values of rows that `_fit` takes as they are; others become the first."""
 
     allowed = Allowed()
 

@@ -27,8 +27,8 @@ __all__ = [
 BLOCK_ROWS = 32  # neighbouring rows that ``shuffle="blocks"`` keeps together
 Shuffle = bool | Literal["rows", "blocks"]
 
+# Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of visits.
 Pieces = Iterable[tuple[Any, NDArray[np.float64 | np.int8], NDArray[np.int32]]]
-"""Rows in C order or CSR, of float64 or float32, their labels -1 or +1, and the order of visits."""
 
 
 def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -18,12 +18,10 @@ from precbench.locations import shipped
 from precbench.yaml.document import load
 
 TASKS = shipped("results/reference") / "survey-tasks.csv"
-UNSCALED = ("adult", "w8a")
-"""Sparse features of 0 and 1."""
+UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-LONG, SHORT = 3, 5
-"""Divisions of a task, and of one with a short test part."""
+LONG, SHORT = 3, 5  # divisions of a task, and of one with a short test part
 _COUNT = 100  # of rows
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 

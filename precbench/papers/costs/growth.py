@@ -21,17 +21,15 @@ class CostCurve(Section):
     """Fits of growing size: `sizes` of what `grows`, the rest as stated."""
 
     solver: str
+    # ``rows``, ``features``, or parameters of the solver.
     grows: Annotated[list[str], Field(min_length=1)]
-    """``rows``, ``features``, or parameters of the solver."""
     sizes: Sizes
     rows: AtLeastTwo
     features: Count
     parameters: dict[str, Any] = Field(default_factory=dict)
     measure: Literal["seconds", "bytes"] = "seconds"
-    times_log: bool = False
-    """Whether the cost is compared with powers of ``n log n`` instead of n."""
-    exponent: PositiveFloat
-    """The stated power."""
+    times_log: bool = False  # whether the cost is compared with powers of ``n log n`` instead of n
+    exponent: PositiveFloat  # the stated power
 
     @model_validator(mode="after")
     def _fits_the_solver(self) -> Self:

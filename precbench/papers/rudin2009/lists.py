@@ -27,8 +27,7 @@ class RankedList(Section):
 
     labels: list[int]
     scores: list[float]
-    divisor: PositiveFloat = 1.0
-    """Of all scores, so that a file can say 1/14."""
+    divisor: PositiveFloat = 1.0  # of all scores, so that a file can say 1/14
 
 
 def ranked_lists(
