@@ -8,12 +8,10 @@ from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
-    """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores.
-
-    These are the first a of ``pos`` and the first b of ``neg``, both in descending order. For m
-    ones in all, one more positive in place of a negative loses 1 / m: it pays until some a, which
-    never falls as m grows. Of several best tables that with the least m is taken.
-    """
+    """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores."""
+    # These are the first a of ``pos`` and the first b of ``neg``, both in descending order. For m
+    # ones in all, one more positive in place of a negative loses 1 / m: it pays until some a, which
+    # never falls as m grows. Of several best tables that with the least m is taken.
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
     cdef double total = 0, best = -INFINITY
@@ -48,12 +46,10 @@ def solve_master(
     double tol,
     Py_ssize_t max_steps,
 ):
-    """Improve a feasible ``alpha`` (m,) until no pair is violated by more than ``tol``.
-
-    Minimises 1/2 alpha' K alpha - b' alpha over alpha >= 0 with a fixed sum, by pairwise steps with
-    second-order choice of the pair (Fan, Chen and Lin 2005). The leading m x m block of ``K`` is
-    used; ``gradient``, K alpha - b, is written. Returns the number of steps.
-    """
+    """Improve a feasible ``alpha`` (m,) until no pair is violated by more than ``tol``."""
+    # Minimises 1/2 alpha' K alpha - b' alpha over alpha >= 0 with a fixed sum, by pairwise steps
+    # with second-order choice of the pair (Fan, Chen and Lin 2005). The leading m x m block of
+    # ``K`` is used; ``gradient``, K alpha - b, is written. Returns the number of steps.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:

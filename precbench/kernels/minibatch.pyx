@@ -185,10 +185,8 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
 cdef void count_pairs(
     Batch* batch, int* few, Py_ssize_t n_few, const int* many, Py_ssize_t n_many, bint few_are_pos
 ) noexcept nogil:
-    """Set c to the pairs of each row with 1 + s_neg > s_pos, signed, as a share of all pairs.
-
-    A row of the longer list forms pairs with a head of the shorter, sorted one.
-    """
+    """Set c to the pairs of each row with 1 + s_neg > s_pos, signed, as a share of all pairs."""
+    # A row of the longer list forms pairs with a head of the shorter, sorted one.
     cdef Py_ssize_t j, n_below, total = 0
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
     cdef const double* s = batch.scores
@@ -227,10 +225,8 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
 
 
 cdef void f1_coef(Batch* batch) noexcept nogil:
-    """The best table of a true and b false positives; for each a the best b, which only grows.
-
-    Negatives leave a heap in the order, into its tail.
-    """
+    """The best table of a true and b false positives; for each a the best b, which only grows."""
+    # Negatives leave a heap in the order, into its tail.
     cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
     cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
     cdef const double* s = batch.scores
@@ -400,15 +396,13 @@ def minibatch_pass(
     double[::1] real_scratch,
     int[::1] int_scratch,
 ):
-    """Visit the rows of ``order`` in batches; each candidate learns as if it were alone.
-
-    A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
-    positives, for PAUC of n negatives; ``eta`` has the step length of each batch. Updated are w,
-    w_sum, to which each w_t is added unless it is empty, and counts of two: batches that can change
-    nothing, and false positives of the perceptrons.
-
-    ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
-    """
+    """Visit the rows of ``order`` in batches; each candidate learns as if it were alone."""
+    # A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
+    # positives, for PAUC of n negatives; ``eta`` has the step length of each batch. Updated are w,
+    # w_sum, to which each w_t is added unless it is empty, and counts of two: batches that can
+    # change nothing, and false positives of the perceptrons.
+    #
+    # ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0, n_left = order.shape[0]
     cdef Rows X = rows_of(rows)
     cdef const int* visited = &order[0]

@@ -135,11 +135,9 @@ def fill_blocks(
     Py_ssize_t[::1] filled,
     double[:, ::1] sums,
 ):
-    """Sort dense rows i >= start, less ``shift``, by class until a block is full.
-
-    They are written to ``blocks`` (2, m, n) behind the ``filled`` (2,) rows, and added to ``sums``
-    (2, n). Returns the next row.
-    """
+    """Sort dense rows i >= start, less ``shift``, by class until a block is full."""
+    # They are written to ``blocks`` (2, m, n) behind the ``filled`` (2,) rows, and added to
+    # ``sums`` (2, n). Returns the next row.
     cdef Py_ssize_t n = sums.shape[1], i = start, j
     cdef Rows X = rows_of(rows)
     cdef int c

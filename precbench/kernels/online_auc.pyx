@@ -74,11 +74,9 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
 
 
 cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
-    """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``.
-
-    On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. Newton's method on ``1 / |w|``, which
-    is concave in nu, goes there from 0 without a bracket.
-    """
+    """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``."""
+    # On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. Newton's method on ``1 / |w|``,
+    # which is concave in nu, goes there from 0 without a bracket.
     cdef Py_ssize_t j, _step
     cdef double nu = 0, norm, slope, w
     for _step in range(MOST_NEWTON_STEPS):
@@ -123,11 +121,9 @@ def oam_pass(
     long long[::1] counts,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with OAM.
-
-    Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
-    ``reservoirs`` (2, size, n_features) are updated; ``scratch`` (2 * n_features + size,).
-    """
+    """Visit the rows of ``order`` with OAM."""
+    # Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
+    # ``reservoirs`` (2, size, n_features) are updated; ``scratch`` (2 * n_features + size,).
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
     cdef Py_ssize_t position, j, label, n_stored
     cdef double sign, most, score, margin, total
@@ -194,10 +190,8 @@ def pgd_pass(
     double[:, ::1] moments,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1.
-
-    ``scratch`` (n_features,).
-    """
+    """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1."""
+    # ``scratch`` (n_features,).
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, score, error, mean_score
     cdef Rows X = rows_of(rows)
@@ -244,10 +238,8 @@ def adaoam_pass(
     double[::1] squares,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients.
-
-    ``scratch`` (2 * n_features,).
-    """
+    """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients."""
+    # ``scratch`` (2 * n_features,).
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, sign, score, mean_score, norm
     # At w = 0 the objective is 1/2, which reg/2 |w|^2 exceeds outside of this ball.
@@ -303,10 +295,8 @@ def spam_pass(
     double[::1] counts,
     double[:, ::1] sums,
 ):
-    """Visit the rows of ``order`` with SPAM and step lengths ``eta``.
-
-    If ``running``, each row enters n_c and s_c before its step; else they are known.
-    """
+    """Visit the rows of ``order`` with SPAM and step lengths ``eta``."""
+    # If ``running``, each row enters n_c and s_c before its step; else they are known.
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step
     cdef Rows X = rows_of(rows)

@@ -41,11 +41,9 @@ def count_pairs(
     double[::1] of_many,
     double[::1] heads,
 ):
-    """Count the pairs with ``few[i] < many[j]`` of each i and of each j; all are finite.
-
-    Equal steps divide the range of the m >= 1 few, which are sorted in ``ascending``, so that a
-    search is one within a step. ``starts`` and ``heads`` (m + 1,) are scratch.
-    """
+    """Count the pairs with ``few[i] < many[j]`` of each i and of each j; all are finite."""
+    # Equal steps divide the range of the m >= 1 few, which are sorted in ``ascending``, so that a
+    # search is one within a step. ``starts`` and ``heads`` (m + 1,) are scratch.
     cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
     cdef Steps steps
     steps.values, steps.starts, steps.n = &ascending[0], &starts[0], m

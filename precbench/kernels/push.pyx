@@ -139,10 +139,8 @@ def derivatives_along(
     double power,
     double step,
 ):
-    """Return two derivatives in the step of ``1/power log sum_m exp(power (G_m + c_m))``.
-
-    ``terms``, one or two, has the rates a and b and the constant c of each term.
-    """
+    """Return two derivatives in the step of ``1/power log sum_m exp(power (G_m + c_m))``."""
+    # ``terms``, one or two, has the rates a and b and the constant c of each term.
     cdef Py_ssize_t n = scores.shape[0], m
     cdef double slope, curvature, share
     cdef Term[2] at_step
@@ -173,10 +171,8 @@ def pair_heights(
     Py_ssize_t last,
     double[::1] log_heights,
 ):
-    """Write ``log h_m`` for first <= m < last.
-
-    The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
-    """
+    """Write ``log h_m`` for first <= m < last."""
+    # The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
     cdef Py_ssize_t m, j
     cdef double score, peak, total, z
     with nogil:

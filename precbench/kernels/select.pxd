@@ -130,11 +130,9 @@ cdef inline void select_first(
     int* first,
     double* scratch,
 ) noexcept nogil:
-    """Write the first k <= n candidates to ``first`` (n,), in any order; ``candidates`` ascends.
-
-    ``scratch`` holds n. Of equal scores the later candidate never enters from the top and always
-    enters from the bottom, so one comparison settles almost every candidate.
-    """
+    """Write the first k <= n candidates to ``first`` (n,), in any order; ``candidates`` ascends."""
+    # ``scratch`` holds n. Of equal scores the later candidate never enters from the top and always
+    # enters from the bottom, so one comparison settles almost every candidate.
     cdef Py_ssize_t j, m, inside = 0, n_equal = 0, skipped
     cdef double bar, value, sign = 1.0 if from_top else -1.0
     if k <= 0:

@@ -31,13 +31,11 @@ def outline(
     double[::1] zero,
     double[::1] reach,
 ):
-    """Write what does not depend on a row; return the most columns above one leaf.
-
-    Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
-    ``share`` is that of the rows of its parent that a node has. Writes for node v: its parent; the
-    next node above, or the root, whose condition is on the same column; z after its condition; the
-    share of all rows that reach it.
-    """
+    """Write what does not depend on a row; return the most columns above one leaf."""
+    # Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
+    # ``share`` is that of the rows of its parent that a node has. Writes for node v: its parent;
+    # the next node above, or the root, whose condition is on the same column; z after its
+    # condition; the share of all rows that reach it.
     cdef int n = feature.shape[0], v, u, c, most = 0
     with nogil:
         parent[0] = above[0] = 0
@@ -84,12 +82,10 @@ def add_contributions(
     signed char[::1] state,
     double[:, ::1] phi,
 ):
-    """Add the Shapley value of column c for row i to ``phi[i, c]``.
-
-    ``factors[v]`` holds, at the points of the quadrature: what the product is multiplied by where
-    row and column pass the condition of node v, where they fail first, and the weights of the sums
-    of these two. ``product`` (nodes x points) and ``state`` are scratch.
-    """
+    """Add the Shapley value of column c for row i to ``phi[i, c]``."""
+    # ``factors[v]`` holds, at the points of the quadrature: what the product is multiplied by where
+    # row and column pass the condition of node v, where they fail first, and the weights of the
+    # sums of these two. ``product`` (nodes x points) and ``state`` are scratch.
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i
     cdef bint is_left

@@ -128,16 +128,15 @@ def parse_block(
     double[::1] labels,
     Py_ssize_t[:, ::1] inexact,
 ):
-    """Read the whole lines ``text[:stop]``, the last byte a newline, with indices to ``limit``.
-
-    There is room for all that the text can hold: ``stop // 4 + 1`` entries in ``data``, ``indices``
-    (from 0) and ``inexact``, ``stop // 2 + 1`` rows in ``row_ends`` (entries up to the end of each)
-    and ``labels``. For each number that must be read exactly elsewhere ``inexact[i]`` is (first
-    byte, byte behind it, slot), the slot being the entry's, or ``-1 - row`` for a label.
-
-    Returns the numbers of rows, lines, entries and inexact numbers, the largest index, the status
-    and, unless it is ``OK``, the byte where a line went wrong.
-    """
+    """Read the whole lines ``text[:stop]``, the last byte a newline, with indices to ``limit``."""
+    # There is room for all that the text can hold: ``stop // 4 + 1`` entries in ``data``,
+    # ``indices`` (from 0) and ``inexact``, ``stop // 2 + 1`` rows in ``row_ends`` (entries up to
+    # the end of each) and ``labels``. For each number that must be read exactly elsewhere
+    # ``inexact[i]`` is (first byte, byte behind it, slot), the slot being the entry's, or ``-1 -
+    # row`` for a label.
+    #
+    # Returns the numbers of rows, lines, entries and inexact numbers, the largest index, the status
+    # and, unless it is ``OK``, the byte where a line went wrong.
     cdef const unsigned char* p = &text[0]
     cdef Py_ssize_t at = 0, start, n_rows = 0, n_lines = 0, n_entries = 0, n_inexact = 0
     cdef int32_t largest = 0, previous

@@ -6,11 +6,9 @@ from libc.math cimport INFINITY
 
 
 def project(const double[::1] point, const signed char[::1] labels, double[::1] out):
-    """Write the nearest c with ``sum(c) = 0``, c >= 0 on positives and c <= 0 on negatives.
-
-    It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0:
-    the root of a falling, piecewise linear function, by Newton's method in a bracket.
-    """
+    """Write the nearest c with ``sum(c) = 0``, c >= 0 on positives and c <= 0 on negatives."""
+    # It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0:
+    # the root of a falling, piecewise linear function, by Newton's method in a bracket.
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_neg, n_pos_before = -1, n_neg_before = -1
     cdef double too_low = INFINITY, too_high = -INFINITY, shift, value, total
     with nogil:
@@ -61,21 +59,19 @@ def project_capped(
     double after,
     double[::1] out,
 ):
-    """Write what `project` writes, with no negative beyond 1/k of the sum over the positives.
-
-    With p for point on the positives and r for -point on the negatives, whose k-th and next largest
-    entry (or -inf) are ``kth`` and ``after``, c = max(0, p - shift) on the positives and
-    -c = min(max(0, r - low), high - low) on the negatives, where
-
-        sum max(0, p - shift) - k shift = level
-        sum max(0, r - low) + k low     = level
-        sum max(0, r - high) + k high   = level,  high - low = shift + level / k.
-
-    As functions of the level, high, -low and -shift rise and are concave, so that Newton's method
-    takes the level up and never beyond the solution. The least level has low and high between the
-    k-th entry and the next; if the solution is there, the shift alone rises. All is relative to the
-    k-th entry, so that no large equal parts are summed.
-    """
+    """Write what `project` writes, with no negative beyond 1/k of the sum over the positives."""
+    # With p for point on the positives and r for -point on the negatives, whose k-th and next
+    # largest entry (or -inf) are ``kth`` and ``after``, c = max(0, p - shift) on the positives and
+    # -c = min(max(0, r - low), high - low) on the negatives, where
+    #
+    #     sum max(0, p - shift) - k shift = level
+    #     sum max(0, r - low) + k low     = level
+    #     sum max(0, r - high) + k high   = level,  high - low = shift + level / k.
+    #
+    # As functions of the level, high, -low and -shift rise and are concave, so that Newton's method
+    # takes the level up and never beyond the solution. The least level has low and high between the
+    # k-th entry and the next; if the solution is there, the shift alone rises. All is relative to
+    # the k-th entry, so that no large equal parts are summed.
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_low, n_high
     cdef double lowest = after - kth, low = lowest, high = 0, shift = -INFINITY
     cdef double level = -INFINITY, least = 0, next_level, next_shift, value, cap

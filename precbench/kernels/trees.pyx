@@ -30,10 +30,8 @@ def add_trees(
     double[::1] row,
     double[::1] scores,
 ):
-    """Add the leaf of each tree, in their order, that row i reaches to ``scores[i]``.
-
-    ``row`` is scratch for one row of a CSR matrix, filled with zeros.
-    """
+    """Add the leaf of each tree, in their order, that row i reaches to ``scores[i]``."""
+    # ``row`` is scratch for one row of a CSR matrix, filled with zeros.
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree
     cdef const void* x
