@@ -130,7 +130,7 @@ class Resuming(RuleBasedStateMachine):
 
     @invariant()
     def records_are_whole(self):
-        assert {key: record.status for key, record in self.store.load().items()} == self.statuses
+        assert {record.key: record.status for record in self.store.records()} == self.statuses
         for key, status in self.statuses.items():
             assert (status in HAVE_NUMBERS) == (self.folder / "trials" / f"{key}.npz").exists()
             if status == "ok":
