@@ -850,7 +850,7 @@ def check_metric(member: Any) -> MetricSpec:
     if not callable(member) or isinstance(member, type):
         raise InputError("neither a function nor a MetricSpec")
     if len(inspect.signature(member).parameters) < 2:
-        raise InputError("not a function of labels and scores")
+        raise InputError("takes fewer than two arguments; the first two must be labels and scores")
     return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
 
 

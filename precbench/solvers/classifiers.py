@@ -437,6 +437,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 
     @available_if(lambda self: self.foreign.trees)
     def to_trees(self) -> Trees:
+        """Return trees that score bitwise as the classifier; none before the first iteration."""
         if not self.n_iter_:
             return Trees.of([], self._width)
         assert self.foreign.trees is not None

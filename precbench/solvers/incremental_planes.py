@@ -61,6 +61,7 @@ class IncrementalLoss(ABC):
         # updated.
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
+        """Return w with loss and subgradient on the first `n` rows; NaN where scores overflow."""
         scores = linear_scores(self._first(n), w)
         if not np.isfinite(scores).all():
             return Point(w, scores, np.nan, np.full_like(scores, np.nan))

@@ -117,6 +117,7 @@ class MiniBatchRanker(PassRanker):
                 solver.n_empty_batches_ = int(solver._counts[0])
 
         def visit_batches(start: int, stop: int, n_before: int, length: int) -> None:
+            # All candidates visit these places of `order`, `at_once` in each call of the kernel.
             if start == stop:
                 return
             n_steps = -(-(stop - start) // b)

@@ -217,7 +217,7 @@ def _statements(
 def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
-    """Mistakes <= min over w of (||w|| R sqrt(4k) + sqrt(L(w)))^2, and <= 4 k R^2 / gamma^2."""
+    """Yield the mistakes, with the bounds of the theorem (at multiples of w*) and corollary."""
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]

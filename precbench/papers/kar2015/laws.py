@@ -154,7 +154,7 @@ def _lemma_16(case: _Case, sign: float = 1.0) -> float:
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
-    """Return by how much the largest mean of k moves farther than a share of any score does."""
+    """Return how far the mean of the k largest scores moves beyond `share` of any score's move."""
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
@@ -171,6 +171,7 @@ def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: 
 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
+    """Return the law that the surrogate is 0 at a margin of 1; its control has a margin of 0.9."""
     return _Law(
         place,
         f"{surrogate} = 0 at a {margin} margin of 1",

@@ -255,7 +255,9 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
     """Yield training sets of this many rows of a data set, and the other rows, with labels."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
-        raise InputError(f"{name} has {len(y):,} rows and a training set of {rows:,}: take fewer")
+        raise InputError(
+            f"rows = {rows:,} of {name}, which has {len(y):,}: give fewer for training"
+        )
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
         train, test = order[:rows], order[rows:]

@@ -199,7 +199,7 @@ def _generalisation(
 def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
     """Return the epsilon to which the statement gives the probability 0.05, with I = K = n."""
 
-    def log_bound(log_epsilon: float) -> float:
+    def log_bound(log_epsilon: float) -> float:  # of the probability, relative to 0.05
         part = math.exp(log_epsilon) / halves
         negatives = -2 * n * max((part * least ** (p - 1)) ** 2, part ** (2 * p))
         positives = -2 * part**2 * n + math.log(n)
