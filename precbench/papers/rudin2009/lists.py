@@ -256,7 +256,7 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
     X, y = scaled_to_unit(name)
     if rows >= len(y):
         raise InputError(
-            f"rows = {rows:,} of {name}, which has {len(y):,}: give fewer for training"
+            f"rows = {rows:,}: {name} has {len(y):,}; give fewer to train on"
         )
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
