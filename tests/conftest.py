@@ -126,18 +126,6 @@ def laid_out(monkeypatch):
     return figures
 
 
-@pytest.fixture
-def drawn_without_rendering(monkeypatch):
-    """Figures that are gone through once, and files that stay empty."""
-
-    def render(figure, path):
-        if path.suffix == ".pdf":  # once a figure
-            figure.draw_without_rendering()
-        return b""
-
-    monkeypatch.setattr(sheet, "_rendered", render)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def not_drawn():
     """Leave the files of figures empty, unless a test asks for more."""

@@ -10,24 +10,10 @@ from precbench.locations import shipped
 from precbench.yaml.document import Document, load, parse
 
 
-def places(data, path=()):
-    """Yield the path of every key and every item."""
-    items = data.items() if isinstance(data, dict) else enumerate(data)
-    for name, value in items:
-        yield (*path, name)
-        if isinstance(value, (dict, list)):
-            yield from places(value, (*path, name))
-
-
-def changed(data, path, *value):
-    """Return a copy with another value at a path; without a value, the place is gone."""
+def changed(data, path, value):
+    """Return a copy with another value at a path."""
     copy = data.copy()
-    if len(path) > 1:
-        copy[path[0]] = changed(data[path[0]], path[1:], *value)
-    elif value:
-        copy[path[0]] = value[0]
-    else:
-        del copy[path[0]]
+    copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
     return copy
 
 
@@ -69,18 +55,8 @@ def config_edits(name):
                 continue
             new = [*lines[: row - 1], before + slip + after[len(key) :], *lines[row:]]
             yield f"{path} as {slip}", parse_lines(new), row, "did you mean"
-        if before.strip() == "-":
-            new, at = [f"{before}'{key}': 0", " " * (column - 1) + after], row + 1
-        elif before.strip():
-            new, at = [before + f"'{key}': 0, " + after], row
-        else:
-            new, at = [f"{before}'{key}': 0", before + after], row + 1
-        new = [*lines[: row - 1], *new, *lines[row:]]
-        yield f"{path} twice", parse_lines(new), at, "duplicate key"
         for wrong in ({"wrong": "type"}, -0.5):
             yield f"{path} = {wrong}", edited(document, path, wrong), row, ""
-        parent = document.where[path[:-1]][0]
-        yield f"{path} missing", edited(document, path), parent, None
 
 
 def parse_lines(lines):
@@ -88,9 +64,9 @@ def parse_lines(lines):
     return lambda: parse("\n".join(lines) + "\n", "c.yaml")
 
 
-def edited(document, path, *value):
-    """Return a function that gives a config with another value at a path, or without it."""
-    data = changed(document.data, path, *value)
+def edited(document, path, value):
+    """Return a function that gives a config with another value at a path."""
+    data = changed(document.data, path, value)
     where = {place: at for place, at in document.where.items() if holds(data, place)}
     return lambda: Document("c.yaml", data, where)
 
@@ -118,7 +94,6 @@ def mistyped(size=None, seed=0):
         Number of mistakes tried.
     wrong : list of str
         Those not refused, refused without the right line, or, for a misspelt key, without a hint.
-        A key may be missing if it has a default.
     """
     every = [(name, *edit) for name in list_configs() for edit in config_edits(name)]
     if size is not None and size < len(every):
@@ -129,13 +104,10 @@ def mistyped(size=None, seed=0):
             from_document(read(), (shipped("configs") / name).parent)
         except InputError as error:
             lines = str(error).splitlines()
-            elsewhere = words is None and "is missing" not in str(error)  # what needs the key
-            place = "c.yaml:" if elsewhere else f"c.yaml:{line}:"
-            if not any(place in text and (words or "") in text for text in lines):
+            if not any(f"c.yaml:{line}:" in text and words in text for text in lines):
                 wrong.append(f"{name}: {what}: {error}")
         except Exception as error:
             wrong.append(f"{name}: {what}: {error!r}")
         else:
-            if words is not None:
-                wrong.append(f"{name}: {what}: not refused")
+            wrong.append(f"{name}: {what}: not refused")
     return len(every), wrong

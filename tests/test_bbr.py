@@ -144,18 +144,6 @@ def test_rows_sorted_by_a_heavy_tail_keep_their_digits(monkeypatch):
     assert_same_moments(found_moments(monkeypatch, BBR(), X, y), expected)
 
 
-@each_container
-def test_w_is_the_same_either_way(container):
-    X, y = problem(300, 8)
-    for radius in (None, 0.05, 100.0):
-        one = BBR(radius).fit(container(X), y)
-        other = BBR(radius, accumulate="pairs").fit(container(X), y)
-        assert_allclose(one.coef_, other.coef_, rtol=1e-10)
-        assert (one.n_rows_seen_, one.n_iter_) == (300, 1)
-        n_pos = int((y > 0).sum())
-        assert (other.n_rows_seen_, other.n_iter_) == (n_pos * (300 - n_pos), 1)
-
-
 def test_more_features_than_rows():
     """All pairs fit exactly: the shortest w with w'(x_i - x_j) = 1."""
     X, y = problem(12, 30)
@@ -305,7 +293,7 @@ def assert_optimal(second, mean, radius, w):
 
 
 @pytest.mark.promise("R12")
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_conditions_of_optimality(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -377,26 +365,11 @@ def test_degenerate_cases():
 # --- bad input ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", [BBR, LCBR])
-@pytest.mark.parametrize("radius", [0, -1.0, np.nan, "1"])
-def test_invalid_radius_is_reported(solver, radius):
-    X, y = problem()
-    with raises(ValueError, "'radius'"):
-        solver(radius=radius).fit(X, y)
-
-
 @pytest.mark.parametrize(("share", "n_pairs"), [(0.07, 7), (0.071, 8), (2.2, 220), (1e-9, 1)])
 def test_a_share_of_the_rows_is_rounded_up_but_for_noise(share, n_pairs):
     """0.07 * 100 and 2.2 * 100 are a little more than 7 and 220."""
     X, y = problem(100)
     assert LCBR(share, random_state=0).fit(X, y).n_rows_seen_ == n_pairs
-
-
-@pytest.mark.parametrize("n_pairs", [0, -1, 0.0, -2.5])
-def test_n_pairs_below_1_is_reported(n_pairs):
-    X, y = problem()
-    with raises(ValueError, "'n_pairs'"):
-        LCBR(n_pairs).fit(X, y)
 
 
 def test_a_piece_after_a_refused_fit_is_refused():

@@ -1,7 +1,5 @@
 """The command line end to end: files in, ranked rows out, every error one line."""
 
-import bz2
-import gzip
 import io
 import json
 import lzma
@@ -13,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +50,6 @@ def registered(group, *path):
 
 REGISTERED = registered(typer.main.get_command(app))
 COMMANDS = {name: of for name, of in REGISTERED.items() if not hasattr(of, "commands")}
-HEAVY = {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "pydantic", "yaml", "requests"}
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 TABLE = {
     "label": "churned",
     "positive": "yes",
@@ -140,25 +135,6 @@ def ranked(*arguments):
 # --- help ---
 
 
-def test_options_of_run_are_shown_in_groups():
-    groups = re.findall(
-        r"^(\w[\w ]*):\n((?:  .*\n)+)", invoke("run", "--help").stdout, re.MULTILINE
-    )
-    titles = ["Arguments", "What to run", "How to run", "Data and results", "What to show"]
-    assert [title for title, _ in groups] == [*titles, "Options"]
-    assert re.findall(r"--[\w-]+", dict(groups)["Options"]) == ["--help"]
-
-
-def test_help_imports_nothing_heavy():
-    code = (
-        "import sys; from typer.testing import CliRunner; from precbench.cli import app; "
-        "assert CliRunner().invoke(app, ['--help']).exit_code == 0; "
-        f"print(sorted({HEAVY} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 @pytest.mark.parametrize("command", ["", *REGISTERED])
 def test_help_explains_every_option(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
@@ -204,31 +180,6 @@ def test_help_lists_the_exit_codes():
 
 
 # --- fit and score ---
-
-
-@pytest.mark.parametrize("packed", ["", "gz", "bz2", "xz"])
-def test_svmlight(files, packed):
-    rng = np.random.default_rng(1)
-    X = rng.integers(0, 5, (90, 6)) * (rng.random((90, 6)) < 0.3)
-    y = (X[:, 0] + rng.random(90) > 2).astype(int)
-    y[:4] = 1
-    lines = [
-        " ".join([str(label), *(f"{j + 1}:{x[j]}" for j in np.flatnonzero(x))])
-        for x, label in zip(X, y, strict=True)
-    ]
-    path = files / f"mine.svm{packed and '.'}{packed}"
-    text = "\n".join(lines).encode()
-    path.write_bytes(PACKERS[packed](text) if packed else text)
-    assert invoke("fit", path, "--save", "top.npz").exit_code == 0
-    (files / "new.svm").write_text("".join(f"0 {line.partition(' ')[2]}\n" for line in lines))
-    top = ranked("new.svm", "--top", "7")
-    assert list(top) == ["rank", "row", "score"] and len(top) == 7
-    pd.testing.assert_frame_equal(top, ranked(path)[:7])
-    np.savez("mine.npz", X=X, y=y)
-    refused(["score", "top.npz", "mine.npz"])
-    refused(["score", "top.npz", "new.svm", "--id", "name"])
-    (files / "new.svm").write_text("0 7:1\n")
-    refused(["score", "top.npz", "new.svm"], "new.svm:1:3 6")
 
 
 @pytest.fixture
@@ -382,13 +333,6 @@ def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
         table.assign(w=[1, 2, bad, *[1] * 297]).to_csv("mine.csv", index=False)
         refused(["fit", "mine.csv", *weighted], f"'w' 3 {bad}")
     refused(["fit", "mine.csv", *options, "--weight", "v", "--save", "t"], "'v'")
-    table.assign(w=1).to_csv("mine.csv", index=False)
-    (files / "mine.svm").write_text("1 1:1\n0 1:2\n")
-    refused(["fit", "mine.svm", "--weight", "w", "--save", "t"], "mine.svm weight")
-    refused(
-        ["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--weight", "w", "--save", "t"],
-        "SGDAtK sample_weight",
-    )
 
 
 def test_splits_without_a_positive_are_left_out(files):
@@ -436,36 +380,6 @@ def test_parameter_values(files):
     assert expected.items() <= found.items()
     twice = ["--param", "eta0=1", "--param", "eta0=2"]
     refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS), *twice, *saving], "eta0 twice")
-
-
-def test_ids_and_row_numbers(files, table):
-    fit_table()
-    new = table.drop(columns="churned").sample(frac=1, random_state=0).reset_index(drop=True)
-    new.loc[:3, "id"] = ["NA", "007", "9007199254740993", "é,\"'"]
-    new.to_csv("new.csv", index=False)
-    new.to_parquet("new.parquet")
-    ranking = ranked("new.csv", "--id", "id")
-    assert list(ranking) == ["rank", "row", "id", "score"]
-    assert ranking["rank"].tolist() == list(range(1, 301))
-    assert ranking["id"].tolist() == [new["id"][row - 1] for row in ranking["row"]]
-    assert ranking["score"].is_monotonic_decreasing
-    pd.testing.assert_frame_equal(ranked("new.parquet", "--id", "id"), ranking)
-    result = invoke("score", "top.npz", "new.csv", "--id", "id", "--top", "5", "--json")
-    assert json.loads(result.stdout) == ranking[:5].to_dict("records")
-
-
-def test_score_names_columns_without_information(files, table):
-    fit_table()
-    table.assign(a=np.nan, city="Paris").to_csv("new.csv", index=False)
-    result = succeed("score", "top.npz", "new.csv", "--top", "1")
-    assert result.stdout.startswith("rank,row,score\n1,")
-    filled, unknown, some, hits, summary = result.stderr.splitlines()
-    assert " hits among the listed rows (" in hits
-    assert filled.startswith("precbench: warning: new.csv: no row has a value of a; the")
-    assert unknown.endswith("no value of city was seen in training; all are treated as unknown")
-    n_missing = table[["b", "c"]].isna().sum()
-    assert some.endswith(": {b} values filled in b, {c} values filled in c".format(**n_missing))
-    assert summary == "300 rows ranked, 1 listed"
 
 
 def read_rows(path):
@@ -543,58 +457,12 @@ def test_invalid_options_of_fit(files, changes, what):
     assert [path.name for path in files.iterdir()] == ["mine.csv"]
 
 
-@pytest.mark.parametrize("command", ["fit", "compare"])
-def test_the_command_that_is_told_reads_the_table(files, table, command):
-    """Whatever is wrong with it: given as it is told, it runs."""
-    messy = table.assign(
-        doors=["2", "3", "4", "5more"] * 75,
-        seen=["31/05/2024", "32/05/2024", "30/05/2024"] * 100,
-        **{"two words": ["x, y", "it's"] * 150},
-    ).assign(id=[f"c{i}" for i in range(300)])
-    messy = messy.drop(columns="patient").rename(columns={"city": "a,b"})
-    messy.to_csv("mine.csv", index=False)
-    given = ["--solver", "logistic-regression", "--splits", "1", "--save", "top.npz"]
-    result = invoke(command, "mine.csv", *given, *(["--k", "10"] if command == "compare" else []))
-    assert result.exit_code == 2
-    *problems, last = result.stderr.splitlines()
-    assert len(problems) == 8
-    names("\n".join(problems), "churned yes 'id' 4 'a,b' 'two words' 'doors' 'seen'")
-    words = shlex.split(last.partition(": ")[2])
-    assert words[0] == "precbench"
-    succeed(*words[1:])
-    encoding = Model.load("top.npz").encoding
-    assert [column.name for column in encoding.columns] == [
-        "a",
-        "b",
-        "c",
-        "a,b",
-        "doors",
-        "two words",
-    ]
-
-    changes = {**TABLE_OPTIONS, "missing": "error", "save": "top.npz"}
-    line = refused(["fit", "mine.csv", *as_options(changes | {"groups": "id"}), "--drop", "seen"])
-    words = shlex.split(line.rpartition(": ")[2])
-    assert "--missing" in words and "--categorical" in words
-
-
-def workbook(sheets=1, far=None, columns=None, **named):
-    """Return the bytes of a workbook, with a cell that is far away."""
-    content = io.BytesIO()
-    with pd.ExcelWriter(content) as book:
-        for name in ("first", "second")[:sheets]:
-            pd.DataFrame(columns or named).to_excel(book, sheet_name=name, index=False)
-            if far:
-                book.sheets[name][far] = 1
-    return content.getvalue()
-
-
 def test_a_code_in_a_workbook_is_text_and_a_name_may_be_a_number(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     y, zips = [0, 1] * 30, [f"0{150 + i % 7}" for i in range(60)]
-    (tmp_path / "codes.xlsx").write_bytes(workbook(zip=zips, y=y))
+    pd.DataFrame({"zip": zips, "y": y}).to_excel("codes.xlsx", index=False)
     refused(["fit", "codes.xlsx", "--label", "y", "--save", "m.npz"], "codes.xlsx 'zip'")
-    (tmp_path / "years.xlsx").write_bytes(workbook(columns={2024: range(60), "y": y}))
+    pd.DataFrame({2024: range(60), "y": y}).to_excel("years.xlsx", index=False)
     assert read_own_file("years.xlsx", label="y")[0].feature_names == ("2024",)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with raises(InputError, "years.xlsx precbench[excel]"):
@@ -604,30 +472,16 @@ def test_a_code_in_a_workbook_is_text_and_a_name_may_be_a_number(tmp_path, monke
 BAD_FILES = [
     ("none.csv", None, "none.csv"),
     ("bad.xls", b"x", "'.xls'"),
-    ("bad.xlsx", b"x", ""),
-    ("bad.xlsx", partial(workbook, a=[1, 2], y=[0, 1], sheets=2), "2 first second"),
-    ("bad.xlsx", partial(workbook, a=[], y=[]), ""),
-    ("bad.xlsx", partial(workbook), ""),
-    ("bad.xlsx", partial(workbook, a=[1, 2], y=[0, 1], far="XFD1048576"), ""),
-    ("bad", b"x", "''"),
     ("bad.svm", b"1 1:1\n0 1:1 2:x\n", "bad.svm:2:9 'x'"),
-    ("bad.svm", b"1 1:1\n1 1:2\n", "1"),
-    ("bad.svm", b"2 1:1\n3 1:2\n", "2 3"),
-    ("bad.svm", b"1\n0\n", ""),
-    ("bad.svm", b"1 1:1\n0 1:1\n", "1 2"),
-    ("bad.svm", b"", "bad.svm"),
-    ("bad.svm.gz", gzip.compress(b"1 1:1\n" * 999, mtime=0)[:20], ""),
     ("bad.csv.xz", lzma.compress(b"a,y\n1,1\n" * 99)[:-20], ""),
-    ("bad.csv.gz", b"", "bad.csv.gz"),
     ("bad.parquet", b"PAR1", ""),
-    ("bad.npz", b"PK\x03\x04", ""),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "what"), BAD_FILES)
 def test_invalid_files(files, name, content, what):
     if content is not None:
-        (files / name).write_bytes(content() if callable(content) else content)
+        (files / name).write_bytes(content)
     label = ["--label", "y"] if name.split(".")[1:2] in (["csv"], ["parquet"], ["xlsx"]) else []
     refused(["fit", name, *label, "--save", "top.npz"], f"{name.partition('.')[0]} {what}")
     assert not (files / "top.npz").exists()
@@ -635,13 +489,10 @@ def test_invalid_files(files, name, content, what):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["fit PATH --save top.npz", "fit mine.csv --label churned --save PATH", "score PATH mine.csv",
-     "score mine.npz PATH", "run PATH", "run own.yaml --out PATH", "plot PATH", "check PATH",
-     "data add letter PATH", "run own.yaml --dry-run"],
+    ["fit PATH --save top.npz", "fit mine.csv --label churned --save PATH", "plot PATH",
+     "run own.yaml --out PATH", "run own.yaml --dry-run"],
 )  # fmt: skip
 def test_a_path_may_be_too_long(own, files, cache, arguments):
-    if "mine.npz" in arguments:
-        assert invoke("fit", "arrays.npz", "--save", "mine.npz").exit_code == 0
     path = "x" * 256
     own(f"[{{file: {path}, name: long}}]" if "dry" in arguments else "[{file: arrays.npz}]")
     result = invoke(*arguments.replace("PATH", path).split())
@@ -649,36 +500,17 @@ def test_a_path_may_be_too_long(own, files, cache, arguments):
     assert path in result.stderr.splitlines()[-1]
 
 
-def test_groups_few_and_too_few(files):
-    for n_groups in (1, 2, 5):
-        table = pd.DataFrame({"x": range(60), "g": [i % n_groups for i in range(60)]})
-        table.assign(y=table["x"] // 5 % 2).to_csv("few.csv", index=False)
-        arguments = ["fit", "few.csv", "--label", "y", "--groups", "g", "--numeric", "x"]
-        arguments += ["--save", "top.npz"]
-        if n_groups == 1:
-            refused(arguments, "few")
-        else:
-            assert invoke(*arguments).exit_code == 0
-
-
 def test_invalid_options_of_score(files, table):
     fit_table()
     table.drop(columns="b").to_csv("less.csv", index=False)
     table.assign(a="x").to_csv("text.csv", index=False)
-    pd.DataFrame({"a": [np.inf], "b": 1, "c": 1, "city": "Rome"}).to_csv("inf.csv", index=False)
-    table.assign(a=pd.Timestamp("2024-01-01")).to_parquet("date.parquet")
-    np.savez("data.npz", X=np.ones((2, 2)))
     os.mkfifo("pipe.csv")
     for arguments, what in [
         (["none.npz", "mine.csv"], "none.npz --save"),
         (["mine.csv", "mine.csv"], "mine.csv"),
-        (["data.npz", "mine.csv"], "data.npz"),
         (["top.npz", "none.csv"], "none.csv"),
-        (["top.npz", "data.npz"], "data.npz csv npz"),
         (["top.npz", "less.csv"], "less.csv 'b'"),
         (["top.npz", "text.csv"], "text.csv 'a' 1 'x'"),
-        (["top.npz", "date.parquet"], "'a' 1 '2024-01-01 00:00:00'"),
-        (["top.npz", "inf.csv"], "inf.csv 'a' 1 'inf'"),
         (["top.npz", "mine.csv", "--id", "name"], "'name'"),
         (["top.npz", "mine.csv", "--top", "0"], "--top"),
         (["top.npz", "mine.csv", "--out", "out.ods"], ".csv .xlsx .parquet"),
@@ -731,7 +563,7 @@ PassRanker._fit = interrupted
 
 
 @pytest.mark.promise("R2")
-@pytest.mark.parametrize("module", ["typer", "precbench.cli.fit", "numpy.random"])
+@pytest.mark.parametrize("module", ["typer", "numpy.random"])
 @pytest.mark.parametrize(
     "statement",
     ['exec("signal.raise_signal(signal.SIGINT)")', "Lost(); __import__('time').sleep(1)"],
@@ -805,16 +637,10 @@ def test_data_from_a_mirror(cache, mirror):
     assert invoke("data", "verify", "letter").stdout == (
         "letter/letter-recognition.data: verified, 712,565 bytes\n"
     )
-    path = cache / "letter" / "letter-recognition.data"
-    good = path.read_bytes()
-    path.write_bytes(good + b"x")
-    result = invoke("data", "verify", "letter")
-    assert result.exit_code == 2
-    names(result.stdout, f"letter-recognition.data 712,566 {LETTER_SHA256}")
+    (cache / "letter" / "letter-recognition.data").write_bytes(b"x")
+    assert invoke("data", "verify", "letter").exit_code == 2
     [file] = json.loads(invoke("data", "verify", "letter", "--json").stdout)["letter"]
     assert file["status"] == "damaged" and file["expected"] == LETTER_SHA256 != file["sha256"]
-    assert invoke(*arguments).exit_code == 0
-    assert path.read_bytes() == good
 
 
 def test_missing_data_are_reported(cache):
@@ -833,12 +659,7 @@ def test_missing_data_are_reported(cache):
 
 
 def test_data_info(cache):
-    for name in ("letter", "kdd08", "margin"):
-        result = succeed("data", "info", name)
-        lines = result.stdout.splitlines()
-        assert max(map(len, lines)) <= 80
-        assert "='" not in result.stdout
-        assert any(line.startswith("  used by: kar2015 ") for line in lines)
+    assert "  used by: kar2015 " in succeed("data", "info", "letter").stdout
     card = json.loads(invoke("data", "info", "letter", "--json").stdout)
     assert card["positives"] == 783 and card["cached"][0]["status"] == "missing"
 
@@ -847,33 +668,18 @@ def test_data_info(cache):
 
 
 @pytest.fixture
-def own(files, isolated, table):
-    """A config that names a file of every kind."""
-    table.to_parquet("mine.parquet")
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 4))
-    y = (X[:, 0] + rng.standard_normal(200) > 0.7).astype(int)
-    np.savez("arrays.npz", X=X, y=y)
-    (files / "lines.svm").write_text(
-        "".join(f"{label} 1:{a} 4:{b}\n" for label, (a, _, _, b) in zip(y, X, strict=True))
-    )
-    options = ", ".join(f"{k}: {v}" for k, v in (TABLE | {"drop": "[id]"}).items())
+def own(files, isolated):
+    """A config that names files."""
+    np.savez("arrays.npz", X=np.eye(8), y=np.arange(8) % 2)
+    (files / "lines.svm").write_text("1 1:1\n0 2:1\n" * 9)
 
-    def write(datasets=None):
-        datasets = datasets or (
-            f"[{{file: mine.csv, {options}}}, "
-            f"{{file: mine.parquet, name: parquet, {options}}}, "
-            "{file: arrays.npz}, {file: lines.svm}]"
-        )
+    def write(datasets):
         (files / "own.yaml").write_text(
             f"""name: own
 title: Files of one's own
 datasets: {datasets}
-protocol: {{n_splits: 1, stratified: true}}
-common: {{k: 0.5, epochs: 2}}
 solvers: {{sgd-avg: }}
-metrics: [{{precision_at_k: {{k: 0.5}}}}]
-checkpoints: 2
+metrics: [auc]
 """
         )
         return "own.yaml"
@@ -881,15 +687,9 @@ checkpoints: 2
     return write
 
 
-def test_run_with_own_files(own, files):
-    succeed("run", own(), "--out", files / "out")
-    results = pd.read_csv("out/own/results.csv")
-    assert set(results["status"]) == {"ok"}
-    final = results[results["final"]].set_index("dataset")["value"]
-    assert set(final.index) == {"mine", "parquet", "arrays", "lines"}
-    assert (final > 0.4).all(), final
-    data = read_data(load_config("own.yaml").datasets[0])
-    assert data.split_key is None, "the splits of experiments hang on the name: results would move"
+def test_splits_of_a_config_do_not_depend_on_the_rows(own):
+    """But on the name: results would move."""
+    assert read_data(load_config(own("[{file: arrays.npz}]")).datasets[0]).split_key is None
 
 
 @pytest.mark.parametrize(
@@ -910,7 +710,9 @@ def test_invalid_file_entries(own, datasets, what):
 # --- reproduce ---
 
 
-def test_reproduce_runs_what_decides_and_prints_the_verdicts(isolated, tmp_path, monkeypatch):
+def test_reproduce_runs_what_decides_and_prints_the_verdicts(
+    isolated, in_this_process, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "200")
     arguments = ("reproduce", "kar2015/counterexample", "--out", tmp_path)
     planned = invoke(*arguments, "--dry-run")
@@ -1043,25 +845,18 @@ def test_a_user_without_a_home_has_a_cache_here(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("streams", "encoding", "said"),
-    [
-        ("2>&-", "ascii", r"Stra\xdfe"),
-        (">&- 2>&-", "utf-8", ""),
-    ],
-)
-def test_streams_that_are_closed_or_lack_a_character(files, table, streams, encoding, said):
+def test_streams_that_are_closed_or_lack_a_character(files, table):
     """The command ends as always, and its work is done."""
     table = table.rename(columns={"a": "Straße"})
     table["Straße"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(table.index, "D")
     table.to_csv("mine.csv", index=False)
     options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
     words = [sys.executable, "-m", "precbench", "fit", "mine.csv", *options, "--save", "top.npz"]
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
-    command = f"{shlex.join(words)} {streams}"
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = f"{shlex.join(words)} 2>&-"
     done = subprocess.run(command, shell=True, capture_output=True, env=environment)
     assert done.returncode == 0 and b"Traceback" not in done.stderr
-    assert said in done.stdout.decode(encoding)
+    assert rb"Stra\xdfe" in done.stdout
     assert Model.load("top.npz").n_features > 0
 
 

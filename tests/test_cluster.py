@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import dask
 import pandas as pd
@@ -19,7 +20,7 @@ from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.runner.cluster import Cluster
 from precbench.store import Store
-from tests.helpers import Deadly, invoke, numbers, records, run, served, session
+from tests.helpers import Deadly, invoke, numbers, records, run, served, session, wait_until
 from tests.sentences import done_already, names, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
@@ -73,11 +74,7 @@ def start_worker(start, tmp_path):
     return lambda file: start("worker", "--scheduler-file", file, "--nthreads", 1, **nothing)
 
 
-def until(condition):
-    end = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < end, "still waiting"
-        time.sleep(0.05)
+until = partial(wait_until, seconds=WAIT_SECONDS)
 
 
 def test_workers_get_their_data_from_the_client(
@@ -182,9 +179,9 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
 def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monkeypatch):
     config = small()
     assert run(config, tmp_path / "one").exit_code == 0
-    done = run(config, tmp_path / "cluster", "--cluster", "local:2")
+    done = run(config, tmp_path / "cluster", "--cluster", "local:1")
     assert done.exit_code == 0, done.output
-    names(done.output, "cluster 2 http://127.0.0.1")
+    names(done.output, "cluster 1 http://127.0.0.1")
     one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
     assert one.equals(other)
     assert done_already(run(config, tmp_path / "cluster").output) == 6

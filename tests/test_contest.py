@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 import precbench
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.compare import _name_of, prepare
-from precbench.data.own import table
 from precbench.errors import InputError
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
@@ -140,33 +139,6 @@ def test_methods_that_failed_on_splits_are_not_said_to_be_worse(chosen):
     assert choice.text.endswith("map has results on 3 of 4 splits only.")
 
 
-@pytest.mark.parametrize(("first", "second"), [("map", "trees"), ("trees", "map")])
-def test_equal_means_are_ties_whatever_their_last_bits(chosen, first, second):
-    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floating point: the first in the order wins."""
-    choice = chosen({first: [0.3, 0.2, 0.1], second: [0.1, 0.2, 0.3]}, n_splits=3)
-    assert (choice.best, choice.ties) == (first, [second])
-
-
-def test_dcg_chooses_unless_another_has_significantly_more_hits(chosen):
-    near = {"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]}
-    assert chosen(near, dcg={"trees": 3.0, "map": 3.5}).best == "map"
-
-
-def test_dcg_does_not_overrule_a_significant_difference(chosen):
-    far = {"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]}
-    choice = chosen(far, dcg={"trees": 3.0, "map": 3.5})
-    assert (choice.best, choice.worse) == ("trees", ["map"])
-    assert choice.values["solver"].tolist() == ["trees", "map"]
-    assert choice.methods["map"]["behind"] > 0.3
-
-
-def test_a_clear_winner_has_no_ties(chosen):
-    values = {"trees": [0.8, 0.82, 0.81], "logistic-regression": [0.3, 0.31, 0.33]}
-    choice = chosen(values, n_splits=3)
-    assert choice.decided and "logistic-regression finds " in choice.text
-    assert choice.ties == [] and choice.needed is None
-
-
 def test_one_split_tells_nothing_apart(chosen):
     choice = chosen({"trees": [0.8], "logistic-regression": [0.3]}, n_splits=1)
     assert not choice.decided and "cannot be tested on one split" in choice.text
@@ -176,6 +148,108 @@ def test_one_split_tells_nothing_apart(chosen):
 
 
 LOG, HIGH = "logistic-regression", [0.8, 0.8, 0.85, 0.85] * 5
+FAR = {"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]}
+STACK = {"trees": [0.8, 0.75, 0.85, 0.8], "stack": [0.75, 0.8, 0.8, 0.8], "map": [0.3, 0.4] * 2}
+CHOICES = {  # values, options, what is chosen, and words of the text
+    "the first of equal means, whatever their last bits": (
+        {"map": [0.3, 0.2, 0.1], "trees": [0.1, 0.2, 0.3]},
+        {"n_splits": 3},
+        {"best": "map", "ties": ["trees"]},
+        "",
+    ),
+    "and in another order": (
+        {"trees": [0.1, 0.2, 0.3], "map": [0.3, 0.2, 0.1]},
+        {"n_splits": 3},
+        {"best": "trees", "ties": ["map"]},
+        "",
+    ),
+    "of ties that of the greater DCG": (
+        {"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]},
+        {"dcg": {"trees": 3.0, "map": 3.5}},
+        {"best": "map"},
+        "",
+    ),
+    "not against a significant difference": (
+        FAR,
+        {"dcg": {"trees": 3.0, "map": 3.5}},
+        {"best": "trees", "worse": ["map"]},
+        "",
+    ),
+    "a clear winner": (
+        {"trees": [0.8, 0.82, 0.81], LOG: [0.3, 0.31, 0.33]},
+        {"n_splits": 3},
+        {"decided": True, "ties": [], "needed": None},
+        "logistic-regression finds ",
+    ),
+    "near the best and near chance": (
+        {"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1] * 4},
+        {},
+        {"decided": False, "equivalent": []},
+        "",
+    ),
+    "where less than a quarter of the hits may be lost": (
+        {"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2},
+        {},
+        {"decided": True, "undecided": [LOG], "worse": ["map"]},
+        f"{LOG} is not measurably worse in ",
+    ),
+    "but not where more": (
+        {"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]},
+        {},
+        {"decided": False},
+        "another method may find a quarter more",
+    ),
+    "an ensemble, whatever the DCG": (
+        STACK,
+        {"dcg": {"trees": 4.0, "stack": 3.0}},
+        {"best": "stack", "undecided": ["trees"], "worse": ["map"]},
+        "",
+    ),
+    "unless another has significantly more hits": (
+        STACK | {"stack": [0.5, 0.52, 0.5, 0.51]},
+        {},
+        {"best": "trees", "worse": ["stack", "map"]},
+        "",
+    ),
+    "or it has failed": (
+        STACK | {"stack": [0.9, 0.9]},
+        {},
+        {"best": "trees", "incomplete": {"stack": 2}},
+        "",
+    ),
+    "but undecided": (
+        {"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]},
+        {},
+        {"decided": False},
+        "It came closest to the best method on our test lists.",
+    ),
+    "an ensemble is the least simple, where methods never differ on 67 rows": (
+        {"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10},
+        {"n_splits": 20},
+        {"best": "stack", "equivalent": ["stack"], "recommended": "trees"},
+        "",
+    ),
+    "but not on 51 rows": (
+        {"stack": HIGH[:4], "trees": HIGH[:4]},
+        {},
+        {"recommended": "stack", "undecided": ["trees"]},
+        "",
+    ),
+    "if simple is preferred": (
+        {"stack": [0.8] * 4, "trees": [0.8] * 4},
+        {"prefer": "simple"},
+        {"recommended": "trees"},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_what_is_chosen(chosen, case):
+    values, options, expected, words = CHOICES[case]
+    choice = chosen(values, **options)
+    assert {name: getattr(choice, name) for name in expected} == expected
+    assert words in choice.text
 
 
 def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(chosen):
@@ -205,25 +279,6 @@ def test_what_may_be_no_better_than_chance_is_not_called_good(chosen):
     assert choice.needed > 1000 and "; you have 100." in choice.text
 
 
-def test_what_is_near_the_best_and_near_chance_is_not_equivalent(chosen):
-    close = chosen({"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1, 0.1, 0.1, 0.1]})
-    assert not close.decided and close.equivalent == []
-
-
-def test_nothing_is_decided_where_a_quarter_of_the_hits_may_be_lost(chosen):
-    """But where less may be, though no difference is significant."""
-    near = {"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2}
-    choice = chosen(near)
-    assert (choice.decided, choice.undecided, choice.worse) == (True, [LOG], ["map"])
-    assert re.search(
-        rf"{LOG} is not measurably worse in \d+ of \d+ held-out rows \(95 % interval: -",
-        choice.text,
-    )
-    far = chosen({"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]})
-    assert -far.methods[LOG]["behind_low"] > far.methods["trees"]["mean"] / 4
-    assert not far.decided and "another method may find a quarter more" in far.text
-
-
 @pytest.mark.parametrize("values", [[0.1, 0.1, 0.1], [0.0, 0.0], [1.0]])
 def test_no_interval_vanishes(chosen, values):
     """It is that of the rows at the top of any list: of 66.7 rows, each is held out by chance."""
@@ -248,29 +303,6 @@ def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
     assert 0 > gap["behind"] > -gap["error"] > gap["behind_low"] - gap["behind"]
     far = near | {LOG: [0.7, 0.72, 0.75, 0.7]}
     assert chosen(far, prefer="simple").recommended == "trees"
-
-
-def test_an_ensemble_is_the_best_unless_another_has_significantly_more_hits(chosen):
-    near = {"trees": [0.8, 0.75, 0.85, 0.8], "stack": [0.75, 0.8, 0.8, 0.8], "map": [0.3, 0.4] * 2}
-    choice = chosen(near, dcg={"trees": 4.0, "stack": 3.0})
-    assert (choice.best, choice.undecided, choice.worse) == ("stack", ["trees"], ["map"])
-    far = near | {"stack": [0.5, 0.52, 0.5, 0.51]}
-    assert chosen(far).best == "trees" and "stack" in chosen(far).worse
-    failed = chosen(near | {"stack": [0.9, 0.9]})
-    assert failed.best == "trees" and failed.incomplete == {"stack": 2}
-    alone = chosen({"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]})
-    assert (
-        not alone.decided and "It came closest to the best method on our test lists." in alone.text
-    )
-
-
-def test_an_ensemble_is_the_least_simple(chosen):
-    choice = chosen({"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10}, n_splits=20)
-    assert (choice.best, choice.equivalent) == ("stack", ["stack"])
-    assert choice.recommended == "trees"  # they never differed, on 67 rows
-    few = chosen({"stack": HIGH[:4], "trees": HIGH[:4]})
-    assert (few.recommended, few.undecided) == ("stack", ["trees"])
-    assert chosen({"stack": [0.8] * 4, "trees": [0.8] * 4}, prefer="simple").recommended == "trees"
 
 
 def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
@@ -315,16 +347,6 @@ def test_known_winners_and_ties(signal, n_features, rival, best):
     choice = precbench.compare(X, y, k=50, solvers=["logistic-regression", rival], n_splits=3)
     assert bool(choice.ties) == (best is None) and choice.decided
     assert best in (None, choice.best)
-
-
-def test_a_list_whose_labels_mean_nothing_cannot_decide():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((300, 3)), rng.permutation(np.arange(300) < 8).astype(int)
-    choice = precbench.compare(X, y, k=20, solvers=["logistic-regression", TREES], n_splits=5)
-    assert not choice.decided and choice.equivalent == []
-    assert choice.text.startswith("This file cannot decide: with 2 positives in each held-out list")
-    for row in choice.methods.values():
-        assert row["low"] < row["high"] and row["low"] <= choice.by_chance
 
 
 def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
@@ -387,33 +409,6 @@ def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     )
 
 
-def test_a_table_is_parsed_once(tmp_path, monkeypatch):
-    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
-    table = pd.DataFrame(X, columns=list("abcd")).assign(label=y, amount=np.arange(300) % 7)
-    table.to_parquet(tmp_path / "mine.parquet")
-    table.to_csv(tmp_path / "mine.csv", index=False)
-    given = ["--label", "label", "--gain-column", "amount", "--save", tmp_path / "best.npz"]
-    few = ["--k", 15, "--splits", 2, "--solver", LOG, "--out", tmp_path / "out"]
-    parsed = []
-
-    def counting(parse):
-        def count(source, *args, **options):
-            if Path(getattr(source, "name", source)).stem == "mine":
-                parsed.append(options.get("usecols"))
-            return parse(source, *args, **options)
-
-        return count
-
-    for name in ("read_csv", "read_parquet"):
-        monkeypatch.setattr(pd, name, counting(getattr(pd, name)))
-    for suffix, expected in (("parquet", [None]), ("csv", [None, ["amount"]])):
-        for command in (("compare", *few), ("fit", "--k", 15), ("profile",)):
-            own = given if command[0] != "profile" else given[:4]
-            parsed.clear()
-            succeed(command[0], tmp_path / f"mine.{suffix}", *own, *command[1:])
-            assert parsed == expected  # of text again what may be codes with zeros before them
-
-
 def test_an_interrupted_comparison_in_python_resumes(tmp_path):
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
     options = {"k": 15, "n_splits": 2, "folder": tmp_path / "kept"}
@@ -467,9 +462,6 @@ def test_classifiers_of_scikit_learn_are_contestants(tmp_path):
         for label in found.table.index
     }
     assert ((found.table["low"] >= 0) & (found.table["high"] <= 15)).all()
-    named = "sklearn.linear_model.SGDClassifier"
-    again = precbench.compare(X, y, solvers=["sgd-avg", named], **few).methods
-    assert again["sgd-avg"]["mean"] == found.methods["sgd-avg"]["mean"]
     unknown = ("multiclass.OneVsRestClassifier", "tests.test_common.X", "foo.Bar", "svm.x")
     assert not any(f"sklearn.{name}" in SOLVERS for name in unknown)
     for wrong, says in (
@@ -523,18 +515,9 @@ def test_other_files_of_one_name_and_other_lengths_have_results_of_their_own(tmp
     names = [f"compare-{a}-data-label-k-{k}" for a in "ab" for k in ("1-percent-0-5", "20")]
     folders = sorted(path.name for path in Path("results").iterdir() if path.is_dir())
     assert folders == names
-    succeed("report", "results")
-    index = Path("results/index.html").read_text(encoding="utf-8")
-    assert index.count("top of data.csv, k = 20") == 2 == index.count("k = 1 %")
-    page = Path("results/compare-a-data-label-k-20/report.html").read_text(encoding="utf-8")
-    assert "Hits among the first 6" in page and 'href="#h-length"' in page
 
 
-def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path, monkeypatch):
-    """And the table is read once for all of this."""
-    tables = []
-    whole = table._whole
-    monkeypatch.setattr(table, "_whole", lambda *a: tables.append(a[0]) or whole(*a))
+def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path):
     X, y = rows_of(lambda X: X[:, 0] * X[:, 1])
     pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
     saved = tmp_path / "best.npz"
@@ -543,7 +526,6 @@ def test_the_best_method_is_fitted_to_all_rows_and_saved(tmp_path, monkeypatch):
         *("--solver", "sgd-avg, random features", "--solver", "pgd"),
         *("--out", tmp_path / "out", "--save", saved, "--json"),
     )
-    assert tables == [tmp_path / "mine.csv"]
     best = json.loads(found.stdout)["values"][0]
     model = Model.load(saved)
     assert best["solver"] == "sgd-avg, random features"

@@ -8,12 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from precbench.kernels import cutting_plane
 from precbench.losses import OBJECTIVES
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.cutting_plane import _at_least_k
-from tests.sentences import raises, warns
+from tests.sentences import warns
 
 RISKS = {
     "prec@k": {"objective": "prec@k", "k": 2},
@@ -211,31 +210,12 @@ def test_too_few_iterations_are_reported():
     assert not solver.converged_
 
 
-def test_equations_of_a_newton_step():
-    A = np.random.default_rng(0).standard_normal((40, 9))
-    K, b, alpha = A.T @ A, A[0], abs(A[1])
-    right = A[:2].copy()
-    assert cutting_plane.solve_positive(K.copy(), right)
-    assert_allclose(right, np.linalg.solve(K, A[:2].T).T, rtol=1e-9)
-    assert not cutting_plane.solve_positive(K - 100 * np.eye(9), right)
-    dual = cutting_plane.dual(np.pad(K, (0, 3)), b, alpha)
-    assert dual == pytest.approx(b @ alpha - 0.5 * alpha @ K @ alpha)
-
-
 @pytest.mark.parametrize("objective", ["pauc", "prec@k"])
 def test_a_fit_ends_where_the_digits_do_not_suffice(objective):
     X, y = noisy(100, 3)
     with warns(ConvergenceWarning):
         solver = CuttingPlane(objective, k=1.0, at_least_k=True).fit(X * 1e60, y)
     assert np.isfinite(solver.coef_).all() and not solver.converged_
-
-
-@pytest.mark.parametrize("solver", [CuttingPlane("pauc"), ProjectedSubgradient()])
-@pytest.mark.parametrize("beta", [0.0, -0.1, 1.1])
-def test_beta_outside_is_refused(solver, beta):
-    X, y = noisy()
-    with raises(ValueError):
-        solver.set_params(beta=beta).fit(X, y)
 
 
 @pytest.mark.parametrize("seed", [38, 68, 102, 200])

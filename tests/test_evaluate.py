@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
 from precbench.data.own.read import read_own_file
 from precbench.metrics import auc
@@ -128,24 +129,16 @@ def test_another_model_by_hand(here):
     assert "no significant difference (p = 1)" in text
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "npz", "svm"])
-def test_other_formats(here, tmp_path, suffix):
+@pytest.mark.parametrize("suffix", ["npz", "svm"])
+def test_files_without_names(here, tmp_path, suffix):
     table = drawn(600, 3)
     path, is_hit = tmp_path / f"rows.{suffix}", table["y"] == "yes"
     X, y = table[["a", "b", "c"]].to_numpy(), np.where(is_hit, 1, -1)
-    if suffix == "parquet":
-        table.assign(y=is_hit).to_parquet(path)
-    elif suffix == "npz":
-        np.savez(path, X=X, y=y)
-    else:
-        rows = zip(y, X, strict=True)
-        text = "".join(f"{of} 1:{a} 2:{b} 3:{c}\n" for of, (a, b, c) in rows)
-        path.write_text(text)
-    label = ["--label", "y"] if suffix == "parquet" else []
-    model = tmp_path / "m.npz"
-    invoke("fit", path, *label, "--solver", "logistic-regression", "--save", model)
-    found = json.loads(succeed("evaluate", model, path, *label, "--k", "30", "--json").stdout)
-    assert found["hits"] == sum(is_hit[row] for row in listed(model, 30, path))
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    succeed("fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz")
+    found = json.loads(succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout)
+    assert found["hits"] == sum(is_hit[row] for row in listed(tmp_path / "m.npz", 30, path))
     assert found["positives"] == is_hit.sum()
 
 
@@ -159,35 +152,16 @@ def test_labels_are_those_of_fit(here, monkeypatch):
 
 
 def test_invalid_options(here):
-    table = drawn(50, 0)
-    table.assign(y=table["y"].where(table.index != 3)).to_csv("gap.csv", index=False)
-    table.drop(columns="a").to_csv("less.csv", index=False)
-    np.savez("rows.npz", X=np.ones((50, 3)), y=[1, -1] * 25)
-    X, y = np.eye(4), [1, -1, 1, -1]
-    Model.fit(X, y).save("arrays.npz")
-    damaged = Model.load("good.npz")
-    damaged.about["k"] = None
-    damaged.save("damaged.npz")
+    Model.fit(np.eye(4), [1, -1, 1, -1]).save("arrays.npz")
     yes = ["--label", "y", "--positive", "yes"]
     for arguments, places in [
         (["none.npz", "new.csv", *yes], "none.npz"),
         (["arrays.npz", "new.csv", *yes], "arrays.npz"),
-        (["damaged.npz", "new.csv", *yes], "damaged.npz"),
-        (["good.npz", "none.csv", *yes], "none.csv"),
         (["good.npz", "new.csv"], "new.csv y"),
         (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
-        (["good.npz", "new.csv", "--label", "y"], "new.csv positive"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
-        (["good.npz", "gap.csv", *yes], "gap.csv 4"),
-        (["good.npz", "less.csv", *yes], "less.csv 'a'"),
-        (["good.npz", "rows.npz"], "rows.npz"),
-        (["good.npz", "rows.npz", "--label", "y"], "rows.npz label"),
         (["good.npz", "new.csv", *yes, "--k", "1001"], "1001"),
-        (["good.npz", "new.csv", *yes, "--k", "0"], "0"),
-        (["good.npz", "new.csv", *yes, "--k", "many"], "'many'"),
-        (["good.npz", "new.csv", *yes, "--against", "none.npz"], "none.npz"),
         (["good.npz", "new.csv", *yes, "--against", "new.csv"], "new.csv"),
-        (["good.npz", "new.csv", *yes, "--format", "xls"], "xls"),
     ]:
         refused(["evaluate", *arguments], places)
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from precbench import SOLVERS, Model
-from precbench.advice.importance import Importance, Shuffling, describe_importance
+from precbench.advice.importance import Shuffling
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
 from precbench.model.model import _can_be_kept
@@ -341,27 +341,12 @@ def without(path, *names):
         np.savez(path, **{name: a for name, a in arrays.items() if name not in names})
 
 
-def test_a_model_holds_the_mean_that_explaining_takes(tmp_path):
+def test_the_mean_of_standardised_rows_is_in_no_file(tmp_path):
     X, y = rows()
-    path = tmp_path / "m.npz"
-    Model.fit(X, y, "logistic-regression", **few("logistic-regression")).save(path)
-    without(path, "mean")
-    with raises(InputError):
-        Model.load(path)
-    Model.fit(X, y, "logistic-regression", scaling="standardise").save(path)
-    assert len(Model.load(path).explain(X)) == len(X)  # the mean is 0
-
-
-@pytest.mark.parametrize(
-    "mean", [np.ones(4), np.full(5, np.nan), np.ones((1, 5)), np.ones(5, dtype=np.int32)]
-)
-def test_a_damaged_mean_is_refused(tmp_path, mean):
-    path = tmp_path / "m.npz"
-    Model.fit(*rows(), "logistic-regression").save(path)
-    with np.load(path) as arrays:
-        np.savez(path, **{**arrays, "mean": mean})
-    with raises(InputError, "m.npz"):
-        Model.load(path)
+    model = Model.fit(X, y, "logistic-regression", scaling="standardise")
+    model.save(tmp_path / "m.npz")
+    assert "mean" not in np.load(tmp_path / "m.npz")
+    assert Model.load(tmp_path / "m.npz").explain(X).equals(model.explain(X))
 
 
 def test_what_cannot_be_explained(tmp_path):
@@ -407,19 +392,12 @@ def test_score_gives_reasons(files, monkeypatch):
     rows_of = json.loads(
         succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--json").stdout
     )
-    explained = Model.load("top.npz").explain(pd.read_csv("mine.csv"))
     for row, shown in zip(rows_of, top.to_dict("records"), strict=True):
-        of = explained.iloc[row["row"] - 1]
-        best = of[of > 0].sort_values(ascending=False)[:3]
-        assert {each["column"]: each["contribution"] for each in row["raises"]} == dict(best)
-        assert [each["contribution"] for each in row["lowers"]] == [of.min()] * bool(of.min() < 0)
-        for i in range(3):
-            words = shown[f"raises_{i + 1}"].removeprefix("'")
-            has = i < len(row["raises"])
-            assert words == ("{column} = {value}".format(**row["raises"][i]) if has else "")
+        words = ["{column} = {value}".format(**of) for of in row["raises"]]
+        assert [shown[f"raises_{i}"] for i in (1, 2, 3)] == [*words, "", "", ""][:3]
     succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--out", "top.parquet")
     stored = pd.read_parquet("top.parquet")
-    assert stored["raises_1"][0] == top["raises_1"][0].removeprefix("'")
+    assert stored["raises_1"][0] == top["raises_1"][0]
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
     assert succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout == text
@@ -535,28 +513,6 @@ def test_features_of_a_column_are_shuffled_together(monkeypatch):
         assert (rows_of[:, 1:4].sum(axis=1) == 1).all()
 
 
-def test_importance_in_words():
-    columns = [
-        {"column": name, "loss": loss, "interval": interval}
-        for name, loss, interval in (
-            *((f"a{i}", 0.5, [0.4, 0.6]) for i in range(11)),
-            ("b", 0.01, [-0.01, 0.03]),
-        )
-    ]
-    whole = {"splits": 3, "rows": 90, "positives": 9, "average_precision": 0.75}
-    _, *lines = describe_importance(Importance.model_validate(whole | {"columns": columns}))
-    assert lines[0] == "a0: 0.500 (0.400 to 0.600)"
-    assert lines[10:12] == ["and 1 more, see --json", "no clear loss: b"]
-    assert lines[12] == "More than half depends on a0: is it known before the label?"
-    unclear = [{"column": "b", "loss": 0.1, "interval": [-0.1, 0.3]}]
-    assert describe_importance(Importance.model_validate(whole | {"columns": unclear}))[1:] == [
-        "b: 0.100 (-0.100 to 0.300)"
-    ]
-    alone = [{"column": "b", "loss": 0.01}]
-    _, *lines = describe_importance(Importance.model_validate(whole | {"columns": alone}))
-    assert lines == ["b: 0.010"]
-
-
 def test_no_importance_of_what_cannot_be_explained(monkeypatch):
     monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
     X, y = rows()
@@ -564,15 +520,6 @@ def test_no_importance_of_what_cannot_be_explained(monkeypatch):
     shuffling = Shuffling()
     shuffling.measure(model, X, y)
     assert shuffling.importance(0.3) is None
-
-
-def test_a_damaged_importance_is_refused(files):
-    with np.load("top.npz") as arrays:
-        parts = dict(arrays)
-    description = json.loads(str(parts["description"]))
-    description["about"]["importance"]["columns"][0]["loss"] = "much"
-    np.savez("top.npz", **(parts | {"description": np.array(json.dumps(description))}))
-    refused(["show", "top.npz"])
 
 
 @pytest.mark.parametrize("n", [1000, 1100])

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from precbench.errors import InputError
 from precbench.solvers import FTRL
-from precbench.solvers.bundle import Point
 from precbench.solvers.incremental_planes import Planes
 from tests.sentences import raises, warns
 
@@ -170,33 +169,6 @@ def test_penalties_by_definition(name, batch_size):
         penalty = loss(name, X[:stop], y[:stop], weights[t])
         penalty -= loss(name, X[:before], y[:before], weights[t]) if before else 0
         assert solver.penalties_[t] == pytest.approx(penalty, abs=1e-10)
-
-
-@each_loss
-@pytest.mark.parametrize(("batch_size", "storage"), [(1, np.asarray), (3, sparse.csr_matrix)])
-def test_planes_stay_below_the_loss_as_it_grows(name, batch_size, storage):
-    X, y = stream(11, n=40, d=3)
-    rng = np.random.default_rng(1)
-    of_rows = FTRL(**EACH[name])._loss(storage(X), y > 0)
-    bundle = Planes(of_rows, 1.0)
-    touching = 0
-    for start in range(0, 39, batch_size):
-        stop = start + batch_size
-        point = of_rows.at(rng.standard_normal(3), stop)
-        bundle.extend(start, point)
-        bundle.add(point, of_rows.by_weights(point.subgradient))
-        m = bundle._n_planes
-        for w in (point.w, *(10.0 ** rng.integers(-1, 2, (20, 1)) * rng.standard_normal((20, 3)))):
-            value = loss(name, X[:stop], y[:stop], w)
-            heights = bundle._offsets[:m] + bundle._slopes[:m] @ w
-            assert heights.max() <= value + 1e-9
-        assert bundle._height(point.w) == pytest.approx(point.risk, abs=1e-9)
-        old = bundle._offsets[: m - 1] + bundle._slopes[: m - 1] @ point.w
-        touching += bool(np.isclose(old.max(initial=-np.inf), point.risk))
-        assert_allclose(bundle._gram[:m, :m], bundle._slopes[:m] @ bundle._slopes[:m].T)
-    assert (
-        touching >= 3 or batch_size > 1
-    )  # an extension that leaves every plane far below would be no use
 
 
 def test_constants():
@@ -380,30 +352,3 @@ def test_extreme_eta(name, eta):
     else:
         least = solver.leader(X, y)
         assert loss(name, X, y, solver.coef_) <= least.loss + solver.gap_ + 1e-9
-
-
-@pytest.mark.parametrize("strength", [1e-3, 1.0])
-def test_the_corner_of_planes_by_active_sets(strength):
-    """Duplicates, planes that no w needs, and shares from elsewhere do not matter."""
-    rng = np.random.default_rng(2)
-    X, y = stream(6)
-    for _ in range(20):
-        corner, slopes = rng.standard_normal(2), rng.standard_normal((9, 2))
-        slopes[:3] -= slopes[:3].mean(axis=0) + strength * corner  # so the corner is the best
-        slopes[5] = slopes[0]
-        offsets = np.where(np.arange(9) < 3, 1.0, 0.5) - slopes @ corner
-        offsets[5] = offsets[0]
-        bundle = Planes(FTRL()._loss(X, y > 0), strength)
-        for offset, slope in zip(offsets, slopes, strict=True):
-            bundle.add(Point(np.zeros(2), np.empty(0), offset, np.empty(0)), slope)
-        offsets, slopes = bundle._offsets[:10], bundle._slopes[:10]
-        low = np.max(offsets + slopes @ corner)  # the plane of no rows, at 0, is the tenth
-        bundle._alpha[:10] = rng.dirichlet(np.ones(10)) / strength
-        w = bundle._active_set(1e-12)
-        value = np.max(offsets + slopes @ w) + 0.5 * strength * w @ w
-        shares = bundle._alpha[:10] * strength
-        slope = shares @ slopes
-        assert shares.min() >= 0 and shares.sum() == pytest.approx(1)
-        assert value <= low + 0.5 * strength * corner @ corner + 1e-11
-        bound = shares @ offsets - 0.5 * slope @ slope / strength
-        assert value == pytest.approx(bound, abs=1e-10)

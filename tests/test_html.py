@@ -15,8 +15,6 @@ import pytest
 from precbench.advice.report import write_report
 from precbench.claims import load_claims
 from precbench.report import sheet
-from precbench.report.html import ledger_about
-from precbench.report.html.page import _figures
 from precbench.store import Store
 from tests.helpers import invoke, run, succeed
 
@@ -135,15 +133,6 @@ def test_untrusted_names_are_texts_of_the_page(past):
     assert "\x1b" not in html and "\u202e" not in html
 
 
-def test_a_drawing_loses_digits(tmp_path):
-    svg = b'<path d="M 1.26 2 \nL 1.2 5.99999 z\n"/><b>1.26</b>'
-    (tmp_path / "roc-letter.svg").write_bytes(svg)
-    [figure] = _figures([tmp_path / "roc-letter.svg", tmp_path / "roc-letter.png"])
-    assert figure["name"] == "ROC curves: letter"
-    _, _, data = figure["data"].partition("base64,")
-    assert base64.b64decode(data) == b'<path d="M 1.2 2 \nL 1.2 5.9 z\n"/><b>1.26</b>'
-
-
 @pytest.mark.promise("R13")
 def test_the_policy_of_the_page_allows_its_own_script_and_style_only(past):
     write_report(past)
@@ -179,18 +168,6 @@ def test_behind_every_number_are_its_trials(past):
     assert all(cell.text in page.text("td", "a") for row in table.rows for cell in row[1:])
 
 
-@pytest.mark.parametrize(("config", "commands"), [("", 0), ("a/b.yaml", 2), ("letter", 2)])
-def test_the_command_names_the_config_that_was_run(past, config, commands):
-    path = past / "experiment.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"config": config}))
-    write_report(past)
-    page = Page(past / "report.html")
-    run = f"precbench run {config} --solver "
-    assert sum(text.startswith(run) for text in page.text("code")) == commands
-    said = " ".join(page.text("p"))
-    assert ("the command that repeats it" in said) == (commands > 0)
-
-
 def test_pages_of_several_folders_have_an_index(past, tmp_path):
     assert run("rudin2009/fig-3", tmp_path, "--smoke").exit_code == 0
     result = succeed("report", tmp_path)
@@ -209,22 +186,6 @@ def test_pages_of_several_folders_have_an_index(past, tmp_path):
     assert [path.read_bytes() for path in pages] == before
 
 
-@pytest.mark.parametrize("command", ["report", "plot"])
-def test_what_is_drawn_is_said_before_the_next(past, command, monkeypatch):
-    """Many folders take minutes: whoever waits sees how far it is."""
-    other = shutil.copytree(past, past.parent / "z")
-    about = json.loads((other / "experiment.json").read_text())
-    (other / "experiment.json").write_text(json.dumps({**about, "name": "z"}))
-
-    def write(folder, *options):
-        assert folder != other, "only the first is drawn"
-        return write_report(folder, *options)
-
-    monkeypatch.setattr("precbench.cli.report.write_report", write)
-    result = invoke(command, past.parent)
-    assert result.exception and past.name in result.stdout
-
-
 def test_verdicts_stand_on_the_page_they_are_about(past):
     claim = next(claim for claim in load_claims() if claim.experiment == "letter")
     about = past / "experiment.json"
@@ -239,25 +200,6 @@ def test_verdicts_stand_on_the_page_they_are_about(past):
     about.write_text(json.dumps(json.loads(about.read_text()) | {"smoke": True}))
     write_report(past)
     assert "no data" not in Page(past / "report.html").text("span")
-
-
-def test_data_sets_that_were_not_run_have_no_table(past):
-    about = past / "experiment.json"
-    known = json.loads(about.read_text())
-    about.write_text(json.dumps(known | {"datasets": ["absent", *known["datasets"]]}))
-    assert len(write_report(past).tables) == 2
-    page = Page(past / "report.html")
-    assert "Each number leads to its trials. Not run: absent." in page.text("p")
-    assert len([of for of in page.of("table") if of.get("class") == "results sortable"]) == 1
-    links = {of["href"][1:] for of in page.of("a") if of["href"].startswith("#d")}
-    assert links and links <= {of.get("id") for _, of in page.elements}
-
-
-def test_results_that_nobody_has_printed_have_no_ledger(past, monkeypatch):
-    from precbench.claims import read_evidence
-
-    monkeypatch.setattr("precbench.report.html.page.load_claims", None)
-    assert ledger_about(read_evidence([past])) == {}
 
 
 # In a browser

@@ -9,9 +9,8 @@ from scipy import sparse
 
 from precbench.claims import Evidence, load_claims, make_ledger
 from precbench.data import load_dataset
-from precbench.errors import InputError
 from precbench.experiment import load_config
-from precbench.losses import SURROGATES, margins
+from precbench.losses import SURROGATES
 from precbench.papers.kar2015 import bounds as kar2015
 from precbench.papers.kar2015 import laws as kar2015_laws
 from precbench.papers.kar2015.minima import is_least_at_zero
@@ -19,7 +18,6 @@ from precbench.solvers import CuttingPlane, PerceptronAtK
 from precbench.solvers.cutting_plane import TrainingRisk
 from precbench.topk import resolve_k
 from tests.helpers import run, smoke_table
-from tests.sentences import raises
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -141,23 +139,6 @@ def test_rates_use_the_constants_of_the_theorems():
     table = smoke_table("kar2015/rates")
     assert set(table["quantity"]) == {"constant"}
     assert len(table) == 4 * 2 and (table["value"] >= 0).all()
-
-
-def test_optimum_must_be_known():
-    arguments = load_config("kar2015/bounds").arguments() | {"datasets": ["counterexample"]}
-    with raises(InputError, "counterexample"):
-        kar2015.precision_bounds(**arguments)
-    arguments = load_config("kar2015/rates").arguments() | {"dataset": "counterexample"}
-    with raises(InputError, "counterexample"):
-        kar2015.precision_rates(**arguments)
-
-
-def test_data_have_the_stated_margin(isolated):
-    data = load_dataset("margin")
-    found = margins(data.X @ data.optimum, data.y, 0.25)
-    assert found.strong == pytest.approx(0.5, abs=1e-9)
-    assert found.weak >= found.average >= found.strong
-    assert np.linalg.norm(data.X, axis=1).max() <= 1 + 1e-12
 
 
 def test_laws_hold_and_their_controls_do_not():

@@ -111,7 +111,7 @@ def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
     disk = Deadly("", monkeypatch)
     assert invoke(*COMMANDS[name]).exit_code == 0
     expected, n_calls = made(name, whole, cache), disk.n_calls
-    rng, kills = random.Random(0), size(3, 60)
+    rng, kills = random.Random(0), size(2, 60)
     for n in sorted(rng.sample(range(1, n_calls + 1), min(kills, n_calls))):
         folder = tmp_path / str(n)
         shutil.copytree(tmp_path / "before", folder)

@@ -1,6 +1,7 @@
 """Every law over every member of its registry, and over what the members can be set to."""
 
 import inspect
+import math
 from functools import partial
 
 import pytest
@@ -8,8 +9,11 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from precbench.solvers import (
+    BBR,
     FTRL,
+    LCBR,
     OAM,
+    PGD,
     SOLVERS,
     SPAM,
     AdaOAM,
@@ -30,6 +34,7 @@ from precbench.solvers import (
 from precbench.solvers.passes import PassRanker
 from precbench.solvers.weights import WeightedRanker
 from tests import laws
+from tests.sentences import raises
 
 MEMBERS = {
     **SOLVERS,
@@ -65,6 +70,32 @@ def few_members():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ensemble, "_recipes", lambda *of: [[*every(*of)][i] for i in (1, 3, 4)])
         yield
+
+
+OUT_OF_RANGE = [
+    *((BBR, {"radius": radius}) for radius in (0, -1.0, math.nan, "1")),
+    *((LCBR, {"radius": radius}) for radius in (0, -1.0, math.nan, "1")),
+    *((LCBR, {"n_pairs": n}) for n in (0, -1, 0.0, -2.5)),
+    *((OAM, {"C": C}) for C in (0, -1.0)),
+    *((OAM, {"reservoir_size": size}) for size in (0, 2.5)),
+    (OAM, {"update": "other"}),
+    *((PGD, {"eta0": eta0}) for eta0 in (0, -0.1)),
+    *((PGD, {"power_t": power}) for power in (-0.5, 1.5)),
+    *((AdaOAM, {name: 0}) for name in ("eta0", "reg", "delta")),
+    *((SPAM, {name: -1.0}) for name in ("eta0", "reg", "l1_reg")),
+    *((solver, {"epochs": 0}) for solver in (OAM, PGD, AdaOAM, SPAM)),
+    *(
+        (partial(solver, "pauc"), {"beta": beta})
+        for solver in (CuttingPlane, ProjectedSubgradient, OnePMB, TwoPMB)
+        for beta in (0, -0.1, 1.1, math.nan, "0.1")
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "param"), OUT_OF_RANGE)
+def test_a_parameter_out_of_range_is_named(make, param):
+    with raises(ValueError, f"'{next(iter(param))}'"):
+        make(**param).fit(*laws.problem())
 
 
 def leaves(cls):
@@ -137,7 +168,6 @@ KEEPING = {
     laws.dense_equals_sparse: "R9",
     laws.float32_gives_the_bits_of_its_values_as_float64: "R9",
     laws.a_refused_fit_leaves_no_weights_for_its_rows: "R11",
-    laws.values_that_are_not_finite_are_refused: "R11",
     laws.a_sparse_index_out_of_range_is_refused: "R11",
     laws.a_sparse_matrix_of_no_valid_form_is_refused: "R11",
     laws.entries_of_one_place_are_added_up: "R9",

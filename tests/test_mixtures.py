@@ -18,7 +18,7 @@ from precbench.papers.gultekin.bounds import _coins, _Sample, bounds_of
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR
 from precbench.solvers.ball import minimise_over_ball
-from precbench.studies import STUDIES, Result
+from precbench.studies import STUDIES
 from tests.helpers import smoke_table
 from tests.sentences import raises
 
@@ -117,7 +117,7 @@ def test_no_linear_ranker_exceeds_the_likelihood_ratio():
 def test_the_standard_error_is_that_of_repetitions():
     mixture = pair(k=2)
     rng = np.random.default_rng(3)
-    values, errors = np.array([mixture.largest_auc(200, rng) for _ in range(400)]).T
+    values, errors = np.array([mixture.largest_auc(200, rng) for _ in range(200)]).T
     assert values.std() == pytest.approx(np.mean(errors), rel=0.15)
     exact = mixture.largest_auc(100_000, rng)
     assert abs(values.mean() - exact[0]) < 5 * (values.std() / 20 + exact[1])
@@ -211,16 +211,6 @@ def test_values_are_those_of_the_solvers(figure):
         ):
             one = cell(figure, **where, **more, method=method, statistic=statistic)
             assert one == pytest.approx(value, rel=1e-12)
-
-
-def test_unmeasurable_time_leaves_no_row(figure):
-    table = figure[figure["statistic"] != "accumulation"]
-    one = table[(table["part"] == "speed") & (table["components"] == 1)].head(1)
-    values = pd.concat([table, one.assign(statistic="accumulation", value=170.0)])
-    result = Result.model_construct(values=values, title="")
-    [speed] = [t for t in STUDIES["gaussian-mixtures"].tables(result) if "times as fast" in t.title]
-    cells = {tuple(c.text for c in row) for row in speed.rows}
-    assert ("bbr", "speed-up", "accumulation", "170", "–", "–") in cells
 
 
 def test_no_risk_lies_below_the_optimum(figure):

@@ -25,6 +25,7 @@ from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.errors import InputError
 from precbench.model.model import _can_be_kept, make_solver
 from precbench.solvers.classifiers import ranker_of
+from precbench.topk import HeldOut
 from tests import laws
 from tests.sentences import raises, warns
 
@@ -77,7 +78,7 @@ def saved_trees(tmp_path_factory):
     ("layout", "scaling"),
     [(lay, s) for lay in LAYOUTS for s in SCALINGS if lay != "csr" or "standardise" not in s],
 )
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**20), solver=st.sampled_from(LINEAR), k=st.floats(0.1, 1))
 def test_a_saved_model_gives_the_same_ranking(tmp_path_factory, layout, scaling, seed, solver, k):
     X, y = rows(seed)
@@ -173,10 +174,6 @@ def test_a_frame_is_a_table(tmp_path):
     assert n_rows == 40 and np.array_equal(ranking["score"], expected[ranking["row"] - 1])
     with raises(InputError, "'city'"):
         model.decision_function(frame[["x", "seen"]])
-    with raises(InputError, "'city' 1"):
-        Model.fit(frame.drop(columns="seen"), y)
-    with raises(InputError, "'x'"):
-        Model.fit(frame[["x", "x"]], y)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +194,7 @@ def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
         np.testing.assert_allclose(model.decision_function(new), by_hand, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**20), n=st.integers(2, 40), d=st.integers(1, 20))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_ties_keep_the_order_of_rows(layout, seed, n, d):
@@ -311,29 +308,23 @@ def test_invalid_arguments_are_rejected(changes, what):
     assert "\n" not in str(caught.value)
 
 
-def test_make_solver_uses_the_registry():
-    assert make_solver("sgd-max", {"k": 3}).get_params() == SOLVERS["sgd-max"](k=3).get_params()
-
-
 @pytest.mark.promise("R11")
-def test_invalid_rows_are_rejected(saved):
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda model: model.rank(X[:, :3]), "3 5"),
+        (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
+        (lambda model: model.rank(X[:0]), "0"),
+        (lambda model: model.rank(np.array([["a"] * 5])), ""),
+        (lambda model: model.rank(X, top=0), "top 1 0"),
+        (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
+        (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "forest"),
+    ],
+)
+def test_invalid_rows_are_rejected(saved, call, what):
     model = Model.load(saved[0])
-    for new, what in [
-        (X[:, :3], "3 5"),
-        (np.full((2, 5), np.nan), "NaN"),
-        (X[:0], "0"),
-        (np.array([["a"] * 5]), ""),
-    ]:
-        with raises(InputError, what):
-            model.rank(new)
-    with raises(InputError, "scores"):
-        replace(model, coef=np.full(5, 1e308)).rank(1000 * X)
-    with raises(InputError, "top 1 0"):
-        model.rank(X, top=0)
-    forest = Model.fit(X, Y, "random-forest", n_estimators=2)
-    for new in (X * 1e39, csr_matrix(X * -1e39)):
-        with raises(InputError, "forest"):
-            forest.rank(new)
+    with raises(InputError, what):
+        call(model)
 
 
 def test_a_classifier_without_weights_or_trees_is_refused(monkeypatch):
@@ -451,8 +442,59 @@ MEMBERS = [
         {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}} for m in members
     ],
 ]
+PROFILES = [
+    lambda of: of.update(columns=of["columns"][1:]),
+    lambda of: of.update(columns=[*of["columns"], of["columns"][0]]),
+    lambda of: of.update(columns=of["columns"][::-1]),
+    lambda of: of.pop("scores"),
+    lambda of: of["scores"].update(edges=None),
+    lambda of: of["columns"][0].update(edges=None),
+    lambda of: of["columns"][0]["edges"].reverse(),
+    lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 79.0]),
+    lambda of: of["scores"].update(edges=[], counts=[1.0]),
+    lambda of: of["columns"][0]["counts"].pop(),
+    lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
+    lambda of: of["columns"][0]["counts"].__setitem__(1, float("inf")),
+    lambda of: of["columns"][0].update(counts=[0.0] * len(of["columns"][0]["counts"])),
+    lambda of: of["columns"][2]["edges"].__setitem__(-1, 1e300),
+    lambda of: of["columns"][3]["counts"].pop(),
+    lambda of: of.update(rows="many"),
+]
+CALIBRATIONS = [
+    lambda a: a * np.nan,
+    lambda a: a.astype("f4"),
+    lambda a: a[..., :-1],
+    lambda a: a[..., None],
+    lambda a: a[:0],
+    lambda a: -1 - a,
+    lambda a: np.array(["a", "b"]),
+    lambda a: None,
+]
+MEANS = [np.ones(4), np.full(5, np.nan), np.ones((1, 5)), np.ones(5, dtype=np.int32), None]
+
+
+def of_profile(change):
+    """Return a change of the profile of a model."""
+
+    def edited(arrays):
+        profile = json.loads(str(arrays["description"]))["profile"]
+        change(profile)
+        return {"profile": profile}
+
+    return edited
+
+
 DAMAGED = {
     "weights": [lambda _, parts=parts: parts for parts in WEIGHTS],
+    "what it learnt of the rows": [
+        *map(of_profile, PROFILES),
+        *(
+            lambda arrays, name=f"calibration_{place}", change=change: {name: change(arrays[name])}
+            for place in ("scores", "shares", "size")
+            for change in CALIBRATIONS
+        ),
+        *(lambda _, mean=mean: {"mean": mean} for mean in MEANS),
+    ],
     "trees": TREES_ON_FEATURES,
     "members": [
         lambda arrays, change=change: {
@@ -465,11 +507,21 @@ DAMAGED = {
 
 @pytest.fixture(scope="module")
 def archives(saved, saved_trees, tmp_path_factory):
-    """What the archives of a model with weights, of one of trees, and of a stack hold."""
-    path = tmp_path_factory.mktemp("members") / "m.npz"
-    Model.fit(X, Y, "ensemble", random_state=0, **few("ensemble")).save(path)
-    with np.load(path) as arrays:
-        return {"weights": saved[1], "trees": saved_trees[1], "members": dict(arrays)}
+    """What the archives of models hold: of weights, of trees, of a stack, and of a table."""
+    folder = tmp_path_factory.mktemp("archives")
+    Model.fit(X, Y, "ensemble", random_state=0, **few("ensemble")).save(folder / "members.npz")
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "seen": pd.Timestamp("2024-01-01")})
+    table["seen"] += pd.to_timedelta(np.arange(len(Y)), "D")
+    table["city"] = np.resize(["Oslo", "Rome"], len(Y))
+    model = Model.fit(table, Y, "logistic-regression", categorical="one-hot")
+    lists = [HeldOut(Y, X[:, 0] + np.random.default_rng(i).random(len(Y))) for i in range(2)]
+    model = model.calibrated(lists, 0.3).profiled(model.encoding.encode(table), lists)
+    model.save(folder / "what it learnt of the rows.npz")
+    found = {"weights": saved[1], "trees": saved_trees[1]}
+    for path in folder.iterdir():
+        with np.load(path) as arrays:
+            found[path.stem] = dict(arrays)
+    return found
 
 
 @pytest.mark.parametrize(

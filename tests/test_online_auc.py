@@ -201,51 +201,6 @@ def test_one_class_so_far_is_remembered_and_changes_nothing(name):
     assert solver.coef_.any()
 
 
-@each_solver
-def test_a_fit_without_the_memory_for_its_state_changes_nothing(name, monkeypatch):
-    X, y = problem()
-    solver = make(name).fit(X[:, :3], y)
-    before, zeros = solver.coef_.copy(), np.zeros
-
-    def small(shape, *args, **kwargs):
-        if np.ndim(shape) and len(shape) > 1:
-            raise MemoryError
-        return zeros(shape, *args, **kwargs)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(np, "zeros", small)
-        with pytest.raises(MemoryError):
-            solver.fit(X, y)
-    assert_array_equal(solver.coef_, before)
-    assert len(solver._w) == 3
-    with raises(InputError, "5 3 fit"):
-        solver.partial_fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("solver", "param", "values"),
-    [
-        (OAM, "C", [0, -1.0]),
-        (OAM, "reservoir_size", [0, 2.5]),
-        (OAM, "update", ["other"]),
-        (PGD, "eta0", [0, -0.1]),
-        (PGD, "power_t", [-0.5, 1.5]),
-        (AdaOAM, "eta0", [0]),
-        (AdaOAM, "reg", [0, -1e-3]),
-        (AdaOAM, "delta", [0]),
-        (SPAM, "eta0", [0]),
-        (SPAM, "reg", [-1.0]),
-        (SPAM, "l1_reg", [-1.0]),
-        *((solver, "epochs", [0]) for solver in (OAM, PGD, AdaOAM, SPAM)),
-    ],
-)
-def test_parameter_out_of_range_is_reported(solver, param, values):
-    X, y = problem()
-    for value in values:
-        with raises(ValueError, f"'{param}' {solver.__name__}"):
-            solver(**{param: value}).fit(X, y)
-
-
 # --- OAM -----------------------------------------------------------------------------------------
 
 
@@ -254,14 +209,14 @@ def test_every_set_of_rows_is_in_a_reservoir_equally_often():
     solver.random_state = np.random.default_rng(0)
     solver._reset(1)
     counts = Counter()
-    for _ in range(20_000):
+    for _ in range(6_000):
         reservoir = [-1, -1, -1]
         for row, place in enumerate(solver._places(np.ones(6, dtype=bool))):
             if place < 3:
                 reservoir[place] = row
         counts[tuple(sorted(reservoir))] += 1
     assert set(counts) == set(combinations(range(6), 3))
-    assert max(abs(count - 1000) for count in counts.values()) < 5 * np.sqrt(1000)
+    assert max(abs(count - 300) for count in counts.values()) < 5 * np.sqrt(300)
 
 
 # --- what is minimised ---------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
-from tests import laws, promises
+from tests import laws
 from tests.helpers import ROOT, numbers, records, session, succeed, wait_until
 from tests.test_run import shared_memory_of
 
@@ -130,33 +130,6 @@ def test_every_solver_responds_to_an_interrupt(size, figure):
     assert waits[slowest] < 60
     figure(f"{len(waits)} solvers interrupted")
     figure(f"the slowest to respond, {slowest}, after {waits[slowest]:.2f} s")
-
-
-REPORT = """<testsuite>
-<testcase classname="tests.test_a" name="a"><properties>
-<property name="promise" value="R1" /><property name="promise" value="R2" />
-<property name="figure" value="3 kills" /><property name="figure" value="half a second" />
-</properties></testcase>
-<testcase classname="tests.test_b" name="b[1]"><properties>
-<property name="promise" value="R1" /><property name="figure" value="2 kills" />
-</properties></testcase>
-<testcase classname="tests.test_b" name="c"><properties>
-<property name="promise" value="R2" /></properties><failure message="" /></testcase>
-<testcase classname="tests.test_b" name="d"><properties>
-<property name="promise" value="R3" /></properties><skipped message="" /></testcase>
-<testcase classname="tests.test_b" name="e" />
-</testsuite>"""
-
-
-def test_a_promise_is_held_to_what_its_tests_saw(tmp_path):
-    (tmp_path / "report.xml").write_text(REPORT)
-    found = promises.read([tmp_path / "report.xml"])
-    assert found["R1"].state == "holds"
-    assert found["R1"].measured == "5 kills; half a second; 2 tests"
-    assert found["R1"].files == {"tests/test_a.py", "tests/test_b.py"}
-    assert found["R2"].state == "is BROKEN (1 of 2 tests failed)"
-    assert found["R3"].state == "was NOT TRIED (all tests were skipped)"
-    assert found["R4"].state == "has NO TEST"
 
 
 COMMANDS = [

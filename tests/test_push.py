@@ -13,7 +13,7 @@ from precbench.errors import InputError
 from precbench.metrics import pnorm_risk, r_max
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.solvers import IRPush, PNormPush, RankBoost
-from precbench.solvers.push_risks import Classes, InformationRetrievalRisk, PairLists, PairwiseRisk
+from precbench.solvers.push_risks import InformationRetrievalRisk
 from scripts.slow_push import pnorm_push_path
 from tests.sentences import raises, warns
 from tests.twins import ir_push, pnorm_push
@@ -114,20 +114,6 @@ def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
         value, gradient = np.exp(value), np.exp(value) * gradient
     assert point.value == pytest.approx(value, rel=1e-10)
     assert_allclose(point.gradient, gradient, rtol=1e-9, atol=1e-11 * abs(gradient).max())
-
-
-@each_push
-@pytest.mark.parametrize("p", [4, 1000])
-def test_factorised_form_equals_the_compiled_loop_over_pairs(push, p):
-    X, y = problem(300)
-    labels = y.astype(np.int8)
-    w = np.random.default_rng(1).normal(size=5)
-    solver = PNormPush(p, push=push, bottom_weight=0.3)
-    sides = solver._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
-    pairs = PairwiseRisk(X, Classes(labels), p, False, sides).at(w)
-    factorised = solver._risk(X, labels).at(w)
-    assert factorised.value == pytest.approx(pairs.value, rel=1e-12)
-    assert_allclose(factorised.gradient, pairs.gradient, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, "ir"])
@@ -364,13 +350,6 @@ def test_whether_a_minimiser_exists_is_what_a_linear_programme_says(seed, separa
         for solver in (IRPush(), RankBoost(method="newton"), PNormPush(method="newton")):
             for rows in (X, sparse.csr_matrix(X)):
                 assert solver.fit(rows, y).unbounded_ == (best.fun < -1e-6), solver
-
-
-def test_equal_features_are_not_separable():
-    X, y = problem()
-    for solver in (PNormPush(method="newton"), IRPush()):
-        solver.fit(np.hstack([X, X, np.ones((len(y), 1))]), y)
-        assert solver.converged_ and not solver.unbounded_
 
 
 # --- crucial pairs -----------------------------------------------------------------------------

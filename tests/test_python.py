@@ -3,15 +3,12 @@
 import inspect
 import math
 import pickle
-import pydoc
-import re
 import subprocess
 import sys
 import warnings
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
@@ -68,15 +65,6 @@ print(*{heavy} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, stdout=-1, text=True)
     assert done.stdout.splitlines() == [" ".join(SOLVERS), "", "pandas"]
-
-
-@pytest.mark.parametrize("name", SOLVERS.built_in)
-def test_help_shows_parameters_and_what_a_solver_does(name):
-    text = pydoc.plain(pydoc.render_doc(SOLVERS[name]))
-    for param, value in SOLVERS[name]().get_params().items():
-        assert f"{param}={value!r}" in text or f"{param}: " in text
-        assert re.search(rf"^[ |]*(\w+, )*{param}(, \w+)*( :|$)", text, re.MULTILINE)
-    assert "partial" not in text.splitlines()[0]
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -328,21 +316,3 @@ def test_weights_of_classes_have_bounds_and_so_has_c(weight):
         LinearSVMRanker(class_weight={"hit": weight}).fit(X, y)
     with raises(ValueError, f"'C' [1e-30, 1e+30] {weight!r}"):
         LinearSVMRanker(C=weight).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:The scoring .* does not support sample_weight")
-def test_a_search_hands_weights_on():
-    X, y, weights = weighted_problem()
-    search = GridSearchCV(LogisticRegressionRanker(), {"C": [0.01, 1.0]}, cv=2)
-    search.fit(X, y, sample_weight=weights)
-    again = clone(search.best_estimator_).fit(X, y, sample_weight=weights)
-    assert_array_equal(search.best_estimator_.coef_, again.coef_)
-
-
-def test_a_frame_keeps_the_names_of_its_columns():
-    X, y = problem()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    for solver in (fitted(SGDAtK, frame, y), clone(SGDAtK()).partial_fit(frame, y)):
-        assert_array_equal(solver.feature_names_in_, list("abcd"))
-        with raises(ValueError, "feature names"):
-            solver.predict(frame[list("dcba")])

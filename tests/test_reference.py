@@ -130,40 +130,6 @@ def test_a_split_with_other_rows_or_another_scaling_differs():
         assert column in found
 
 
-@pytest.fixture
-def program(monkeypatch, committed, tmp_path):
-    """Call the program with the committed values and divisions, or others; return how it ends."""
-
-    def call(*arguments, **changed):
-        asked = []
-        monkeypatch.setattr(
-            reference, "values", lambda _, configs: asked.append(configs) or committed
-        )
-        table = reference.read(DIVISIONS)
-        monkeypatch.setattr(reference, "divisions", lambda: table.assign(**changed))
-        monkeypatch.setattr("sys.argv", ["reference", str(tmp_path), *arguments])
-        with pytest.raises(SystemExit) as end:
-            reference.main()
-        return end.value.code, asked
-
-    return call
-
-
-def test_the_program_ends_with_the_first_differences(program, capsys):
-    code, _ = program(positives=1)
-    *shown, more = code.splitlines()
-    assert len(shown) == 20 and all("positives was" in line for line in shown)
-    assert more == f"and {len(reference.read(DIVISIONS)) - 20} more of divisions.csv"
-    assert "regression.csv: 0 differences" in capsys.readouterr().out
-
-
-def test_what_was_run_of_the_papers_is_compared(program, tmp_path):
-    (tmp_path / "ijcnn1").mkdir()
-    (tmp_path / "ijcnn1" / "results.csv").touch()
-    assert program() == (None, [reference.CONFIGS])
-    assert program("--published") == (None, [[*reference.CONFIGS, "ijcnn1"]])
-
-
 def test_a_verdict_that_got_better_is_reported(tmp_path):
     """A baseline that gets worse makes verdicts better."""
     about = {"paper": "kar2015", "where": "", "kind": "order", "printed": "x"}

@@ -19,12 +19,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
-import precbench
 from precbench import score, workers
 from precbench.cli.run import RunOptions
-from precbench.cli.screen import Screen, progress
 from precbench.cli.status import _DONE
-from precbench.data import Dataset, load_dataset
+from precbench.data import Dataset
 from precbench.errors import PrecbenchError
 from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
@@ -84,7 +82,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path):
 
 
 @pytest.mark.promise("R1")
-def test_finished_trials_are_not_repeated(small, tmp_path):
+def test_finished_trials_are_not_repeated(small, in_this_process, tmp_path):
     out = tmp_path / "out"
     assert run(small(plots="[roc]"), out, "--no-plots").exit_code == 0
     before = records(out / "small")
@@ -103,47 +101,6 @@ def test_finished_trials_are_not_repeated(small, tmp_path):
     run(changed, out, "--force", "--solver", "cutting-plane")
     forced = records(out / "small")
     assert sum(forced[path] != after[path] for path in after) == 2
-
-
-_TRACER = """
-import os, sys, threading
-
-def note(text, file=open({log!r}, "a", buffering=1)):
-    print(os.getpid(), text, file=file)
-
-def enter(frame, event, argument, seen=set()):
-    code = frame.f_code
-    file = code.co_filename
-    if code.co_name != "<module>" and file not in seen:
-        seen.add(file)
-        note(file)
-
-def rename(event, arguments):
-    if event == "os.rename" and str(arguments[1]).endswith("results.csv"):
-        note("done")
-        sys.settrace(None)
-
-sys.addaudithook(rename)
-threading.settrace(enter)
-sys.settrace(enter)
-"""
-
-
-def test_a_trial_enters_few_files_on_its_way_to_the_results(mirror, tmp_path):
-    """Count files with a function or class body that runs, in the process of the worker, too."""
-    load_dataset("letter", mirror)  # parsed before
-    log = tmp_path / "log"
-    (tmp_path / "sitecustomize.py").write_text(_TRACER.format(log=str(log)))
-    command = [sys.executable, "-m", "precbench", "run", "letter", "--smoke", "--splits", "0"]
-    command += ["--solver", "sgd-avg", "--no-plots", "--out", str(tmp_path / "out")]
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
-    before, done, _ = log.read_text().partition(" done\n")
-    package = str(Path(precbench.__file__).parent)
-    entered = [line.split(" ", 1) for line in before.splitlines() if package in line]
-    assert done and len({file for _, file in entered}) <= 60, sorted(entered)
-    in_workers = {file for pid, file in entered if pid != entered[0][0]}
-    assert f"{package}/runner/worker.py" in in_workers and len(in_workers) <= 50
 
 
 @pytest.mark.promise("R7")
@@ -170,7 +127,9 @@ def test_timing_repeats_trials_of_a_parallel_run(small, tmp_path):
 
 
 @pytest.mark.promise("R20")
-def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp_path):
+def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(
+    small, in_this_process, tmp_path
+):
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     run(config, out, "--timing")
     store = Store(out / "small")
@@ -195,7 +154,7 @@ def test_timing_repeats_trials_of_splits_that_ran_on_several_machines(small, tmp
 
 
 @pytest.mark.promise("R19")
-def test_a_failed_trial_does_not_affect_others(small, tmp_path):
+def test_a_failed_trial_does_not_affect_others(small, in_this_process, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
     result = run(config, tmp_path / "out")
     assert result.exit_code == 1
@@ -208,7 +167,7 @@ def test_a_failed_trial_does_not_affect_others(small, tmp_path):
     assert selected.exit_code == 0, "the exit code concerns the selected trials"
 
 
-def test_every_kind_of_k_reaches_tables_and_figures(small, tmp_path):
+def test_every_kind_of_k_reaches_tables_and_figures(small, in_this_process, tmp_path):
     config = small(
         common='{k: "1 %", epochs: 3, batch_size: 50}',
         solvers='{perceptron-avg: , sgd-avg: {k: {tune: ["5 %", 1.0]}}, cutting-plane: {k: 300}}',
@@ -234,7 +193,7 @@ def test_every_kind_of_k_reaches_tables_and_figures(small, tmp_path):
     assert set(pd.read_csv(folder / "figures/accuracy-sweep-mine.csv")["k"]) == {"1 %", "20 %"}
 
 
-def test_a_timeout_is_recorded(small, tmp_path):
+def test_a_timeout_is_recorded(small, in_this_process, tmp_path):
     config = small(solvers="{perceptron-avg: , sgd-avg: {epochs: 100000000}}", timeout="2.0")
     result = run(config, tmp_path / "out", "--seeds", "0")
     assert result.exit_code == 1
@@ -243,7 +202,7 @@ def test_a_timeout_is_recorded(small, tmp_path):
     assert set(table[table["solver"] == "perceptron-avg"]["status"]) == {"ok"}
 
 
-def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
+def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_path):
     config = small(solvers="{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}")
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
     table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
@@ -252,32 +211,7 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, tmp_path):
     assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
 
 
-@pytest.mark.promise("R2")
-def test_an_interrupted_trial_is_noted_unless_it_has_a_result(small, tmp_path):
-    plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
-    again, fresh, waiting, *_ = todo = to_do(plan, store)
-    statuses = {job.key: status for job, status in run_plan(plan, store, {again: todo[again]})}
-    assert statuses == {again: "ok"}
-
-    def interrupted(jobs):
-        for job in jobs:
-            if job.key != waiting:
-                job.mark.touch()
-        raise KeyboardInterrupt
-        yield
-
-    with pytest.raises(KeyboardInterrupt):
-        some = {key: todo[key] for key in (again, fresh, waiting)}
-        list(run_plan(plan, store, some, elsewhere=interrupted))
-    assert {record.key: record.status for record in store.records()} == {
-        again: "ok",
-        fresh: "interrupted",
-    }
-    assert not list(store.running.iterdir())
-    assert set(to_do(plan, store)) == set(todo) - {again}
-
-
-def test_a_changed_limit_repeats_the_trials_it_stopped(small, tmp_path):
+def test_a_changed_limit_repeats_the_trials_it_stopped(small, in_this_process, tmp_path):
     def config(seconds):
         limited = f"{{epochs: 100000000, limit: {{seconds: {seconds}}}}}"
         return small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
@@ -304,22 +238,7 @@ def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
     assert passes == {8 * 5 / row_cost}
 
 
-def test_limits_of_many_trials_go_through_the_trials_once(small):
-    class Counted(tuple):
-        n = 0
-
-        def __iter__(self):
-            self.n += 1
-            return super().__iter__()
-
-    plan = make_plan(load_config(small(solvers="{sgd-avg: {limit: {times_slowest: 8}}}")))
-    trials = Counted(plan.trials)
-    counted = replace(plan, trials=trials)
-    assert len({_limits(counted, trial) for trial, _ in plan.trials}) == 1 < len(plan.trials)
-    assert trials.n == 1
-
-
-def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
+def test_every_batch_or_iteration_is_a_checkpoint(small, in_this_process, tmp_path):
     config = small(
         common="{k: 0.5, epochs: 2, batch_size: 16}",
         solvers="{sgd-avg: , cutting-plane: {limit: {times_slowest: 8}}}",
@@ -349,7 +268,7 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, tmp_path):
     assert len(to_do(plan, store)) == 3
 
 
-def test_checkpoints_at_shares_are_rounded_up(small, tmp_path):
+def test_checkpoints_at_shares_are_rounded_up(small, in_this_process, tmp_path):
     """0.55 * 420 is a little more than 231."""
     config = small(solvers="{pgd: {epochs: 2}}", common="", checkpoints="[0.55, 1.5]")
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
@@ -362,7 +281,7 @@ def test_two_limits_of_one_solver_are_rejected(small, tmp_path):
     refused(["run", small(solvers=both), "--out", tmp_path], "'short' 'long'")
 
 
-def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
+def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, in_this_process, tmp_path):
     config = small(
         datasets="[{file: mine.csv, label: label, name: one}, "
         "{file: mine.csv, label: label, name: two}]"
@@ -379,7 +298,7 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, tmp_path):
     assert set(read_run(tmp_path / "out" / "small").data) == {"one", "two"}
 
 
-def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
+def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     """Chosen again by scikit-learn, on the folds of each trial."""
     grid = [1e-5, 1e-3, 0.1, 10.0]
     options = {
@@ -413,19 +332,14 @@ def test_tuning_by_folds_takes_the_best_mean(small, tmp_path):
     assert len(set(chosen.values())) > 1
 
 
-def test_drawn_candidates_alone_are_tried_by_any_number_of_workers(small, tmp_path, monkeypatch):
+def test_drawn_candidates_alone_are_tried(small, in_this_process, tmp_path):
     grid = "{eta0: {tune: [0.001, 0.1, 10.0]}, k: {tune: [0.25, 0.5]}}"
     options = {"solvers": f"{{sgd-avg: {grid}, sgd-max: {grid}}}", "common": "{epochs: 2}"}
     config = small(**options, tuning="{draw: 3}", protocol="{n_splits: 4}")
-    chosen = []
-    for jobs in (1, 2):
-        out = tmp_path / str(jobs)
-        assert run(config, out, "--no-plots", "--jobs", jobs).exit_code == 0
-        store = Store(out / "small")
-        chosen.append({(r.label, r.split): r.chosen for r in store.records()})
-    assert chosen[0] == chosen[1] and len(chosen[0]) == 8
+    assert run(config, tmp_path, "--no-plots").exit_code == 0
+    chosen = [record.chosen for record in Store(tmp_path / "small").records()]
     drawn = load_config(config).trials()[0].combinations()
-    assert len(drawn) == 3 and all(one in drawn for one in chosen[0].values())
+    assert len(drawn) == 3 and len(chosen) == 8 and all(one in drawn for one in chosen)
 
 
 @pytest.mark.parametrize("folds", [None, 4])
@@ -472,7 +386,7 @@ def test_a_deadline_passes_by_the_clock_or_by_rows(monkeypatch):
     assert deadline(solver)
 
 
-def test_tuning_minimises_a_loss(small, tmp_path):
+def test_tuning_minimises_a_loss(small, in_this_process, tmp_path):
     config = small(
         solvers="{logistic-regression: {C: {tune: [1.0e-9, 1.0]}}, "
         "linear-svm: {class_weight: {tune: [null, balanced]}}}",
@@ -612,11 +526,11 @@ def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     assert not (folder / "results.csv").exists() and not (out / "moved" / "results.csv").exists()
 
 
-def test_plot_of_a_run_that_has_not_ended_says_so(tmp_path):
+def test_plot_of_a_run_that_has_not_ended_says_so(small, in_this_process, tmp_path):
     out = tmp_path / "results"
-    assert run("letter", out, "--smoke", "--solver", "sgd-avg", "--no-plots").exit_code == 0
-    (out / "letter-smoke" / "results.csv").unlink()
-    for command, folder in (("plot", out / "letter-smoke"), ("report", out)):
+    assert run(small(), out, "--no-plots").exit_code == 0
+    (out / "small" / "results.csv").unlink()
+    for command, folder in (("plot", out / "small"), ("report", out)):
         refused([command, folder], f"{folder} precbench status")
 
 
@@ -624,7 +538,7 @@ def shared_memory_of(process):
     return list(Path("/dev/shm").glob(f"*[-_]{process}[-_]*"))
 
 
-def test_json_has_the_final_values(small, tmp_path):
+def test_json_has_the_final_values(small, in_this_process, tmp_path):
     result = run(small(), tmp_path / "out", "--json", "--verbose")
     [summary] = json.loads(result.stdout)
     rows = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("final")
@@ -634,7 +548,7 @@ def test_json_has_the_final_values(small, tmp_path):
     assert result.stderr.count(": ok: ") == 6
 
 
-def test_quiet_prints_what_went_wrong_only(small, tmp_path):
+def test_quiet_prints_what_went_wrong_only(small, in_this_process, tmp_path):
     result = run(small(), tmp_path / "out", "--quiet")
     assert result.exit_code == 0 and result.output == ""
     said = run(
@@ -644,7 +558,7 @@ def test_quiet_prints_what_went_wrong_only(small, tmp_path):
     assert said.stderr.count("\n") == said.stderr.count("cutting-plane: timeout") == 2
 
 
-def test_rerun_repeats_only_the_trials_that_ended_so(small, tmp_path):
+def test_rerun_repeats_only_the_trials_that_ended_so(small, in_this_process, tmp_path):
     solvers, out = "{sgd-avg: , perceptron-avg: }", tmp_path / "out"
     slow = small(solvers=solvers, timeout="0.000001")
     assert run(slow, out, "--splits", "0", "--solver", "sgd-avg").exit_code == 1
@@ -685,7 +599,7 @@ def test_every_status_but_ok_can_be_run_again():
     assert RunOptions(rerun=["failed"]).rerun_statuses == {*RETRIED} == {*STATUSES} - _DONE
 
 
-def test_dry_run_judges_by_the_trials_before(small, tmp_path):
+def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
     def expected():
         return json.loads(run(small(), tmp_path, "--dry-run", "--json", "--force").stdout)[0][
             "expected_seconds"
@@ -730,7 +644,7 @@ def test_invalid_arguments_are_reported(
     refused(arguments, complaint)
 
 
-def test_missing_data_are_left_out(small, tmp_path):
+def test_missing_data_are_left_out(small, in_this_process, tmp_path):
     both = small(datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]")
     result = succeed("run", both, "--out", tmp_path / "out")
     tells(result.output, "kdd08 FILES")
@@ -765,8 +679,8 @@ def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     assert trial.split.test_share(600) == pytest.approx(share)
 
 
-def test_a_stand_in_is_marked_everywhere(isolated, tmp_path, monkeypatch):
-    result = succeed("run", "kdd08", "--smoke", "--out", tmp_path)
+def test_a_stand_in_is_marked_everywhere(isolated, in_this_process, tmp_path, monkeypatch):
+    result = succeed("run", "kdd08", "--smoke", "--solver", "sgd-*", "--out", tmp_path)
     assert "SYNTHETIC" in result.output
     folder = tmp_path / "kdd08-smoke"
     table = pd.read_csv(folder / "results.csv")
@@ -785,7 +699,7 @@ def held_by(name):
     """Return the choices that a config makes."""
     config = shipped_config(name)
     held = {entry.solver for entry in config.solvers.values()} | {*config.plots}
-    held |= {str(entry.name) for entry in config.datasets} | {m.name for m in config.metrics}
+    held |= {metric.name for metric in config.metrics}
     return held | {config.protocol.split, *(config.sweep or ()), *config.parts}
 
 
@@ -804,9 +718,7 @@ FEW, OTHERS = experiments()
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_every_experiment_runs_at_smoke_size(
-    name, isolated, in_this_process, drawn_without_rendering, tmp_path
-):
+def test_every_experiment_runs_at_smoke_size(name, isolated, in_this_process, tmp_path):
     succeed("run", name, "--out", tmp_path, "--smoke")
     [folder] = tmp_path.iterdir()
     assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)
@@ -822,7 +734,7 @@ def test_the_other_experiments_have_a_plan(isolated, tmp_path):
 
 
 @pytest.mark.promise("R24")
-def test_records_are_complete_and_without_private_data(small, tmp_path, figure):
+def test_records_are_complete_and_without_private_data(small, in_this_process, tmp_path, figure):
     run(small(), tmp_path / "out")
     store = Store(tmp_path / "out" / "small")
     for record in store.records():
@@ -906,46 +818,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
     assert together == alone
 
 
-def test_trials_of_a_split_share_its_rows(small, tmp_path, monkeypatch):
-    """They are prepared once unless they are many, and nobody can change them."""
-    solvers = "{perceptron-avg: , linear-svm: , sgd-max: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
-    plan = make_plan(load_config(small(protocol="{n_splits: 2}", solvers=solvers)))
-    prepare, prepared = worker.Rows, []
-
-    def counted(trial, dataset):
-        prepared.append(prepare(trial, dataset))
-        return prepared[-1]
-
-    monkeypatch.setattr(worker, "Rows", counted)
-    monkeypatch.setattr(worker, "_prepared", [])  # of no other test
-    data, found = plan.datasets["mine"], {}
-    for place, n_prepared in (("shared", 4), ("alone", 4 + 8)):  # with and without tuning, 2 splits
-        store = Store(tmp_path / place)
-        for trial, key in sorted(plan.trials, key=lambda one: one[0].split.index):
-            folder = str(store.folder)
-            run_job(Job(trial, key, folder, data, np.inf, np.inf, "sequential", "none", "none"))
-        found[place] = [store.arrays(key)["coef"].tobytes() for _, key in plan.trials]
-        assert len(prepared) == n_prepared
-        monkeypatch.setattr(worker, "_MOST_KEPT", 0)
-    assert found["shared"] == found["alone"]
-    wholes = [rows.training for rows in prepared]
-    assert not any(rows.X.flags.writeable or rows.y.flags.writeable for rows in wholes)
-
-
-TAMPERED = {
-    "wider": {"coef": lambda a: np.ones((len(a), 2_000_000))},
-    "one column more": {"coef": lambda a: np.ones((len(a), a.shape[1] + 1))},
-    "narrower": {"coef": lambda a: a[:, 1:].copy()},
-    "flat": {"coef": lambda a: a.ravel()},
-    "complex": {"coef": lambda a: a + 1j},
-    "text": {"coef": lambda a: a.astype(str)},
-    "not finite": {"coef": lambda a: np.where(a == a[-1, 0], np.nan, a)},
-    "fewer times": {"wall_seconds": lambda a: a[1:]},
-    "no checkpoint": {"rows_seen": lambda a: a[:0]},
-}
-
-
-def test_only_what_has_changed_is_measured_again(small, tmp_path, monkeypatch):
+def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_path, monkeypatch):
     """The records, the metrics or the code that measures; another run shows the stored values."""
     config, out = small(solvers="{perceptron-avg: , sgd-avg: }"), tmp_path / "out"
     assert run(config, out).exit_code == 0
@@ -967,48 +840,3 @@ def test_only_what_has_changed_is_measured_again(small, tmp_path, monkeypatch):
     assert measures()
     monkeypatch.setattr(score, "code_of", lambda *_: "other code")
     assert measures()
-
-
-def test_an_edited_record_is_reported_by_its_file(small, tmp_path):
-    config, out = small(solvers="{perceptron-avg: }", protocol="{n_splits: 1}"), tmp_path / "out"
-    assert run(config, out).exit_code == 0
-    [file] = (out / "small" / "trials").glob("*.npz")
-    with np.load(file) as loaded:
-        arrays = dict(loaded)
-    for change in TAMPERED.values():
-        np.savez(file, **arrays | {name: edit(arrays[name]) for name, edit in change.items()})
-        refused(["run", config, "--out", out], f"{file} {file.stem}.json")
-    np.savez(file, **arrays | {"coef": arrays["coef"].astype(np.float16)})
-    assert run(config, out).exit_code == 0
-    file.with_suffix(".json").unlink()  # as advised
-    assert run(config, out).exit_code == 0
-    [again] = (out / "small" / "trials").glob("*.npz")
-    with np.load(again) as loaded:
-        np.testing.assert_array_equal(loaded["coef"], arrays["coef"])
-
-
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
-        ({}, [1, 4, 5, 8, 10, 12, 15, 16, 20, 24, 28, 32, 36, 40]),
-        ({"quiet": True}, [1, 5]),
-        ({"verbose": True}, range(1, 41)),
-    ],
-)
-def test_progress_in_a_pipe_is_a_line_a_tenth_or_a_minute(monkeypatch, capsys, options, shown):
-    """Trial 1 fails and 5 is skipped; 10 and 15 end after more than a minute without a line."""
-    seconds = dict.fromkeys(range(1, 41), 1.0) | {10: 61.0, 15: 70.0}
-    clock = itertools.chain([0.0], itertools.accumulate(seconds.values()))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(Screen, "is_terminal", False)
-    with progress(40, **options) as show:
-        for i in seconds:
-            status = {1: "failed", 5: "skipped"}.get(i, "ok")
-            record = SimpleNamespace(status=status, seconds=2.0, reason="no reason")
-            show(SimpleNamespace(trial=SimpleNamespace(title=f"trial {i}")), record)
-    lines = capsys.readouterr().err.splitlines()
-    assert [int(re.search(r"trial (\d+)", line)[1]) for line in lines] == [*shown]
-    if not options:  # 169 s, of which the first 20 trials took 149
-        assert "[1/40, 1 failed, about 39 s left] trial 1: failed: no reason" in lines
-        assert "[20/40, 1 failed, about 2 min left] trial 20: ok: 2 s" in lines
-        assert "[40/40, 1 failed] trial 40: ok: 2 s" in lines

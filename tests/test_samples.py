@@ -1,6 +1,5 @@
 """The rows of a trial: gathered once, scaled from the training set, the same for every solver."""
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -87,18 +86,6 @@ def test_random_features_follow_the_scaling(trials, gamma):
     sparse = Rows(replace(plain, fourier=fourier), dataset(SPARSE)).training.X
     filled = Rows(replace(plain, fourier=fourier), dataset(SPARSE.toarray())).training.X
     assert_allclose(sparse, filled, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_one_copy_of_each_part(trials, dtype):
-    X = RNG.standard_normal((100_000, 20)).astype(dtype)
-    trial = trials(scaling="standardise")[0]
-    assert Rows(trial, dataset(X[:500])).training  # imports
-    tracemalloc.start()
-    assert Rows(trial, dataset(X)).training
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.7 * X.nbytes + 40 * len(X)  # the training set, labels and row numbers
 
 
 def test_random_features_of_float32_rows(trials):

@@ -77,19 +77,13 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
     assert [column["name"] for column in about["columns"]] == ["a", "b", "city"]
 
 
-def test_a_model_from_python_and_one_of_earlier_versions(tmp_path):
+def test_a_model_from_python(tmp_path):
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 3 == 0
     model = Model.fit(X, y)
     model.save(tmp_path / "m.npz")
     text = shown(tmp_path / "m.npz")
     assert "to 60 rows, 20 positive" in text and "columns: unnamed, of arrays" in text
     assert "quality" not in text
-    model.about.clear()
-    model.about.update(rows=60, positives=20, k=0.25, precision_at_k=0.5, auc=0.75)
-    model.about.update(by_chance=0.3, held_out_rows=18, held_out_positives=6)
-    model.save(tmp_path / "m.npz")
-    line = "1 split, 18 held-out rows, 6 positive: prec@0.25 0.500, by chance 0.300, AUC 0.750"
-    assert f"quality: {line} " in " ".join(shown(tmp_path / "m.npz").split())
 
 
 def test_what_is_no_model(rows, tmp_path):

@@ -155,19 +155,6 @@ def test_a_run_at_work_says_how_far_it_is(results):
         assert text in said
 
 
-def test_no_time_left_is_negative_after_the_clock_was_set_back(results, monkeypatch):
-    store = Store(results / "small")
-    store.write_request(store.keys())
-    first, second, *_ = store.keys()
-    (store.folder / "trials" / f"{first}.json").unlink()
-    started = store.request().started
-    os.utime(store.folder / "trials" / f"{second}.json", (started + 1, started + 1))
-    monkeypatch.setattr("time.time", lambda: started - 3600)
-    with store.lock():
-        assert status(results)["seconds_left"] is None
-        assert " s left" not in invoke("status", results).stdout
-
-
 def test_without_the_note_of_a_run_all_records_count(results):
     (results / "small" / "asked.json").unlink()
     assert status(results)["asked"] == 4

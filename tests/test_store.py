@@ -134,14 +134,6 @@ def test_a_damaged_file_is_named(store, content):
         store.read(KEY)
 
 
-def test_a_renamed_record_is_damaged(store):
-    store.write({"key": KEY, "status": "ok"})
-    other = "0" * 64
-    (store.folder / "trials" / f"{KEY}.json").rename(store.folder / "trials" / f"{other}.json")
-    with raises(InputError, "json"):
-        store.read(other)
-
-
 def test_a_record_is_parsed_again_only_after_it_has_changed(store, monkeypatch):
     store.write({"key": KEY, "status": "failed", "reason": "1"})
     parsed = []

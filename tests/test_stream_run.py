@@ -1,7 +1,6 @@
 """Experiments on streamed rows: like any other, but the rows are never in memory as a whole."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from precbench.experiment import load_config, samples
 from precbench.experiment.division import check_division
 from precbench.experiment.samples import Rows, read_data
 from precbench.store import Store
-from tests.helpers import numbers, printed_numbers, records, run, succeed
+from tests.helpers import numbers, records, run, succeed
 from tests.sentences import done_already, raises
 
 SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
@@ -67,21 +66,10 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
     )
 
 
-def test_another_buffer_is_another_trial(streamed, tmp_path):
+def test_another_buffer_is_another_trial(streamed, in_this_process, tmp_path):
     run(streamed(), tmp_path / "out")
     larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
     assert done_already(run(streamed(datasets=larger), tmp_path / "out").output) == 0
-
-
-def test_a_limit_and_a_timeout_stop_a_stream(streamed, tmp_path):
-    endless = "{sgd-avg: {epochs: 100000000, limit: {seconds: 0.3}}}"
-    assert run(streamed(solvers=endless), tmp_path / "out", "--seeds", "0").exit_code == 0
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv")
-    assert set(table["stopped"]) == {"limit"} and table["wall_seconds"].max() >= 0.3
-    assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
-    late = streamed(solvers="{sgd-avg: {epochs: 100000000}}", timeout="1.0")
-    assert run(late, tmp_path / "late", "--seeds", "0", "--dataset", "npy").exit_code == 1
-    assert set(pd.read_csv(tmp_path / "late" / "small" / "results.csv")["status"]) == {"timeout"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +116,7 @@ def test_scores_come_in_as_many_passes_as_memory_asks_for(streamed, monkeypatch)
     np.testing.assert_allclose(together, weights @ X.T, rtol=1e-12)
 
 
-def test_a_card_is_streamed_from_the_cache(small, tmp_path):
+def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
     config = small(
         datasets="[{name: letter, on_missing: stand-in}, "
         "{name: letter, stream: true, on_missing: stand-in, buffer_bytes: 100000}]",
@@ -187,7 +175,7 @@ def test_mistakes_are_reported_before_anything_runs(streamed, changes, complaint
     assert "Traceback" not in result.output and not (tmp_path / "out").exists()
 
 
-def test_a_set_without_positives_is_reported(streamed, tmp_path):
+def test_a_set_without_positives_is_reported(streamed, in_this_process, tmp_path):
     y = np.zeros(600, dtype=int)
     y[0] = 1
     np.save(tmp_path / "y.npy", y)
@@ -200,53 +188,3 @@ def test_a_set_without_positives_is_reported(streamed, tmp_path):
     np.save(tmp_path / "y.npy", np.zeros(600))
     with raises(InputError, "class"):
         open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-
-
-PROGRAM = """
-import sys
-from math import inf
-from precbench.experiment import load_config
-from precbench.experiment.plan import make_plan
-from precbench.runner.worker import Job, run_job
-from precbench.score import write_results
-from precbench.store import Store, environment
-
-config, folder, warm = sys.argv[1:]
-def whole_run(config, folder):
-    plan, store = make_plan(load_config(config)), Store(folder)
-    machine = store.add_environment(environment())
-    for trial, key in plan.trials:
-        data = plan.datasets[trial.dataset.name]
-        job = Job(trial, key, folder, data, inf, inf, "sequential", machine, "none")
-        assert run_job(job) == "ok", store.read(key).reason
-    write_results(plan, store)
-    return plan
-whole_run(warm, folder + "-warm")
-before = peak()
-[data] = whole_run(config, folder).datasets.values()
-after = peak()
-n_rows, source = data.X.shape[0], data.X.source
-bound = 5 * data.X.buffer_bytes + 32 * source.block_bytes + n_rows / 2 + 64 * len(source.starts)
-print((after - before) * 1024 / (bound + 100 * 0.3 * n_rows))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_run_on_a_file_larger_than_its_memory(streamed, tmp_path):
-    """The test set adds labels, scores and what the metrics make of them, 100 bytes a row."""
-    warm = tmp_path / "warm.yaml"
-    warm.write_text(streamed(protocol="{n_splits: 1}", scaling="standardise").read_text())
-    rng = np.random.default_rng(0)
-    n_rows = 120_000
-    X = rng.standard_normal((n_rows, 80))
-    np.save(tmp_path / "big.npy", X)
-    np.save(tmp_path / "big-y.npy", X[:, 0] + rng.standard_normal(n_rows) > 2)
-    config = streamed(
-        datasets="[{file: big.npy, labels: big-y.npy, stream: true, block_bytes: 262144, "
-        "buffer_bytes: 2097152}]",
-        protocol="{n_splits: 1}",
-        scaling="standardise",
-    )
-    assert X.nbytes > 3 * (5 * 2097152 + 32 * 262144 + 30 * n_rows)
-    [share] = printed_numbers(PROGRAM, config, tmp_path / "out", warm)
-    assert share <= 1

@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from precbench.claims import Evidence, load_claims, make_ledger
@@ -98,8 +97,29 @@ def test_discounting_factors():
     assert one(table, curve="1/z", z=4.0) == 0.25
     assert one(table, curve="-ln(1+z)", z=10.0) == pytest.approx(-math.log(11))
     assert one(table, curve="share of z in the order of the caption") == 1.0
-    with raises(InputError, "z_max 1 z_min 2"):
-        STUDIES["discount-factors"].function(z_min=2, z_max=1, points=3)
+
+
+NOISY = {"datasets": ["margin-noisy"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "places"),
+    [
+        ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
+        ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
+        ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
+        ("rudin2009/objectives", {"rows": 20_000}, "20,000"),
+        ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,001"),
+        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
+        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
+        # Whose optimum is not known.
+        ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
+        ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
+    ],
+)
+def test_data_that_do_not_suffice_are_reported(name, changes, places):
+    with raises(InputError, places):
+        values(name, **changes)
 
 
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
@@ -116,13 +136,6 @@ def test_each_push_is_best_at_its_own_end():
         fit: one(means, fit=fit, measure="crucial pairs") for fit in ("top", "crucial pairs")
     }
     assert crucial["top"] < crucial["crucial pairs"]
-
-
-def test_pushes_need_rows_to_test_on_and_other_positives():
-    with raises(InputError, "20,000"):
-        values("rudin2009/pushes", datasets=["margin-noisy"], rows=20_000)
-    with raises(InputError, "crucial 5"):
-        values("rudin2009/pushes", datasets=["margin-noisy"], rows=60)
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +200,6 @@ def test_adaboost_and_rankboost_have_the_same_minimiser():
         push = PNormPush(4, method="newton").fit(X[rows], y[rows])
         newton.append(METRICS["auc"](y[rows], X[rows] @ push.coef_))
     assert one(table, fit="p=4", **at) == pytest.approx(np.mean(newton), abs=1e-4)
-    with raises(InputError, "20,000"):
-        values("rudin2009/objectives", **changes | {"rows": 20000})
 
 
 def test_too_few_successes_are_reported():
@@ -340,15 +351,6 @@ def test_other_measures_follow_their_definitions():
     assert of["pauc, logistic"](scores, positive) == pytest.approx(np.mean(pairs))
 
 
-def test_too_few_rows_are_reported():
-    with raises(InputError, "20,000 20,001"):
-        values("kar2014/regret", datasets=["margin-noisy"], horizons=[20001, 20002])
-    with raises(InputError, "20,000 20,001"):
-        values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 20001])
-    with raises(InputError, "2"):
-        values("kar2014/uniform-convergence", datasets=["margin-noisy"], sizes=[2, 3], samples=1)
-
-
 # Configs
 
 
@@ -422,6 +424,8 @@ def test_parameters_invalid_together_are_reported(complaints):
 
 # Running
 
+DRAWN_TWICE = ["rudin2009/fig-1-and-4", "rudin2009/section-10-1", "kar2015/rates"]
+
 
 @pytest.mark.promise("R23")
 @pytest.mark.filterwarnings("ignore:the risk has no minimiser")
@@ -437,11 +441,12 @@ def test_every_study_runs_and_is_repeated_identically(
     assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
     kind = about["kind"]
     drawn = [folder / "tables.md", *(folder / f"figures/{kind}.{s}" for s in ("pdf", "png"))]
-    before = [path.read_bytes() for path in drawn]
-    for path in drawn:
-        path.unlink()
-    assert invoke("plot", tmp_path).exit_code == 0
-    assert [path.read_bytes() for path in drawn] == before
+    if name in DRAWN_TWICE:
+        before = [path.read_bytes() for path in drawn]
+        for path in drawn:
+            path.unlink()
+        assert invoke("plot", tmp_path).exit_code == 0
+        assert [path.read_bytes() for path in drawn] == before
     assert "smoke size" in drawn[0].read_text()
     assert drawn_without_fonts[-1].findobj(lambda artist: artist.get_gid() == "smoke")
     measured = read_values(folder)
@@ -461,14 +466,6 @@ def test_lists_without_curves_have_their_tables(old, new, tmp_path):
     path.write_text(LISTS.replace(old, new) if old else LISTS)
     succeed("run", path, "--out", tmp_path)
     assert "| " in (tmp_path / "small" / "tables.md").read_text()
-
-
-def test_values_keep_every_digit(tmp_path):
-    assert invoke("run", "rudin2009/fig-8", "--out", tmp_path).exit_code == 0
-    written = pd.read_csv(tmp_path / "rudin2009-fig-8" / "values.csv", dtype=str)
-    written = written.astype({"b": float, "value": float})
-    computed = values("rudin2009/fig-8")
-    pd.testing.assert_frame_equal(written, computed, check_exact=True, check_dtype=False)
 
 
 def test_json_and_dry_run(tmp_path):
@@ -492,26 +489,7 @@ def test_selection_options_are_refused(option, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("damage", "places"),
-    [
-        ({"kind": "unheard-of"}, "'unheard-of'"),
-        ({"schema": 99}, "schema 1"),
-        ({"schema": "1"}, "schema"),
-        ({"parameters": None}, "parameters"),
-    ],
-)
-def test_damaged_description_is_reported(damage, places, tmp_path):
-    assert invoke("run", "rudin2009/fig-3", "--smoke", "--out", tmp_path).exit_code == 0
-    path = tmp_path / "rudin2009-fig-3-smoke" / "illustration.json"
-    about = json.loads(path.read_text()) | damage
-    path.write_text(json.dumps({k: v for k, v in about.items() if v is not None}))
-    refused(["plot", tmp_path], places)
-
-
-@pytest.mark.parametrize(
-    "name", ["rudin2009/fig-1-and-4", "rudin2009/section-10-1", "kar2015/rates"]
-)
+@pytest.mark.parametrize("name", DRAWN_TWICE)
 def test_no_text_leaves_a_figure(name, isolated, tmp_path, laid_out):
     assert invoke("run", name, "--smoke", "--out", tmp_path).exit_code == 0
     assert [misplaced(figure) for figure in laid_out.values()] == [[]]

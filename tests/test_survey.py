@@ -3,7 +3,6 @@
 import json
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,8 +17,7 @@ from precbench.metrics import partial_auc, partial_auc_mcclish
 from precbench.solvers import SOLVERS
 from precbench.statistics import bayesian_signed_rank
 from precbench.survey import ranking, tasks
-from precbench.survey.ranking import AP, MAIN, Survey
-from scripts.survey import page
+from precbench.survey.ranking import AP, Survey
 from tests.helpers import invoke
 from tests.sentences import raises, refused
 
@@ -141,20 +139,6 @@ def test_the_bayesian_test_by_its_definition(shift):
     assert found == pytest.approx(np.mean(means, axis=0), abs=0.01)
 
 
-def test_rows_that_measures_look_at(random_survey):
-    known = pd.read_csv(tasks.TASKS).set_index("task")
-    looked = {metric: random_survey.looked_at(metric) for metric in ranking.MEASURES}
-    rows, n_pos = known.loc["german", ["rows", "positives"]]
-    assert looked["precision_at_k(k=10)"]["german"] == 10
-    assert looked[MAIN]["german"] == pytest.approx(0.25 * 0.3 * n_pos)
-    assert looked["partial_auc_mcclish(beta=0.01)"]["german"] == pytest.approx(
-        0.003 * (rows - n_pos)
-    )
-    assert page.sound(random_survey, "precision_at_k(k=10)") == []
-    sound = page.sound(random_survey, AP)
-    assert "abalone19" not in sound and "german" in sound
-
-
 @pytest.mark.parametrize(
     ("n", "steps", "word"),
     [
@@ -183,19 +167,6 @@ def test_the_share_of_the_area_is_that_of_orders_by_chance(beta):
     constant = ranking.share_of_area(partial_auc_mcclish(y, 0 * scores, beta), beta)
     assert constant == pytest.approx(beta / 2)
     assert ranking.share_of_area(partial_auc_mcclish(y, y, beta), beta) == pytest.approx(1)
-
-
-def test_the_configs_of_the_tasks(tmp_path):
-    of = {task.task: task for task in tasks.read_tasks()}
-    assert [a.rows <= b.rows for a, b in pairwise(of.values())] == [True] * (len(of) - 1)
-    paths = tasks.write_configs(tmp_path, [of["ionosphere"], of["adult"]])
-    assert [path.name for path in paths] == ["survey-short.yaml", "survey-long.yaml"]
-    short, long = map(load_config, paths)
-    labels = [{metric.label for metric in config.metrics} for config in (short, long)]
-    assert labels[1] - labels[0] == {"precision_at_k(k=100)"} and labels[1] == {*ranking.MEASURES}
-    assert [config.datasets[0].scaling for config in (short, long)] == [None, "none"]
-    assert short.tuning.draw == 12
-    assert [config.protocol.n_splits for config in (short, long)] == [tasks.SHORT, tasks.LONG]
 
 
 @pytest.fixture

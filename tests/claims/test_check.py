@@ -98,14 +98,6 @@ def test_results_without_claims_say_so(tmp_path, quick):
     assert "rudin2009/figure-7/curves" in listed and "rudin2009/table-5" not in listed
 
 
-def test_what_cannot_be_tested_is_not_listed_as_not_measured(checked, monkeypatch):
-    found = row_of("a", Verdict.REPRODUCED), row_of("b", Verdict.NOT_TESTABLE)
-    absent = row_of("c", Verdict.NO_DATA)
-    for rows, listed in ((found, False), ((*found, absent), True)):
-        monkeypatch.setattr(check_command, "make_ledger", lambda *_, rows=rows: list(rows))
-        assert ("Not measured" in check(checked, "--all").stdout) is listed
-
-
 def test_check_passes_on_the_results_of_the_reference(checked, claims):
     result = check(checked, "--all")
     assert result.exit_code == 0, result.output
@@ -135,16 +127,12 @@ def test_files_of_the_check(checked):
 
     rows = json.loads(before["ledger.json"], parse_constant=constant)
     assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
-    columns = list(pd.read_csv(folder / "ledger.csv"))
-    public = ["id", "paper", "where", "kind", "printed", "measured", "runs"]
-    assert columns[:10] == [*public, "verdict", "deviation", "reason"]
-    assert list(rows[0]) == columns
+    assert list(rows[0]) == list(pd.read_csv(folder / "ledger.csv"))
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
     assert json.loads(result.stdout, parse_constant=constant) == rows
     other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
     assert other == before
-    assert {path.name: path.read_bytes() for path in folder.glob("ledger.*")} == before
 
 
 @pytest.mark.promise("R21")
@@ -164,19 +152,7 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
 
 
-def test_better_verdict_is_no_regression(checked, claims):
-    housing(checked / "worse", claims, {CELL: 1.1})
-    assert check(checked, "--update-reference", results="worse").exit_code == 0
-    assert verdicts(checked / "reference.csv")[CELL] not in REPRODUCED
-    result = check(checked)
-    assert result.exit_code == 0 and result.stderr == ""
-    changed = result.stdout.partition("Changed against the reference")[2]
-    assert CELL in changed and "worse" not in changed
-
-
-@pytest.mark.parametrize(
-    "changes", [{"n": MIN_SPLITS - 1}, {"stand_in": True}, {"smoke": True}, {"status": "timeout"}]
-)
+@pytest.mark.parametrize("changes", [{"n": MIN_SPLITS - 1}, {"stand_in": True}])
 def test_undecided_results_are_no_regression(checked, claims, changes):
     housing(checked / "nothing", claims, {CELL: 1.1}, **changes)
     result = check(checked, results="nothing")
@@ -248,19 +224,6 @@ def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
     assert invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
 
 
-def test_a_real_run_of_one_repetition_decides_nothing(tmp_path, mirror, isolated, quick):
-    options = ("--solver", "p=1", "--solver", "p=4", "--seeds", "0-2")
-    assert run("rudin2009/table-5-housing", tmp_path / "results", *options).exit_code == 0
-    assert invoke("check", tmp_path / "results").exit_code == 0
-    rows = {row.id: row for row in read_ledger(tmp_path / "results" / "ledger.csv")}
-    assert rows[CELL].verdict is Verdict.INCONCLUSIVE and rows[CELL].runs == 1
-    other = rows["rudin2009/table-5/p=8/auc"]
-    assert other.verdict is Verdict.NO_DATA
-    tells(other.reason, "auc p=8 housing")
-    for name in ("rows", "positives", "negatives", "features", "positives-per-fold"):
-        assert rows[f"rudin2009/section-8/housing-{name}"].verdict in REPRODUCED
-
-
 def positives_above(pos, neg):
     return len(pos) - HEIGHTS(pos, neg)
 
@@ -294,13 +257,3 @@ def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, brok
         assert found[f"rudin2009/{name}"] is Verdict.NOT_REPRODUCED, name
         naming(result.stderr, f"rudin2009/{name} {Verdict.REPRODUCED} {Verdict.NOT_REPRODUCED}")
     assert found["rudin2009/table-1/logistic/swap-top"] in REPRODUCED
-
-
-def test_missing_study_is_a_regression(tmp_path, monkeypatch, computed):
-    """A claim that needs neither data nor a run has no excuse for being undecided."""
-    kept = {name: table for name, table in computed.items() if name != "rudin2009-tables-1-2"}
-    monkeypatch.setattr(check_command, "_computed", lambda claims: kept)
-    write_results(tmp_path, auc_of(a=[0.5]))
-    result = invoke("check", tmp_path)
-    assert result.exit_code == 4
-    tells(result.stderr, "rudin2009/table-1/zero-one/swap-none reproduced no data")

@@ -20,7 +20,7 @@ from tests.claims.helpers import (
     write_results,
     write_sweep,
 )
-from tests.sentences import tells
+from tests.sentences import names, tells
 
 HARD, EVEN = np.tile([0.0, 0.5], 15), np.linspace(0.2, 0.9, 20)
 CERTAIN, YES, NO = {"deterministic": True}, Verdict.REPRODUCED, Verdict.NOT_REPRODUCED
@@ -391,30 +391,26 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
 
 
 @pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
-def test_times_must_be_of_one_sequential_run(tmp_path, timed):
-    values = [0.5] * MIN_SPLITS
-    cells = auc_of(a=values, b=values)
-    timing = {"a": "sequential", "b": "parallel"}
-    beside = write_results(tmp_path / "a", cells, seconds=TIMED, timing=timing.get)
-    [row] = judged([timed], beside)
-    assert row.verdict is Verdict.NO_DATA
-    tells(row.reason, "trials")
-    runs = write_results(tmp_path / "b", cells, seconds=TIMED, run=lambda s: s)
-    [row] = judged([timed], runs)
-    assert row.verdict is Verdict.NO_DATA
-    tells(row.reason, "runs")
-    machines = write_results(tmp_path / "m", cells, seconds=TIMED, machine=lambda s: s)
-    [row] = judged([timed], machines)
-    assert row.verdict is Verdict.NO_DATA
-    tells(row.reason, "machines")
-    [row] = judged([order()], runs)  # values may come from two runs
-    assert row.verdict is Verdict.NOT_REPRODUCED
-    third = write_results(
-        tmp_path / "c", cells | auc_of(c=values), seconds=TIMED | {"c": 1.0},
-        run=lambda s: "2b" if s == "c" else "1a",
-    )  # fmt: skip
-    [row] = judged([timed], third)
-    assert row.verdict is Verdict.REPRODUCED
+@pytest.mark.parametrize(
+    ("how", "verdict", "words"),
+    [
+        (
+            {"timing": {"a": "sequential", "b": "parallel", "c": "sequential"}.get},
+            Verdict.NO_DATA,
+            "trials",
+        ),
+        ({"run": str}, Verdict.NO_DATA, "runs"),
+        ({"machine": str}, Verdict.NO_DATA, "machines"),
+        ({"run": lambda solver: "2b" if solver == "c" else "1a"}, YES, ""),
+    ],
+)
+def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, words):
+    """Of those that are compared; values may come from two runs."""
+    cells = auc_of(**dict.fromkeys("abc", [0.5] * MIN_SPLITS))
+    folder = write_results(tmp_path, cells, seconds=TIMED | {"c": 1.0}, **how)
+    of_times, of_values = judged([timed, order(number=1)], folder)
+    assert (of_times.verdict, of_values.verdict) == (verdict, NO)
+    names(of_times.reason, words)
 
 
 DEVIATION = {"deviations": ["half-scores"]}
@@ -545,21 +541,3 @@ def test_what_was_chosen_after_our_results_can_fail_but_not_pass(tmp_path):
     passed, failed = judged(claims, folder)
     assert (passed.verdict, failed.verdict) == (Verdict.NO_POWER, Verdict.NOT_REPRODUCED)
     tells(passed.reason, "after results")
-
-
-def test_a_side_that_was_stopped_cannot_fall_short_of_a_ratio(tmp_path):
-    """It would have taken longer; but what it has taken may suffice."""
-    values = [0.5] * MIN_TIMED_SPLITS
-    folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    claims = [ratio(printed, at_least=True, number=i) for i, printed in enumerate(("100", "2"))]
-    assert [row.verdict for row in judged(claims, folder)] == [
-        Verdict.TREND_ONLY,
-        Verdict.REPRODUCED,
-    ]
-    table = pd.read_csv(folder / "results.csv", keep_default_na=False)
-    table["stopped"] = np.where(table["solver"] == "b", "limit", "")
-    table.to_csv(folder / "results.csv", index=False)
-    assert [row.verdict for row in judged(claims, folder)] == [
-        Verdict.INCONCLUSIVE,
-        Verdict.REPRODUCED,
-    ]

@@ -263,18 +263,27 @@ def test_exact_claim_must_select_one_value():
             judged([claim("exact", "4", cell=cell)], values={"toy": TABLE})
 
 
-def test_statements_are_not_testable():
+FORMULA = {"reason": "a formula"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        (FORMULA | {"config": "letter"}, Verdict.NOT_TESTABLE),
+        (FORMULA | {"config": "kar2099/fig1"}, Verdict.NOT_TESTABLE),
+        (FORMULA | {"deviations": ["half-scores"]}, Verdict.NOT_TESTABLE),
+        ({"untested": "no experiment varies n"}, Verdict.NO_CONFIG),
+    ],
+)
+def test_statements_are_not_testable(fields, verdict):
     """Whatever was measured, and whether or not a config stands beside them."""
-    for config in ("letter", "kar2099/fig1"):
-        formula = claim("statement", "1 / n", reason="a formula", config=config)
-        [row] = judged([formula])
-        assert (row.verdict, row.reason, row.kind) == ("not testable", "a formula", "statement")
-        assert row.runs == 0 and row.measured == "" and row.deviation == ""
-    slip = claim("statement", "1 / n", reason="a formula", deviations=["half-scores"])
-    [row] = judged([slip])
-    assert row.verdict is Verdict.NOT_TESTABLE and row.deviation == "half-scores"
-    [row] = judged([claim("statement", "O(n)", untested="no experiment varies n")])
-    assert row.verdict is Verdict.NO_CONFIG and row.reason == "no experiment varies n"
-    for fields in ({}, {"reason": "a formula", "untested": "no experiment varies n"}):
-        with raises(ValueError, "reason"):
-            claim("statement", "1 / n", **fields)
+    [row] = judged([claim("statement", "1 / n", **fields)])
+    assert (row.verdict, row.runs, row.measured, row.kind) == (verdict, 0, "", "statement")
+    assert row.reason == fields.get("reason", fields.get("untested"))
+    assert row.deviation == " ".join(fields.get("deviations", []))
+
+
+@pytest.mark.parametrize("fields", [{}, FORMULA | {"untested": "no experiment varies n"}])
+def test_a_statement_has_one_reason(fields):
+    with raises(ValueError, "reason"):
+        claim("statement", "1 / n", **fields)

@@ -111,21 +111,6 @@ def test_invalid_files_of_a_card(tmp_path, change, what):
         read_card(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("a: [", "letter.yaml:2:1"),
-        ("name: letter\nname: letter\n", "letter.yaml:2:1"),
-        ("- letter\n", "letter.yaml:1:1"),
-    ],
-)
-def test_a_card_that_is_not_a_mapping(tmp_path, text, complaint):
-    path = tmp_path / "letter.yaml"
-    path.write_text(text)
-    with raises(InputError, complaint):
-        read_card(path)
-
-
 def test_every_error_in_a_card_is_located(tmp_path):
     text = (shipped("datasets") / "letter.yaml").read_text()
     path = tmp_path / "letter.yaml"

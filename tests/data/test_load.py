@@ -1,7 +1,6 @@
 """What `load_dataset` gives: the card's numbers, shared memory maps, announced stand-ins."""
 
 import bz2
-import time
 
 import numpy as np
 import pytest
@@ -175,16 +174,6 @@ def test_a_damaged_array_cache_is_rebuilt(cache):
         assert np.array_equal(again.X, content)
         assert is_mapped(again.X)
     assert not list((cache / "prepared").glob(".*"))
-
-
-def test_a_cached_dataset_needs_no_parser(monkeypatch):
-    load_dataset("margin")
-    monkeypatch.setattr(
-        "precbench.data.cards.synthetic.generate", lambda _: pytest.fail("made again")
-    )
-    start = time.perf_counter()
-    load_dataset("margin")
-    assert time.perf_counter() - start < 0.5
 
 
 # --- formats whose real files are not available ---

@@ -1,7 +1,6 @@
 """Rows read block by block: each once per pass, in seeded order, within the memory limit."""
 
 import os
-import pickle
 import sys
 from functools import partial
 from typing import get_args
@@ -76,7 +75,7 @@ SIZES = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(sizes=SIZES, batch_size=st.integers(1, 900), seed=st.integers(0, 9))
 def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
     stream = opened(folder, kind, **sizes)
@@ -106,17 +105,6 @@ def test_blocks_are_split_only_at_the_buffer(folder):
     names = collected(stream.batches(1, np.random.default_rng(0)))[0][:, 0].reshape(70, 10)
     assert (np.ptp(names, axis=1) == 9).all()  # ten neighbours, in some order
     assert (np.diff(names[:, 0]) < 0).any() and (np.diff(names, axis=1) < 0).any()
-
-
-def test_pickling_drops_the_buffer(folder):
-    stream = opened(folder, "npy with labels", block_bytes=900)
-    length = len(pickle.dumps(stream))
-    first = collected(stream.batches(1, np.random.default_rng(0)))
-    assert stream._rooms
-    assert len(pickle.dumps(stream)) <= length + 100  # and the numbers of rows
-    again = collected(pickle.loads(pickle.dumps(stream)).batches(1, np.random.default_rng(0)))
-    for one, other in zip(first, again, strict=True):
-        assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -246,12 +234,6 @@ def test_a_changed_file_is_detected(tmp_path):
     for pieces in (text, npy, half_read, npy.batches(1, np.random.default_rng(0))):
         with raises(InputError, "changed"):
             list(pieces)
-    half_read = iter(open_stream(path, block_bytes=100).X)
-    next(half_read)
-    path.write_bytes(b"x" * path.stat().st_size)
-    with raises(InputError, str(path)):
-        list(half_read)
-    path.write_text(svmlight(SPARSE[:-1], Y[:-1]))
     same_size = open_stream(path).X
     os.utime(path, ns=(0, 0))
     with raises(InputError, str(path)):
@@ -346,7 +328,7 @@ def visit(path, labels, block, buffer):
         pass
     return stream.shape[0] / 2 + 64 * len(stream.source.starts)
 
-def share_of_bound(few, labels_of_few, path, labels, block=2**18, buffer=2**20):
+def share_of_bound(few, labels_of_few, path, labels, block=2**17, buffer=2**19):
     visit(few, labels_of_few, 2**12, 2**14)  # what the code itself takes
     before = peak()
     bound = 5 * buffer + 32 * block + visit(path, labels, block, buffer)
@@ -379,9 +361,9 @@ def written(folder, kind, n_rows):
 
 @pytest.fixture(scope="module")
 def shares_of_bound(tmp_path_factory):
-    """The memory of a pass, by kind, as a fraction of a bound of about 13 MB."""
+    """The memory of a pass, by kind, as a fraction of a bound of about 7 MB."""
     folder = tmp_path_factory.mktemp("streamed")
-    files = [f for kind in STREAMED for n in (600, 140_000) for f in written(folder, kind, n)]
+    files = [f for kind in STREAMED for n in (600, 70_000) for f in written(folder, kind, n)]
     return dict(zip(STREAMED, printed_numbers(PROGRAM, *files), strict=True))
 
 

@@ -18,12 +18,3 @@ def test_contestants_that_are_installed_run_and_a_missing_one_is_skipped(monkeyp
     assert "missing: skipped, vowpalwabbit is not installed" in capsys.readouterr().out
     assert all(row["prec_quarter"] > 0.5 and row["memory_mb"] > 10 for row in rows)
     assert {figure["to"] for figure in figures if figure["of"] == OURS} > {VW}
-
-
-@pytest.mark.parametrize("name", CONTESTANTS)
-def test_contestant_ranks_better_than_chance(name, tmp_path):
-    pytest.importorskip(CONTESTANTS[name].module)
-    peers.write_all(TINY, tmp_path, 600)
-    row = {"bench": "tiny", "of": name, **peers.measured(name, tmp_path, TINY.columns)}
-    [figure] = peers.judged(row, TINY.share, [])
-    assert figure["met"] and figure["ratio"] > 2

@@ -9,25 +9,20 @@ import pytest
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
-from precbench.experiment import load_config
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
-from precbench.survey.tasks import read_tasks
 from scripts.survey import __main__ as program
-from scripts.survey import advice, page, rare, tables
-from tests.test_survey import by_hand, run_of, split_table
+from scripts.survey import advice, page, tables
+from tests.test_survey import run_of, split_table
 
 
-def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
+def test_the_program_writes_the_reference(tmp_path, monkeypatch):
     run_of(tmp_path / "survey-long")
     monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
     monkeypatch.setattr(program, "DIGEST", tmp_path / "survey.sha256")
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path)])
     program.main()
     first = (tmp_path / "survey.csv.gz").read_bytes()
-    assert pd.read_csv(tmp_path / "survey.csv.gz")["solver"].tolist() == [
-        *("no-skill", "sgd-avg", "no-skill")
-    ]
     program.main()
     assert (tmp_path / "survey.csv.gz").read_bytes() == first
     (tmp_path / "more").mkdir()
@@ -44,106 +39,11 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch, capsys):
     }
     text = gzip.decompress((tmp_path / "survey.csv.gz").read_bytes()).decode()
     assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
-    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "none")])
-    with pytest.raises(SystemExit):
-        program.main()
-    assert "make survey" in capsys.readouterr().err
-
-
-def test_values_that_are_not_the_same_again_are_named(tmp_path, monkeypatch, capsys):
-    def again(folder):
-        monkeypatch.setattr("sys.argv", ["survey", "again", str(tmp_path / folder)])
-        with pytest.raises(SystemExit) as end:
-            program.main()
-        return end.value.code, capsys.readouterr().out
-
-    monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
-    monkeypatch.setattr(program, "DIGEST", tmp_path / "survey.sha256")
-    for folder, value in {"a": 0.7, "b": 0.700001, "c": 0.70001}.items():
-        (tmp_path / folder).mkdir()
-        run_of(tmp_path / folder / "survey-long", value=[0.3, 0.2, value, 0.9])
-    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "a")])
-    program.main()
-    assert again("b") == (0, "3 values again, 0 not the same\n")
-    code, out = again("c")
-    assert code == 1 and "german, sgd-avg, split 0, average_precision: 0.70001 in place" in out
-    monkeypatch.setattr("sys.argv", ["survey", "tasks", str(tmp_path), "wine", "whine"])
-    with pytest.raises(SystemExit):
-        program.main()
-    assert "unknown task 'whine'" in capsys.readouterr().err
-
-
-def test_one_contestant_alone_can_be_trained_again():
-    """It keeps its place among the others; what it failed on this time is gone."""
-    splits = [(task, solver, split) for task in "ab" for split in (0, 1) for solver in "xyz"]
-    known = pd.DataFrame(splits, columns=["task", "solver", "split"]).assign(value=0)
-    ran = known.query("solver == 'y'").assign(value=1)
-    found = program.replaced(known, ran.query("task == 'a' or split == 0"), ran)
-    expected = known.assign(value=(known["solver"] == "y").astype(int))
-    expected = expected[
-        ~((known["task"] == "b") & (known["split"] == 1) & (known["solver"] == "y"))
-    ]
-    assert found.to_numpy().tolist() == expected.to_numpy().tolist()
 
 
 def test_the_committed_values_are_those_that_were_collected():
     text = gzip.decompress(ranking.REFERENCE.read_bytes()).decode()
     assert program.DIGEST.read_text() == program.digest(text)
-
-
-def test_tasks_to_train_again_are_small_and_others_each_week():
-    tasks = read_tasks()
-    weeks = [program.drawn(tasks, (2026, week)) for week in range(1, 30)]
-    names = [tuple(task.task for task in week) for week in weeks]
-    assert {len({*week}) for week in names} == {program.DRAWN} and len({*names}) == len(names)
-    assert program.drawn(tasks, (2026, 1)) == weeks[0]
-    small = {task.task for task in tasks if task.rows <= program.MOST_ROWS}
-    assert {name for week in names for name in week} == small
-
-
-def test_the_rare_panel_is_what_its_rules_say():
-    listed = pd.DataFrame(rare.read_tasks())
-    share = listed["positives"] / listed["rows"]
-    assert [int((share <= most).sum()) for most in (0.05, 0.02, 0.005)] == [37, 27, 10]
-    assert len(listed) == 37 and (listed["test_share"] * listed["positives"] >= 20).all()
-    natural, drawn = (listed[listed["kind"] == kind] for kind in ("natural", "thinned"))
-    assert len(natural) == natural["source"].nunique() == 14
-    assert drawn.groupby("share")["source"].nunique().to_dict() == {"0.01": 15, "0.005": 8}
-    assert (share[drawn.index] <= drawn["share"].astype(float)).all()
-
-
-def test_the_files_and_configs_of_a_rare_task(mirror, isolated, tmp_path, monkeypatch, capsys):
-    """Each thinning keeps all negatives and other positives; 20 of them would be in a test part."""
-    [task] = [task for task in rare.read_tasks() if task.task == "letter-1in100"]
-    small = task._replace(source="ionosphere", rows=266, positives=40, test_share=0.5)
-    natural = task._replace(kind="natural", task="ionosphere", test_share=0.5)
-    monkeypatch.setattr(rare, "read_tasks", lambda: [natural, small])
-    monkeypatch.setattr("sys.argv", ["survey", "tasks", str(tmp_path), "--rare"])
-    program.main()
-    configs = [load_config(path) for path in capsys.readouterr().out.split()]
-    assert [config.name for config in configs] == [
-        *("rare-natural-50-long", "rare-thinned-50-short"),
-    ]
-    assert [config.protocol.n_splits for config in configs] == [3, 1]
-    names = [f"letter-1in100-{draw}" for draw in range(rare.DRAWS)]
-    assert [entry.name for entry in configs[1].datasets] == names
-    drawn = [pd.read_csv(tmp_path / f"{name}.csv") for name in names]
-    whole = rare.whole(small)
-    for rows in drawn:
-        assert rows["label"].value_counts().to_dict() == {0: 225, 1: 40}
-        assert rows[rows["label"] == 0].to_numpy() == pytest.approx(
-            whole[whole["label"] == 0].to_numpy()
-        )
-    assert not drawn[0].equals(drawn[1]) and drawn[0].shape[1] == whole.shape[1]
-
-
-@pytest.mark.parametrize("metric", ranking.MEASURES)
-def test_the_committed_standings_by_hand(metric):
-    survey = page.committed()
-    values = survey.values(metric, page.sound(survey, metric) or survey.real)
-    found = ranking.standings(values, draws=10).loc[values.columns]
-    for name, of_hand in zip(("rank", "lost", "wins"), by_hand(values.to_numpy()), strict=True):
-        assert np.allclose(found[name], of_hand), name
 
 
 def test_a_situation_of_few_tasks_has_no_recommendation():
@@ -202,35 +102,6 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         assert shown[name][column(verdict)] == str(n)
         assert shown[name][-1] == f"{of} |"
         assert sum(map(int, shown[name][1:-1])) == n
-
-
-def test_the_bench_of_advice_by_hand(monkeypatch):
-    of_list = {"positives": 20, "rows": 100, "low": 2, "high": 6}
-    lists = [
-        {"task": "a", "seed": 0, "trained": 9, "compare": 5, "score": 4, "sum": 20, "drift": False},
-        {"task": "a", "seed": 1, "trained": 9, "compare": 3, "score": 3, "sum": 23, "drift": False},
-        {"task": "b", "seed": 0, "trained": 40, "compare": 6, "score": 7, "sum": 29, "drift": True},
-    ]
-    monkeypatch.setattr(advice, "RIVALS", {"forest": {}})
-    results = pd.DataFrame(
-        {**of_list, **one, "method": method, "hits": n}
-        for one, taken, rival in zip(lists, (4, 3, 8), (4, 2, 6), strict=True)
-        for method, n in ((advice.PICK, taken), ("forest", rival))
-    )
-    hits = advice.hits_table(results)
-    assert "| recommended by compare | 15 | 7 |  |" in hits
-    assert "| forest | 12 | 6 | +25.0% (+16.7% to +33.3%) |" in hits
-    forecasts = advice.forecasts_table(results)
-    for line in (
-        "| lists | 3 |",
-        "| hits of a list, mean | 5.0 |",
-        "| error of the forecast of compare, mean | 1.00 |",
-        "| error of the forecast of score, mean | 0.33 |",
-        "| intervals of score that hold the hits | 66.7% |",
-        "| sums of probabilities that are right | 66.7% |",
-        "| lists that are said to have drifted | 1 |",
-    ):
-        assert line in forecasts
 
 
 def test_the_bench_of_advice_end_to_end(tmp_path, monkeypatch):
