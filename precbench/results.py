@@ -116,7 +116,7 @@ class Run(Fields):
             if [*map(len, sweep.metrics), len(sweep.written)] != shape:
                 raise ValueError("the metrics of the sweep are not those of its values")
         if missing := labels - self.measures.keys():
-            raise ValueError(f"measures lacks {', '.join(sorted(missing))}")
+            raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
         return self
 
     @property

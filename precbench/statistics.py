@@ -246,7 +246,9 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"values that are no numbers: {error}") from error
+        raise InputError(
+            f"the values are not all numbers ({error}); give an array of numbers"
+        ) from error
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
@@ -306,7 +308,8 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
         raise InputError(
-            f"expected data sets by two or more methods, found the shape {table.shape}"
+            f"the values have the shape {table.shape}; give a row for each data set and a column "
+            "for each of two or more methods"
         )
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]

@@ -275,7 +275,7 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
         (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
         (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
         *(
-            (lambda f=f, text=text: f(text), "no numbers")
+            (lambda f=f, text=text: f(text), "not numbers")
             for f in (holm, mean_ranks, lambda v: signed_rank_test(v, v))
             for text in (["a"], [{}], [1j])
         ),

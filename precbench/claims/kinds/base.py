@@ -202,7 +202,10 @@ class Claim(Section):
                 raise MissingError(f"not in these results: precbench run {known.config}")
             rows = self.selected(evidence.values[known.study], known.cell).set_index("dataset")
             if lacks := set(self.data) - set(rows.index):
-                raise MissingError(f"{known.study} says nothing of {', '.join(sorted(lacks))}")
+                raise MissingError(
+                    f"{known.study} has no value for {', '.join(sorted(lacks))}: "
+                    f"precbench run {known.config}"
+                )
             if idle := [name for name in self.data if rows["value"][name] == 1]:
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
                 doubts[known.solver] = Verdict.NO_POWER, reason

@@ -193,10 +193,10 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         ) from error
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
-        others = f" (and of {count(n - 1, 'other row')})" if n > 1 else ""
+        others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
         text = f"row {row}: the {what} is missing{others}"
         if what != "label":
-            raise InputError(f"{where}: {text}")
+            raise InputError(f"{where}: {text}; fill it in, or remove these rows")
         remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
         raise TableError(
             where, f"{text}; remove these rows, or rank them with --open", remedy=remedy
