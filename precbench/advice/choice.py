@@ -209,7 +209,10 @@ def choose_method(
     dataset, metric = dataset or run.datasets[0], run.metrics[0]
     measure = run.measures[metric]
     if run.sweep is not None or measure.name != "precision_at_k":
-        raise InputError(f"{run.name} does not compare methods by one prec@k")
+        raise InputError(
+            f"{run.name}: the first metric is {metric}{'' if run.sweep is None else ', swept'}; "
+            "give a run without a sweep whose first metric is precision_at_k"
+        )
     data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
     n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
     k = resolve_k(measure.parameters["k"], n_pos, n_rows)
@@ -356,6 +359,7 @@ def _against(
 
 
 def _sentences(choice: Choice) -> list[str]:
+    """Return the sentences that recommend a method, "" for each that does not apply."""
     taken, new = choice.methods[choice.recommended], choice.expected
     if new is None:  # of a run without a forecast, what was measured
         lift, hits = taken["mean"] / choice.by_chance, _hits(choice, taken["mean"])
@@ -364,16 +368,16 @@ def _sentences(choice: Choice) -> list[str]:
         lift, hits = new.lift, f"{new.hits:,.0f} hits in {new.k:,}"
         hits += f" ({new.low:,.0f} to {new.high:,.0f})"
     use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
-    few = f"with {count(choice.positives, 'positive')} in each held-out list"
-    some = f"{choice.recommended} has results on {_splits(choice)} only"
-    tried = taken["form"] == "ensemble" and not choice.decided
+    size = f"with {count(choice.positives, 'positive')} in each held-out list"
+    partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
+    is_ensemble = taken["form"] == "ensemble" and not choice.decided
     return [
-        "" if choice.decided else f"This file cannot decide: {few}, {_undecided_because(choice)}",
+        "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
-        "It came closest to the best method on our test lists" if tried else "",
+        "It came closest to the best method on our test lists" if is_ensemble else "",
         _compared(choice) if choice.splits > 1 else "",
         _wanting(choice) if choice.needed else "",
-        some if choice.splits < choice.splits_asked else "",
+        partial_results if choice.splits < choice.splits_asked else "",
     ]
 
 

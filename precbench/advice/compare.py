@@ -591,7 +591,7 @@ def as_compared(
     """
     data, method = contest.dataset, choice.recommended
     scored = [*final_scores(contest.plan, Store(run.folder), method)]
-    how, often = _how(contest, method, [record.chosen for _, record, _ in scored])
+    how, often = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
         if record.chosen != often:
@@ -629,7 +629,7 @@ def as_compared(
     return choice.with_length(length), recipe
 
 
-def _how(
+def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of `Model.fit`, and the parameters chosen most often."""
@@ -637,15 +637,15 @@ def _how(
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     often = dict(Counter(tuple(values.items()) for values in chosen).most_common(1)[0][0])
     given = {name: value for name, value in experiment.common.items() if entry.has(name)}
-    how = {name: often.get(name, value) for name, value in {**given, **entry.params}.items()}
+    params = {name: often.get(name, value) for name, value in {**given, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
-        how["random_state"] = seed
+        params["random_state"] = seed
     if entry.fourier:
-        how["fourier"] = {"random_state": seed} | {
+        params["fourier"] = {"random_state": seed} | {
             name: often.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()
         }
-    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **how}, often
+    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, often
 
 
 def cores() -> int:

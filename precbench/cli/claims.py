@@ -95,7 +95,7 @@ def new_claims(
 def _add(to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str) -> None:
     if not to.name.endswith(SUFFIX):
         raise InputError(f"{to}: files of claims are called NAME{SUFFIX}")
-    whole = _joined(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
+    whole = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
     parse_claims(whole, str(to), config)
     write_whole({to: whole})
 
@@ -144,8 +144,8 @@ def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
         raise InputError("\n".join(f"{_ENTRY}: {text}" for text in dict.fromkeys(wrong)))
 
 
-def _joined(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
-    """Add an entry to the text of a file of claims, comments included."""
+def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
+    """Return the text of a file of claims with an entry added and its comments kept."""
     written = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():

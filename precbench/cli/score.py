@@ -168,7 +168,7 @@ def score(
         ranking["probability"] = loaded.probabilities(scores)
     records = None
     if why is not None:
-        ranking, records = why.explained(ranking)
+        ranking, records = why.with_reasons(ranking)
     ranking["row"] = gaps.places_of(ranking["row"])
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row

@@ -398,7 +398,7 @@ class SolverEntry(Section):
 
     @field_validator("params")
     @classmethod
-    def _fit_the_solver(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _refuse_unsuited(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if "solver" in info.data:
             refuse(
                 problem

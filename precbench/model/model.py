@@ -302,7 +302,7 @@ class Model:
         width = 1 if self.random_features is None else len(self.random_features.offset)
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
 
-        def of_block(start: int) -> NDArray[np.float64]:
+        def score_block(start: int) -> NDArray[np.float64]:
             rows = self._prepared(X[start : start + length])
             if self.members:
                 return weighted_scores(self.members, rows) + constant
@@ -315,7 +315,7 @@ class Model:
         n_threads = effective_n_jobs(n_jobs) if takes_long else 1
         with _threads(n_threads) as pool:
             in_turn = map if n_threads == 1 else pool.map
-            return np.concatenate([*in_turn(of_block, range(0, X.shape[0], length))])
+            return np.concatenate([*in_turn(score_block, range(0, X.shape[0], length))])
 
     def _prepared(self, rows: Any) -> Any:
         """Scale rows and map them to random features."""

@@ -34,12 +34,12 @@ class Listing:
                 )
             n_rows += X.shape[0]
 
-    def explained(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
+    def with_reasons(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
         """Return a ranking with reasons as text columns, and its rows with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
         why = [*reasons(self._model, [self.rows[row] for row in numbers], self._n, missing)]
-        said = {
+        columns = {
             f"{way}_{i + 1}": [
                 "{column} = {value}".format(**row[way][i]) if i < len(row[way]) else ""
                 for row in why
@@ -48,7 +48,7 @@ class Listing:
             for i in range(n)
         }
         records = ranking.to_dict("records")
-        return ranking.assign(**said), [row | of for row, of in zip(records, why, strict=True)]
+        return ranking.assign(**columns), [a | b for a, b in zip(records, why, strict=True)]
 
 
 def reasons(
@@ -61,7 +61,7 @@ def reasons(
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
 
-    def described(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
+    def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
         column, span = spans[j]
         is_missing = missing is not None and column.name in missing[i]
         value = "(missing)" if is_missing else column.value_of(features[span])
@@ -80,6 +80,6 @@ def reasons(
             }
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             yield {
-                way: [described(i, features, j, float(added[j])) for j in js]
+                way: [reason(i, features, j, float(added[j])) for j in js]
                 for way, js in columns.items()
             }

@@ -185,6 +185,8 @@ class _Lines:
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
 ) -> Callable[["SubFigure", _Lines], None]:
+    """Return a function that draws the lines of `data` over a logarithmic x axis."""
+
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
@@ -391,29 +393,29 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        axes, unit = figure.add_subplot(), label
-        numbers = all(isinstance(value, int | float) for value in values)
+        axes, axis_label = figure.add_subplot(), label
+        is_numeric = all(isinstance(value, int | float) for value in values)
         if name == "k":  # a count and a share are not on one scale
-            numbers &= len({type(value) for value in values}) == 1
-        places = dict(zip(values, values if numbers else range(len(values)), strict=True))
+            is_numeric &= len({type(value) for value in values}) == 1
+        places = dict(zip(values, values if is_numeric else range(len(values)), strict=True))
         placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
         lines.draw(axes, placed, name)
-        if numbers and min(values) > 0 and max(values) > 10 * min(values):
+        if is_numeric and min(values) > 0 and max(values) > 10 * min(values):
             axes.set_xscale("log")
             axes.minorticks_off()
-            unit += ", log scale"
+            axis_label += ", log scale"
         axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
         lines.name(axes, placed, name)
-        _label(axes, unit, metric)
+        _label(axes, axis_label, metric)
 
-    few = (data["n_splits"] < n).any()
+    is_incomplete = (data["n_splits"] < n).any()
     return _Page(
         dataset,
         "",
         f"{metric} against {label.partition(' (')[0]}",
         data,
         draw,
-        sentences=[f"Some points are of fewer than {n} splits."] if few else [],
+        sentences=[f"Some points are of fewer than {n} splits."] if is_incomplete else [],
     )
 
 

@@ -413,7 +413,7 @@ def _block_length(n_features: int) -> int:
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Return the mean number of products of a sum of `n_joined` rows."""
+    """Estimate how many products the outer product of a sum of `n_joined` rows takes."""
     if not len(rows.indptr):
         return n_features * (n_features + 1) // 2
     lengths = np.diff(rows.indptr).astype(np.float64)

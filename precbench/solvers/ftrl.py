@@ -165,14 +165,15 @@ class FTRL(LinearRanker):
         if trace(self):
             return
         planes = Planes(loss, self.eta_)
-        w, before, n_failed = mean, 0.0, 0
+        w, risk_before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
             n = min(len(labels), start + int(self.batch_size))
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
                 self.coef_ = np.full(n_features, np.nan)
                 break
-            penalties[t] = point.risk - before
+            # The loss of w on this batch: its risk on all rows so far, less that without the batch.
+            penalties[t] = point.risk - risk_before
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
             descent = self._descend(
@@ -180,7 +181,7 @@ class FTRL(LinearRanker):
             )
             if descent is None:
                 break
-            w, before = descent.point.w, descent.point.risk
+            w, risk_before = descent.point.w, descent.point.risk
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)

@@ -157,15 +157,20 @@ class Survey:
 
     @cached_property
     def _means(self) -> pd.DataFrame:
-        """Means over the splits; where one failed, the value of no skill counts for it."""
-        every = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
+        """Means over the splits; a split on which a solver failed counts as ranking by chance."""
+        results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
-        places = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
-        full = every.reindex(pd.MultiIndex.from_frame(places[["task", "solver", "split"]]))
-        chance = every.xs("no-skill", level="solver") if "no-skill" in self.solvers else every * 0
+        expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
+        full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
+        # Without the solver no-skill, the value by chance is taken to be 0.
+        chance = (
+            results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
+        )
         chance = chance.groupby(level=["task", "split"]).first()
-        at = pd.MultiIndex.from_frame(places[["task", "split"]])
-        filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
+        keys = pd.MultiIndex.from_frame(expected[["task", "split"]])
+        filled = full.fillna(
+            pd.DataFrame(chance.reindex(keys).to_numpy(), full.index, full.columns)
+        )
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:

@@ -131,11 +131,12 @@ def _lipschitz(
             other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
             chosen = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
 
+            # The risk with the ramp loss on all pairs, less that on the pairs of a sample.
             def gap(scores: NDArray, n_pos=n_pos, chosen=chosen, p=p) -> float:
                 true, empirical = (
-                    np.mean(np.mean(np.clip(1 - (a[:, None] - b) / theta, 0, 1), axis=0) ** p)
+                    np.mean(np.mean(np.clip(1 - (pos[:, None] - neg) / theta, 0, 1), axis=0) ** p)
                     ** (1 / p)
-                    for a, b in (
+                    for pos, neg in (
                         (scores[:n_pos], scores[n_pos:]),
                         (scores[chosen[0]], scores[chosen[1]]),
                     )
