@@ -129,6 +129,7 @@ class Outcomes:
         return rows
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
+        """Return the final values by split; raise `MissingError` if there are none."""
         key = (dataset, solver, metric, part)
         if dataset in self._stand_ins:
             raise MissingError(f"synthetic data stood in for {dataset}")

@@ -80,6 +80,7 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
+    """Keep the earlier verdict of a claim, with what its file states now."""
     # Which reading agreed, and under which deviation, only a measurement says.
     deviation = before.deviation if before.kind == "exact" else now.deviation
     verdict = before.verdict

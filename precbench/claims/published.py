@@ -233,6 +233,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
+    """Yield the fields of each claim of a file: of its tables, then of single claims."""
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -280,6 +281,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
+    """Yield each column of a row of a printed table, with the fields of its claim."""
     trend: Fields = {}
     if table.kind == "mean":
         first = next(iter(table.columns.values()))

@@ -109,6 +109,7 @@ def _solver() -> str:
 
 
 def _written(value: Any) -> str:
+    """Write a value as one line of text, mappings and lists included."""
     if isinstance(value, dict):
         return ", ".join(
             f"{name} {_written(item)}" for name, item in value.items() if item is not None

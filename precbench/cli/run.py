@@ -321,6 +321,7 @@ def _measure(
     console: Screen,
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
+    """Compute the metrics of the stored trials, and write the results and the report."""
     from precbench.score import final_values, not_ok, write_results
 
     store.require_lock()
@@ -379,6 +380,7 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
 def _to_do(
     plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Screen
 ) -> dict[str, Trial]:
+    """Return the trials to run, and print how many are done already."""
     from precbench.runner import of_other_code, to_do
 
     list(store.records())  # a damaged one is reported before anything runs
@@ -486,6 +488,7 @@ def _announce(plan: "Plan", console: Screen) -> None:
 
 
 def _present(store: Store, console: Screen, report: "Report") -> None:
+    """Print the tables of a report, and where its files are."""
     from precbench.cli.tables import print_table
     from precbench.report.folder import PAGE
 

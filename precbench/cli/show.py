@@ -112,6 +112,7 @@ def _show_model(path: str, as_json: bool) -> None:
 
 
 def _kind(model: "Model") -> str:
+    """Describe the kind and size of a model."""
     features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
@@ -124,6 +125,7 @@ def _kind(model: "Model") -> str:
 
 
 def _made(making: _Making) -> str:
+    """Describe when, and to which rows, a model was fitted."""
     parts = [f"on {making.fitted}"] if making.fitted else []
     if making.rows is not None and making.positives is not None:
         parts.append(f"to {making.rows:,} rows, {making.positives:,} positive")

@@ -86,6 +86,7 @@ def _text(cell: Cell, marks: bool) -> Text:
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
+    """Divide the columns into blocks that each fit beside the name columns."""
     beside = width - 1 - sum(column.least + _GAP for column in names)
     blocks: list[list[_Column]] = [[]]
     room = beside

@@ -114,6 +114,7 @@ def _machine(store: Store, name: str) -> dict[str, Any]:
 
 
 def _changed(trial: Record) -> list[str]:
+    """Return the parts whose algorithm version has changed since the trial ran."""
     then = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not then:
         return []

@@ -160,6 +160,7 @@ def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
 
 
 def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
+    """Return a function that maps row numbers to whether they are test rows."""
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # `check_division` has seen that there is one
         return lambda numbers: numbers >= n_train

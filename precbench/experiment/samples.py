@@ -267,6 +267,7 @@ class Rows:
 
 
 def _at_most(dataset: Dataset, rows: int) -> Dataset:
+    """Draw about `rows` rows, stratified by class; the rarer class has a least share."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)

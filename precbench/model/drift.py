@@ -199,6 +199,7 @@ class Drift:
         n_gaps: int,
         between: float,
     ) -> dict[str, Any]:
+        """Compare a column of the new rows with the training rows: PSI, verdict and bins."""
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
         if bins.edges is None:

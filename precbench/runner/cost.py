@@ -28,6 +28,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
 
 
 def _by_size(plan: Plan, trial: Trial) -> float:
+    """Estimate the seconds of a trial from the size of its data and its passes."""
     X = plan.datasets[trial.dataset.name].X
     n, d = X.shape
     per_row = getattr(X, "nnz", n * d) / n

@@ -171,6 +171,7 @@ class CuttingPlane(LinearRanker):
         self.n_rows_seen_ += len(iterate.scores)
 
     def _gave_up(self) -> bool:
+        """Warn at `max_iter`, or set NaN weights after an overflow; return whether either holds."""
         if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)
         elif self.n_iter_ == self.max_iter:

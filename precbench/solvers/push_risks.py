@@ -74,6 +74,7 @@ class PairLists(NamedTuple):
         return cls(upper, lower, indptr[lower], indptr[lower + 1])
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of lists with at most `most` pairs each; a longer list is on its own."""
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
         while first < len(ends):
@@ -83,7 +84,7 @@ class PairLists(NamedTuple):
             first = last
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        """Yield stretches of the lists: which, the upper rows in turn, and where lists begin."""
+        """Yield slices of the lists, with their upper rows and where in these each list begins."""
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)

@@ -54,6 +54,7 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
 
 
 def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
+    """Obtain a file from the first source that works, unless it is cached, and report on it."""
     report, failures = _inspect(card, file), []
     if report.status == "damaged":
         failures.append(f"{report.path}: {_fault(file, report.path)}")

@@ -142,6 +142,7 @@ class _Scan:
         self._rest = np.empty(0, dtype=bool)
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
+        """Add the labels of the next rows: their distinct values, and which are the target."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
             raise InputError(f"{path}: more than {MOST_CATEGORIES:,} different labels")

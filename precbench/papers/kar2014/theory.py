@@ -69,6 +69,7 @@ def regret(
 
 
 def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
+    """Load a data set with its rows in random order, the longest scaled to length 1."""
     loaded = load_dataset(dataset)
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
@@ -77,6 +78,7 @@ def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
 
 
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(n)."""
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
@@ -361,20 +363,21 @@ def _theorem_4(
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
+    """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
-        least, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
-        regrets.append(least / _terms(player, y[drawn]))
+        regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
+        regrets.append(regret / _terms(player, y[drawn]))
         excesses.append(measure(X @ player.coef_, y > 0) - best[1])
-    over = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
+    excess = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
     at_zero = measure(np.zeros(len(y)), y > 0) - best[1]
     return [
         # Of the mean of the w_t on all rows, less the regret.
-        ("excess", float(over)),
+        ("excess", float(excess)),
         # The term with an open constant, with the constant 1.
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),
         ("w = 0", at_zero - min(regrets)),
@@ -391,6 +394,7 @@ def _theorem_6(
     best: tuple[NDArray[np.float64], float],
     seed: int,
 ) -> list[tuple[str, float]]:
+    """Compare the excess risk of passes in random orders with Theorem 6."""
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
     weights, excesses = [best[0]], []

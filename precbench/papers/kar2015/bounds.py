@@ -200,6 +200,7 @@ _Statement = tuple[str, str, Mapping[str, float]]
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
+    """Yield each solver, trained on the stream, with both sides of the bounds on it."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):

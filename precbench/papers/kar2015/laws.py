@@ -96,6 +96,7 @@ def _relative(excess: _Quantity, case: _Case) -> float:
 
 
 def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
+    """Return the largest excess that hill climbing reaches by changing one score at a time."""
     case = _case(_SORTS["normal"], rng, most_rows)
     best = _relative(excess, case)
     for _ in range(steps):

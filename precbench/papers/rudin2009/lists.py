@@ -95,6 +95,7 @@ def _differences(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
 
 
 def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
+    """Yield the share of each pair, then the sums for each positive and each negative."""
     for (i, k), share in np.ndenumerate(shares):
         yield str(i + 1), str(k + 1), share
     for i, share in enumerate(shares.sum(axis=1)):
@@ -255,9 +256,7 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
     """Yield training sets of this many rows of a data set, and the other rows, with labels."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
-        raise InputError(
-            f"rows = {rows:,}: {name} has {len(y):,}; give fewer to train on"
-        )
+        raise InputError(f"rows = {rows:,}: {name} has {len(y):,}; give fewer to train on")
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
         train, test = order[:rows], order[rows:]
