@@ -409,6 +409,25 @@ def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     )
 
 
+def test_a_table_is_parsed_once(tmp_path, monkeypatch):
+    """A column of gains again as text, for what may be codes with zeros before them."""
+    X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(label=y, amount=np.arange(300) % 7)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    parsed, read_csv = [], pd.read_csv
+
+    def counting(source, *args, **options):
+        if Path(getattr(source, "name", source)).stem == "mine":
+            parsed.append(options.get("usecols"))
+        return read_csv(source, *args, **options)
+
+    monkeypatch.setattr(pd, "read_csv", counting)
+    given = ["--label", "label", "--gain-column", "amount", "--save", tmp_path / "best.npz"]
+    given += ["--k", 15, "--splits", 2, "--solver", LOG, "--out", tmp_path / "out"]
+    succeed("compare", tmp_path / "mine.csv", *given)
+    assert parsed == [None, ["amount"]]
+
+
 def test_an_interrupted_comparison_in_python_resumes(tmp_path):
     X, y = rows_of(lambda X: X @ [1, 1, 0, 0], 300)
     options = {"k": 15, "n_splits": 2, "folder": tmp_path / "kept"}
