@@ -673,13 +673,14 @@ def own(files, isolated):
     np.savez("arrays.npz", X=np.eye(8), y=np.arange(8) % 2)
     (files / "lines.svm").write_text("1 1:1\n0 2:1\n" * 9)
 
-    def write(datasets):
+    def write(datasets, metrics="[auc]", protocol="{}"):
         (files / "own.yaml").write_text(
             f"""name: own
 title: Files of one's own
 datasets: {datasets}
 solvers: {{sgd-avg: }}
-metrics: [auc]
+metrics: {metrics}
+protocol: {protocol}
 """
         )
         return "own.yaml"
@@ -705,6 +706,22 @@ def test_splits_of_a_config_do_not_depend_on_the_rows(own):
 )
 def test_invalid_file_entries(own, datasets, what):
     refused(["run", own(datasets), "--out", "out"], what)
+
+
+@pytest.mark.parametrize(
+    ("entry", "others", "what"),
+    [
+        ("file: arrays.npz", {"protocol": "{split: provided}"}, "provided random"),
+        ("file: arrays.npz", {"protocol": "{split: time}"}, "time random"),
+        (
+            "file: lines.svm, stream: true",
+            {"metrics": "[{precision_at_k: {k: 15}}]"},
+            "k 15",
+        ),
+    ],
+)
+def test_what_the_rows_do_not_allow_is_refused(own, entry, others, what):
+    refused(["run", own(f"[{{{entry}}}]", **others), "--out", "out"], what)
 
 
 # --- reproduce ---
