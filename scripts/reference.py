@@ -176,7 +176,7 @@ def _parts(trial: Trial, dataset: Dataset) -> Iterator[tuple[str, int, int, floa
 
 def _weighted_mean(rows: Sample) -> float:
     """Return the mean of the values, each with a weight that depends on its place."""
-    blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _ in rows.stream]
+    blocks = [rows.X] if isinstance(rows, InMemory) else [X for X, _ in rows.X]
     X = np.vstack([X if isinstance(X, np.ndarray) else X.toarray() for X in blocks]).ravel()
     return float(np.mean(X * (np.arange(1, X.size + 1) * 0.6180339887498949 % 1)))
 
