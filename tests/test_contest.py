@@ -317,6 +317,13 @@ def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):
     longer = json.loads(succeed("compare", tmp_path / "mine.npz", *given).stdout)["list"]
     assert 18 <= longer["hits"] <= longer["high"] == 20
     refused(["compare", tmp_path / "mine.npz", "--k", 20, "--list-rows", 19], "20 19")
+    for rows, share in (
+        (600, "6 of 180 held-out rows, as large a"),
+        (20_000, "1 of 180 held-out rows, a larger"),
+    ):
+        given = ["--k", 20, "--solver", LOG, "--out", tmp_path, "--list-rows", rows]
+        text = " ".join(succeed("compare", tmp_path / "mine.npz", *given).stdout.split())
+        assert f"in the first {share} share" in text
 
 
 def test_no_result_gives_an_error(chosen):

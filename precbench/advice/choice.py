@@ -453,8 +453,11 @@ def choice_table(choice: Choice, title: str) -> Table:
         fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
-    same = choice.expected
-    share = f", as large a share as {same.k:,} of {same.rows:,}" if same else ""
+    new, share = choice.expected, ""
+    if new is not None:  # of a much longer list, the first rows are less than one held-out row
+        is_larger = choice.k * new.rows > 2 * new.k * choice.rows
+        how = "a larger share than" if is_larger else "as large a share as"
+        share = f", {how} {new.k:,} of {new.rows:,}"
     notes = [
         f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of {choice.rows:,} "
         f"held-out rows{share}, with {choice.positives:,} positives and 95 % intervals; fewer: "
