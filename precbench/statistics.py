@@ -187,7 +187,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     k : int
     """
     values = _splits(precisions)
-    n_rows = _distinct_rows(values, tested, test_share, k)
+    n_rows = distinct_rows(len(values), tested, test_share, k)
     mean = float(values.mean())
     # Else nothing varies where all lists are alike.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
@@ -219,19 +219,20 @@ def expected_total(
         See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
     """
     values = _splits(means)
-    n_rows = _distinct_rows(values, tested, test_share, k)
+    n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
     mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 
-def _distinct_rows(
-    values: NDArray[np.float64], tested: float, test_share: float, k: int | None
-) -> float:
+def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
+    """Return how many different rows splits have, if each has `tested` rows at random."""
     if not (tested > 0 and (k is None or k > 0)):
         raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
-    n, share = len(values), _checked_share(test_share)
-    return tested * (n if share == 0 else float(-np.expm1(n * np.log1p(-share)) / share))
+    share = _checked_share(test_share)
+    return tested * (
+        n_splits if share == 0 else float(-np.expm1(n_splits * np.log1p(-share)) / share)
+    )
 
 
 def _variance_of_list(

@@ -122,12 +122,12 @@ def shapes(*title: str) -> str:
     """Lay out the figures of a bench, with a column for each shape of rows."""
     figures, start = read_bench(), f"{' '.join(title)} "
     figures = figures[figures["bench"].str.startswith(start)]
-    of = "to" if figures["of"].nunique() == 1 else "of"
-    wide = figures.pivot(index=of, columns="bench", values="shown")
-    names, columns = figures[of].unique(), figures["bench"].unique()
+    side = "to" if figures["of"].nunique() == 1 else "of"
+    wide = figures.pivot(index=side, columns="bench", values="shown")
+    names, columns = figures[side].unique(), figures["bench"].unique()
     rows = [[name, *wide.loc[name, columns]] for name in names]
     shown = [column.removeprefix(start) for column in columns]
-    return laid_out(["time of" if of == "of" else "to that of", *shown], rows, len(columns))
+    return laid_out(["time of" if side == "of" else "to that of", *shown], rows, len(columns))
 
 
 def bench_missed() -> str:

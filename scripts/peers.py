@@ -386,10 +386,10 @@ def peers_table(table: pd.DataFrame) -> str:
     header = [f"{title}: {what}" for title in titles for what in ("s", "prec@0.25")]
     rows = []
     for name in table["of"].unique():
-        of = wide.loc[name]
-        pairs = [(of["total", title], of["prec_quarter", title]) for title in titles]
+        row = wide.loc[name]
+        pairs = [(row["total", title], row["prec_quarter", title]) for title in titles]
         cells = [text for s, top in pairs for text in (f"{s:.2f}", f"{top:.3f}")]
-        rows.append([name, *cells, f"{of['memory_mb', titles[-1]]:.0f}"])
+        rows.append([name, *cells, f"{row['memory_mb', titles[-1]]:.0f}"])
     return laid_out(["contestant", *header, "MB there"], rows, numbers=len(header) + 1)
 
 

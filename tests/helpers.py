@@ -212,10 +212,10 @@ def served(plan, stand_ins):
     """Return a plan that gives stand-ins for the data set, by how often it was asked for."""
 
     class Served(dict):
-        asked = itertools.count()
+        calls = itertools.count()
 
         def __missing__(self, name):
-            return stand_ins.get(next(self.asked), plan.datasets[name])
+            return stand_ins.get(next(self.calls), plan.datasets[name])
 
     return SimpleNamespace(trials=plan.trials, datasets=Served())
 

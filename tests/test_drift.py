@@ -193,9 +193,9 @@ def test_new_categories_are_expected_where_many_are_rare():
     for n, seed in ((50, 1), (1000, 2)):
         drift = Drift(profile, encoding)
         drift.add(encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n])
-        found = drift.summary()
-        assert found["columns"][0]["bins"][-2]["new"] > 0.3
-        assert not found["drift"]
+        summary = drift.summary()
+        assert summary["columns"][0]["bins"][-2]["new"] > 0.3
+        assert not summary["drift"]
 
 
 @pytest.mark.parametrize("n", [100, 10_000])

@@ -38,8 +38,8 @@ for month in months:
     new = generated(month)
     drift = model.drift()
     drift.add(new.to_numpy(), model.decision_function(new))
-    found = drift.summary()
-    index.append({of["name"]: of["psi"] for of in [*found["columns"], found["scores"]]})
+    summary = drift.summary()
+    index.append({each["name"]: each["psi"] for each in [*summary["columns"], summary["scores"]]})
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 looks = {"amount": "#D55E00", "scores": "#0072B2", "hour": "#009E73"}

@@ -18,6 +18,7 @@ from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
     binomial_interval,
+    distinct_rows,
     levels,
     resampled_test,
 )
@@ -226,8 +227,7 @@ def choose_method(
         raise InputError(f"no method has a result ({reasons})")
     one_hit = 1.0 if isinstance(measure.parameters["k"], int) else tested  # of the longer list
     margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
-    # Rows at the top of any of the lists, which share rows.
-    n_tested = round(k * (1 - (1 - tested) ** int(values["n"].max())) / tested)
+    n_tested = k if tested == 1 else round(distinct_rows(int(values["n"].max()), k, tested))
     values = _judged(values, k, n_tested, margin, chance)
     alike = values[values["verdict"].isin(["recommended", "equivalent"])]
     recommended = _simplest(alike)
@@ -455,8 +455,11 @@ def choice_table(choice: Choice, title: str) -> Table:
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new, share = choice.expected, ""
     if new is not None:  # of a much longer list, the first rows are less than one held-out row
-        is_larger = choice.k * new.rows > 2 * new.k * choice.rows
-        how = "a larger share than" if is_larger else "as large a share as"
+        how = (
+            "as large a share as"
+            if choice.k * new.rows <= 2 * new.k * choice.rows
+            else "a larger share than"
+        )
         share = f", {how} {new.k:,} of {new.rows:,}"
     notes = [
         f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of {choice.rows:,} "

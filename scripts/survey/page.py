@@ -248,8 +248,9 @@ def pairs(survey: Survey, metric: str) -> str:
     first, *others = standings(values).index[:_TOP]
     rows = []
     for other in others:
-        found = compared(values, first, other)
-        rows.append([f"`{other}`", *(f"{p:.2f}" for p in found), in_words(found)])
+        posterior = compared(values, first, other)
+        shares = (f"{p:.2f}" for p in posterior)
+        rows.append([f"`{other}`", *shares, in_words(posterior)])
     header = ["against", f"`{first}` better", "equivalent", "worse", f"`{first}` is"]
     return laid_out(header, rows)
 

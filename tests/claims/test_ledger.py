@@ -66,8 +66,8 @@ UPDATES = [  # before, now, and which of them stays
 def test_what_an_update_keeps(before, now, stays):
     old, new = (row_of("a", verdict, **about) for verdict, about in (before, now))
     gone, added = row_of("gone", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)
-    kept = {"before": old, "now": new}[stays]
-    assert updated([new, added], [old, gone]) == [kept, added]
+    row = {"before": old, "now": new}[stays]
+    assert updated([new, added], [old, gone]) == [row, added]
 
 
 def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
