@@ -473,7 +473,7 @@ class Comparison(Choice):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Hits of each method among the first k rows, the best first, with 95 % intervals."""
+        """Hits among the first `k` rows of held-out lists, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
         hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
         hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)

@@ -45,7 +45,7 @@ def fit(
     label : str, optional
         Column of the labels; svmlight and npz files have labels of their own.
     k : int, float or str, or a list of these, default=0.25
-        Length of the top of a held-out list, see `compare`.
+        Length of the top of the list to score, see `compare`.
     solver : str, optional
         By default "hist-gradient-boosting", and "sgd-avg" for sparse rows and with `fourier`.
     params : mapping, optional

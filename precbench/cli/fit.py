@@ -68,14 +68,15 @@ class FitOptions(OwnRows):
 def fit(options: FitOptions) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
-    To estimate the quality, models are fitted to 70 % of the rows and measured on the first k of
-    the others. With --time, they are fitted to all earlier rows and measured on the period that
-    follows, a tenth of the rows by default. The quality is the mean over several such splits, with
-    a 95 % interval that allows for rows shared by splits. If it is quick, boosted trees are
-    measured too, and the importance of each column, which show prints. The saved model is fitted to
-    all rows. During training, solvers cap k at the number of positives, with a warning. The columns
-    of label, groups, time and weight are not features. Dates (2024-05-31, 2024-05-31T18:00) are
-    converted to days since the earliest one.
+    To estimate the quality, models are fitted to 70 % of the rows and measured at the top of the
+    others, in the share that k is of your list (as long as the file, or --list-rows). With --time,
+    they are fitted to all earlier rows and measured on the period that follows, a tenth of the rows
+    by default. The quality is the mean over several such splits, with a 95 % interval that allows
+    for rows shared by splits. If it is quick, boosted trees are measured too, and the importance of
+    each column, which show prints. The saved model is fitted to all rows. During training, solvers
+    cap k at the number of positives, with a warning. The columns of label, groups, time and weight
+    are not features. Dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest
+    one.
 
     \b
     Examples:

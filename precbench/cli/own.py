@@ -181,8 +181,8 @@ class OwnRows(FileLayout):
         typer.Option(
             min=1,
             max=10**12,
-            help="Number of new rows that you will score, for the expected hits [default: as many "
-            "as the file has].",
+            help="Number of new rows that you will score, for the expected hits and the share that "
+            "k is of them [default: as many as the file has].",
         ),
     ] = None
     gain: Annotated[
