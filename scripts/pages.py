@@ -95,6 +95,7 @@ def filled_in(text: str) -> str:
         "power": power_table,
         "promises": promises,
         "survey": lambda name, *of: page.PARTS[name](page.committed(), *of),
+        "rare": lambda name, *of: page.PARTS[name](page.rare_panel(), *of),
         "modules": modules,
     }
 

@@ -139,12 +139,14 @@ class Survey:
     ----------
     table : pandas.DataFrame
         As `collect` gives it.
+    tasks : pathlib.Path, optional
+        The table of the real tasks; ``test_share`` is the share of test rows of each, if given.
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
+    def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        self.known = pd.read_csv(TASKS, keep_default_na=False).set_index("task")
+        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
         self.tasks = self.known[self.known.index.isin(table["task"])]
 
     @property
@@ -184,7 +186,7 @@ class Survey:
         of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.of == "rows":
             return pd.Series(measure.share, self.tasks.index)
-        return measure.share * TEST_SHARE * of[measure.of]
+        return measure.share * self.tasks.get("test_share", TEST_SHARE) * of[measure.of]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the contestant with the best mean rank of each kind, the best first."""

@@ -83,7 +83,7 @@ def read_tasks() -> list[Any]:
 
 def is_short(task: Any) -> bool:
     """Whether 100 rows are more than a quarter of the test part of a task."""
-    return TEST_SHARE * task.rows < 4 * _COUNT
+    return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _COUNT
 
 
 def write_configs(

@@ -1,11 +1,11 @@
 """Write the tasks of the survey, take its results into the reference, or compare them with it.
 
 ``python -m scripts.survey tasks FOLDER [TASK ...]`` writes their files and configs for
-``precbench run`` (``--draw``: ten small ones, others each week; ``--rare``: those of the rare
-panel); ``python -m scripts.survey collect
+``precbench run`` (``--draw``: ten small ones, others each week); ``python -m scripts.survey collect
 RESULTS`` takes what was run into results/reference, in place of the same splits of the same
 contestants there; ``python -m scripts.survey again RESULTS`` ends with 1 where a value is not the
-one there, to its five digits.
+one there, to its five digits. ``--panel rare`` does this for the rare panel, and ``--panel folds``
+for the part of it on which rivals choose by folds.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import hashlib
 import io
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ from precbench.survey.tasks import read_tasks, write_configs
 from scripts.survey import rare
 
 RUNS = ("survey-short", "survey-long", "top-synthetic")
-DIGEST = REFERENCE.with_name("survey.sha256")
-"""Of the values as they were collected: an edit would show."""
 DRAWN, MOST_ROWS = 10, 3200
 """Tasks that are trained again each week, and the rows of the largest."""
 
@@ -66,6 +65,11 @@ def replaced(known: pd.DataFrame, table: pd.DataFrame, ran: pd.DataFrame) -> pd.
     return both.sort_values(place, key=lambda c: c.map(order[c.name]) if c.name in order else c)
 
 
+def digest_of(reference: Path) -> Path:
+    """Return the file with the digest of the values as they were collected: an edit would show."""
+    return reference.with_name(f"{reference.name.partition('.')[0]}.sha256")
+
+
 def digest(text: str) -> str:
     """Return what an edit of the values would change."""
     return hashlib.sha256(text.encode()).hexdigest() + "\n"
@@ -101,32 +105,37 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("task", nargs="*")
     parser.add_argument("--draw", action="store_true")
-    parser.add_argument("--rare", action="store_true")
+    parser.add_argument("--panel", choices=["survey", "rare", "folds"], default="survey")
     options = parser.parse_args()
-    known = pd.read_csv(REFERENCE) if REFERENCE.exists() else pd.DataFrame(columns=COLUMNS)
+    is_rare, folds = options.panel != "survey", options.panel == "folds"
+    reference = {"survey": REFERENCE, "rare": rare.REFERENCE, "folds": rare.FOLDED}[options.panel]
+    known = pd.read_csv(reference) if reference.exists() else pd.DataFrame(columns=COLUMNS)
+    folders = [options.folder / name for name in (rare.runs(folds) if is_rare else RUNS)]
     try:
         if options.do == "tasks":
-            listed = rare.read_tasks() if options.rare else read_tasks()
+            listed = rare.read_tasks(folds) if is_rare else read_tasks()
             tasks = {task.task: task for task in listed}
             if unknown := [name for name in options.task if name not in tasks]:
-                kind = "rare" if options.rare else "survey"
+                kind = "rare" if is_rare else "survey"
                 parser.error(f"unknown task {unknown[0]!r}; see results/reference/{kind}-tasks.csv")
             chosen = [tasks[name] for name in options.task] or list(tasks.values())
             if options.draw:
                 chosen = drawn(chosen, datetime.date.today().isocalendar()[:2])
-            write = rare.write if options.rare else write_configs
+            write = partial(rare.write, folds=folds) if is_rare else write_configs
             print(*write(options.folder, chosen), sep="\n")
             return
-        table = collect(options.folder / name for name in RUNS)
+        table, ran = collect(folders), trained(folders)
     except PrecbenchError as error:
         parser.error(str(error))
+    if is_rare:
+        table, ran = rare.joined(table), rare.joined(ran)
     if options.do == "again":
         n_values, found = other_values(known, table)
         print(*found, f"{n_values:,} values again, {len(found)} not the same", sep="\n")
         sys.exit(bool(found) or not n_values)
-    text = as_text(replaced(known, table, trained(options.folder / name for name in RUNS)))
-    REFERENCE.write_bytes(gzip.compress(text.encode(), mtime=0))
-    DIGEST.write_text(digest(text))
+    text = as_text(replaced(known, table, ran))
+    reference.write_bytes(gzip.compress(text.encode(), mtime=0))
+    digest_of(reference).write_text(digest(text))
 
 
 if __name__ == "__main__":

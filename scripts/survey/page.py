@@ -29,7 +29,8 @@ from precbench.survey.ranking import (
     losses,
     standings,
 )
-from precbench.survey.tasks import LONG, SHORT, is_short, read_tasks
+from precbench.survey.tasks import LONG, SHORT, is_short
+from scripts.survey import rare
 from scripts.survey.comparison import rank, write_profiles, write_ranks
 from scripts.survey.tables import laid_out
 
@@ -119,9 +120,9 @@ def _lacking(survey: Survey) -> Iterator[str]:
     """Say what of the survey has not been run."""
     run = survey.table.groupby("task")["split"].nunique()
     short = [
-        f"{task.task} {run.get(task.task, 0)} of {wanted}"
-        for task in read_tasks()
-        if run.get(task.task, 0) < (wanted := SHORT if is_short(task) else LONG)
+        f"{task.Index} {run.get(task.Index, 0)} of {wanted}"
+        for task in survey.known.itertuples()
+        if run.get(task.Index, 0) < (wanted := SHORT if is_short(task) else LONG)
     ]
     if short:
         yield f"*Not complete*: divisions that have been run of {', '.join(short)}."
@@ -155,6 +156,50 @@ def _interval(table: Any, solver: str, name: str, form: str) -> str:
     """Return a value of `standings` with its 95 % interval."""
     value, low, high = (form.format(table.at[solver, name + end]) for end in ("", "_low", "_high"))
     return f"{value} ({low} to {high})"
+
+
+def panel(survey: Survey, *metrics: str) -> str:
+    """Lay out what the kinds of tasks of the rare panel recommend, together and alone."""
+    natural = survey.tasks["kind"] == "natural"
+    parts = {
+        "all": natural | True,
+        "natural": natural,
+        "thinned": ~natural,
+        "without sources of the benchmark of advice": ~pd.Series(
+            rare.in_bench(survey), natural.index
+        ),
+    }
+    rows = []
+    for metric in metrics:
+        values = survey.values(metric, sound(survey, metric))
+        for name, here in parts.items():
+            chosen = choose(survey, values[here[values.index]])
+            rows.append(_row(f"{MEASURES[metric].title}: {name}", chosen))
+    return laid_out(["tasks", "number", *_HEADER[1:]], filter(None, rows))
+
+
+def folds(survey: Survey, *metrics: str) -> str:
+    """Lay out the answers where the best rivals choose by a fifth of the rows, and by folds."""
+    again = Survey(pd.read_csv(rare.FOLDED), rare.TASKS)
+    rows = []
+    for metric in metrics:
+        folded = again.values(metric)
+        values = survey.values(metric).loc[folded.index]
+        ways = {"a fifth of the rows": values, "five folds": values.assign(**folded)}
+        for way, of_way in ways.items():
+            rows.append(_row(f"{MEASURES[metric].title}: by {way}", choose(survey, of_way)))
+    return laid_out(["rivals choose", "tasks", *_HEADER[1:]], filter(None, rows))
+
+
+def fits(survey: Survey) -> str:
+    """Report what the training took, and the failures."""
+    table = survey.table
+    n_wanted = len(table[["task", "split"]].drop_duplicates()) * len(survey.solvers)
+    failed = n_wanted - len(table)
+    return (
+        f"To choose and to train took {table['seconds'].sum() / 3600:.1f} hours of a core; of "
+        f"{n_wanted:,} fits {failed} failed and {table['stopped'].sum()} were stopped by a limit.\n"
+    )
 
 
 def measures(survey: Survey) -> str:
@@ -383,13 +428,19 @@ def committed() -> Survey:
     return Survey(pd.read_csv(REFERENCE))
 
 
+@cache
+def rare_panel() -> Survey:
+    """Read the committed reference of the rare panel."""
+    return Survey(pd.read_csv(rare.REFERENCE), rare.TASKS)
+
+
 def _seconds(seconds: float) -> str:
     return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
 
 
 _PARTS: Sequence[Callable[..., str]] = (
     *(answer, measures, situations, contestants, pairs),
-    *(tests, tasks, cost, papers, synthetic),
+    *(tests, tasks, cost, papers, synthetic, panel, folds, fits),
 )
 PARTS = {part.__name__: part for part in _PARTS}
 """By the names that the marks in the pages have."""

@@ -15,16 +15,21 @@ import pandas as pd
 
 from precbench.data import load_dataset
 from precbench.locations import shipped
+from precbench.survey.ranking import AP, Survey, standings
 from precbench.survey.tasks import LONG, read_task, write_configs
+from precbench.yaml.document import load
 
 TASKS = shipped("results/reference") / "rare-tasks.csv"
+REFERENCE, FOLDED = TASKS.with_name("rare.csv.gz"), TASKS.with_name("rare-folds.csv.gz")
 DRAWS = 3
 """Thinnings of a source, in the place of divisions."""
+FOLDS, EVERY, RIVALS = 5, 3, 4
+"""On every third task, the four best rivals of the ensemble choose by five folds, as it does."""
 
 
-def read_tasks() -> list[Any]:
-    """Return the tasks of the panel by kind and share of test rows, the smallest first."""
-    tasks = pd.read_csv(TASKS, keep_default_na=False)
+def read_tasks(folds: bool = False) -> list[Any]:
+    """Return the tasks, or those with folds, by kind and share of test rows, the smallest first."""
+    tasks = pd.read_csv(TASKS, keep_default_na=False)[:: EVERY if folds else 1]
     return list(tasks.sort_values(["kind", "test_share", "rows"], kind="stable").itertuples())
 
 
@@ -45,23 +50,59 @@ def thinned(rows: pd.DataFrame, task: Any, draw: int) -> pd.DataFrame:
     return rows.drop(index=rows.index[positives[task.positives :]])
 
 
-def write(folder: Path, tasks: Iterable[Any]) -> list[Path]:
+def runs(folds: bool = False) -> list[str]:
+    """Return the names of the experiments."""
+    names = dict.fromkeys(map(_group, read_tasks(folds)))
+    return [f"{'rare-folds' if folds else 'rare'}-{name}-long" for name in names]
+
+
+def _group(task: Any) -> str:
+    return f"{task.kind}-{100 * task.test_share:.0f}"
+
+
+def rivals() -> list[str]:
+    """Return the contestants of the best mean rank by average precision beside the ensemble."""
+    ranked = standings(Survey(pd.read_csv(REFERENCE), TASKS).values(AP)).index
+    return [name for name in ranked if name != "ensemble"][:RIVALS]
+
+
+def joined(table: pd.DataFrame) -> pd.DataFrame:
+    """Take the thinnings of a source, ``TASK-0`` and so on, as the splits of one task."""
+    parts = table["task"].str.extract(r"^(.*-1in\d+)-(\d)$")
+    split = parts[1].astype(float).fillna(table["split"]).astype(int)
+    return table.assign(task=parts[0].fillna(table["task"]), split=split)
+
+
+def in_bench(survey: Survey) -> list[bool]:
+    """Whether the bench of advice has a task of the same source, for each task of the panel."""
+    names = tuple(pd.read_csv(TASKS.with_name("advice-tasks.csv"))["task"])
+    return [any(name.startswith(source) for name in names) for source in survey.tasks["source"]]
+
+
+def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]:
     """Write the files of tasks, one for each thinning, and the configs that have them as data."""
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    for (kind, share), group in itertools.groupby(tasks, lambda t: (t.kind, t.test_share)):
-        entries = []
-        for task in group:
+    changed: dict[str, Any] = {}
+    if folds:
+        template = load(shipped("configs") / "top" / "survey.yaml").data
+        changed = {
+            "tuning": template["tuning"] | {"folds": FOLDS},
+            "solvers": {name: template["solvers"][name] for name in rivals()},
+        }
+    for name, group in itertools.groupby(tasks, _group):
+        alike, entries = [*group], []
+        kind, share = alike[0].kind, alike[0].test_share
+        for task in alike:
             draws = range(DRAWS) if kind == "thinned" else ()
             rows = whole(task) if draws else None
             for draw in draws:
-                name = f"{task.task}-{draw}"
-                thinned(rows, task, draw).to_csv(folder / f"{name}.csv", index=False)
-                entries.append(task._replace(task=name, package="thinned"))
+                drawn = f"{task.task}-{draw}"
+                thinned(rows, task, draw).to_csv(folder / f"{drawn}.csv", index=False)
+                entries.append(task._replace(task=drawn, package="thinned"))
             entries += [] if draws else [task]
         protocol = {"split": "random", "test_size": share, "stratified": True}
         protocol |= {"n_splits": 1 if kind == "thinned" else LONG}
-        paths += write_configs(
-            folder, entries, f"rare-{kind}-{share:.0%}".rstrip("%"), protocol=protocol
-        )
+        name = f"{'rare-folds' if folds else 'rare'}-{name}"
+        paths += write_configs(folder, entries, name, protocol=protocol, **changed)
     return paths

@@ -12,14 +12,13 @@ from precbench.claims.verdicts import Verdict
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
 from scripts.survey import __main__ as program
-from scripts.survey import advice, page, tables
+from scripts.survey import advice, page, rare, tables
 from tests.test_survey import run_of, split_table
 
 
 def test_the_program_writes_the_reference(tmp_path, monkeypatch):
     run_of(tmp_path / "survey-long")
     monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
-    monkeypatch.setattr(program, "DIGEST", tmp_path / "survey.sha256")
     monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path)])
     program.main()
     first = (tmp_path / "survey.csv.gz").read_bytes()
@@ -41,9 +40,28 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch):
     assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
 
 
+def test_thinnings_are_the_splits_of_their_task():
+    names = ["fars", "fars", "fars-1in100-0", "fars-1in100-2", "yeast4"]
+    table = rare.joined(pd.DataFrame({"task": names, "split": [0, 1, 0, 0, 2]}))
+    assert list(table.itertuples(index=False, name=None)) == [
+        *(("fars", 0), ("fars", 1), ("fars-1in100", 0), ("fars-1in100", 2), ("yeast4", 2)),
+    ]
+
+
+def test_the_rare_panel_looks_at_the_test_rows_of_each_task():
+    """At 20 positives or more, and at 400 rows or more, of which 100 are a quarter."""
+    names = [task.task for task in rare.read_tasks()]
+    panel = Survey(split_table([[0.5, 0.4, 0.3]] * len(names), names=names), rare.TASKS)
+    assert panel.looked_at(AP)["flare-F"] == 0.5 * 43
+    assert page.sound(panel, AP) == list(panel.tasks.index)
+    assert (panel.tasks["rows"] * panel.tasks["test_share"] >= 400).all()
+    assert "flare-F" not in page.panel(panel, AP) and "| 37 |" in page.panel(panel, AP)
+
+
 def test_the_committed_values_are_those_that_were_collected():
-    text = gzip.decompress(ranking.REFERENCE.read_bytes()).decode()
-    assert program.DIGEST.read_text() == program.digest(text)
+    for reference in (ranking.REFERENCE,):
+        text = gzip.decompress(reference.read_bytes()).decode()
+        assert program.digest_of(reference).read_text() == program.digest(text)
 
 
 def test_a_situation_of_few_tasks_has_no_recommendation():
