@@ -2,16 +2,16 @@
 
 import gc
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import hypothesis
-import numpy as np
 import pytest
 
 from precbench.data.cards import registry
 from precbench.report import sheet
-from tests.helpers import ROOT
+from tests.helpers import ROOT, run_in_this_process, small_experiment, succeed
 from tests.promises import PROMISES
 
 
@@ -88,11 +88,6 @@ def drawn(monkeypatch):
     monkeypatch.setattr(sheet, "_lay_out", LAY_OUT)
 
 
-def _leave(figure):
-    """Leave the parts of a figure where they begin, as it takes half the time to place them."""
-    figure.set_layout_engine(None)
-
-
 @pytest.fixture
 def drawn_without_fonts(monkeypatch):
     """Figures as PDF only, without layout or fonts, which take longer than all the rest."""
@@ -128,10 +123,10 @@ def laid_out(monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def not_drawn():
-    """Leave the files of figures empty, unless a test asks for more."""
+    """Leave the files of figures without a drawing, unless a test asks for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sheet, "_rendered", lambda *_: b"")
-        patch.setattr(sheet, "_lay_out", _leave)
+        patch.setattr(sheet, "_rendered", lambda *_: b"<svg></svg>\n")
+        patch.setattr(sheet, "_lay_out", lambda figure: figure.set_layout_engine(None))
         yield
 
 
@@ -177,13 +172,7 @@ def in_this_process(monkeypatch):
 
     The tests of runs, workers, faults and kills have workers.
     """
-    from precbench.runner.worker import run_job
-
-    monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
-    monkeypatch.setattr(
-        "precbench.runner.dispatch.run_here",
-        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
-    )
+    run_in_this_process(monkeypatch)
 
 
 @pytest.fixture
@@ -198,31 +187,23 @@ def no_page(monkeypatch):
 @pytest.fixture
 def small(tmp_path, isolated, no_page):
     """A config beside its CSV file; returns a function that rewrites the config."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((600, 4))
-    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(600) > 1.5
-    lines = ["a,b,c,d,label"]
-    lines += [
-        ",".join(f"{v:.6f}" for v in x) + f",{int(label)}" for x, label in zip(X, y, strict=True)
-    ]
-    (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n")
+    return small_experiment(tmp_path)
 
-    def write(**changes):
-        parts = {
-            "name": "small",
-            "title": "A small experiment",
-            "datasets": "[{file: mine.csv, label: label}]",
-            "protocol": "{n_splits: 2}",
-            "common": "{k: 0.5, epochs: 3, batch_size: 50}",
-            "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
-            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
-            "checkpoints": "5",
-            "plots": "[]",
-            **changes,
-        }
-        path = tmp_path / "small.yaml"
-        path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
-        return path
 
-    write()
-    return write
+@pytest.fixture(scope="session")
+def finished_once(tmp_path_factory, session_cache):
+    """Results of two solvers on two splits, with records and without figures."""
+    folder = tmp_path_factory.mktemp("finished")
+    solvers = "{sgd-avg: {eta0: {tune: [0.1, 1.0]}}, perceptron-avg: }"
+    config = small_experiment(folder)(solvers=solvers, plots="[accuracy-time, roc]")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRECBENCH_CACHE", str(session_cache))
+        run_in_this_process(patch)
+        succeed("run", config, "--out", folder / "results", "--no-plots")
+    return folder / "results"
+
+
+@pytest.fixture
+def finished(finished_once, tmp_path, isolated):
+    """A copy of these results, in the folder small."""
+    return Path(shutil.copytree(finished_once, tmp_path / "results"))

@@ -24,6 +24,7 @@ from precbench.cli import app
 from precbench.data.cards.card import Card
 from precbench.data.own.read import read_new_blocks
 from precbench.experiment import list_configs, load_config
+from precbench.runner.worker import run_job
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = ["cpu_seconds", "wall_seconds", "tuning_seconds", "timing", "run", "machine"]
@@ -120,6 +121,44 @@ def succeed(*arguments):
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     return result
+
+
+def small_experiment(folder):
+    """Write a table of 600 rows; return a function that writes a config beside it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.standard_normal(600) > 1.5
+    table = pd.DataFrame(X, columns=[*"abcd"]).assign(label=y.astype(int))
+    table.to_csv(folder / "mine.csv", index=False, float_format="%.6f")
+
+    def write(**changes):
+        parts = {
+            "name": "small",
+            "title": "A small experiment",
+            "datasets": "[{file: mine.csv, label: label}]",
+            "protocol": "{n_splits: 2}",
+            "common": "{k: 0.5, epochs: 3, batch_size: 50}",
+            "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
+            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
+            "checkpoints": "5",
+            "plots": "[]",
+            **changes,
+        }
+        path = folder / "small.yaml"
+        path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
+        return path
+
+    write()
+    return write
+
+
+def run_in_this_process(monkeypatch):
+    """Run trials without workers."""
+    monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
+    monkeypatch.setattr(
+        "precbench.runner.dispatch.run_here",
+        lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
+    )
 
 
 def numbers(folder):

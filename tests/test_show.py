@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -40,9 +39,9 @@ def fitted(rows, *options):
 
 
 def shown(*arguments):
-    result = succeed("show", *arguments)
-    assert max(map(len, result.stdout.splitlines()[1:]), default=0) <= 100
-    return result.stdout
+    said = succeed("show", *arguments).stdout
+    assert max(map(len, said.splitlines()[1:]), default=0) <= 100
+    return said
 
 
 @pytest.mark.parametrize(
@@ -102,28 +101,18 @@ def test_what_is_no_model(rows, tmp_path):
 # --- trials ---
 
 
-@pytest.fixture(scope="module")
-def once(tmp_path_factory):
-    return tmp_path_factory.mktemp("once")
+def shown_trial(what, results):
+    return succeed("show", what, "--results", results).stdout
 
 
-@pytest.fixture
-def results(small, tmp_path, once):
-    """The results of a small experiment, which runs once."""
-    config = small(solvers="{sgd-avg: {eta0: {tune: [0.1, 1.0]}}, perceptron-avg: }")
-    if not (once / "small").exists():
-        assert run(config, once).exit_code == 0
-    return shutil.copytree(once / "small", tmp_path / "small")
-
-
-def test_a_trial_is_found_by_its_key_and_by_its_place(results):
+def test_a_trial_is_found_by_its_key_and_by_its_place(finished):
+    results = finished / "small"
     rows = pd.read_csv(results / "results.csv").query(
-        "solver == 'sgd-avg' and split == 1 and final"
+        "solver == 'sgd-avg' and split == 1 and final and metric == 'auc'"
     )
-    [key] = set(rows["key"])
+    key, value = rows["key"].item(), rows["value"].item()
     said = shown_trial("mine/sgd-avg/1", results)
-    assert said == shown_trial(key, results) == shown_trial(key[:10], results.parent)
-    value = rows.query("metric == 'auc'")["value"].item()
+    assert said == shown_trial(key, results) == shown_trial(key[:10], finished)
     for line in (
         "mine/sgd-avg/1: ok",
         f"auc {value:.4f}",
@@ -134,29 +123,21 @@ def test_a_trial_is_found_by_its_key_and_by_its_place(results):
         "precbench run small.yaml --solver sgd-avg --dataset mine --splits 1 --force --out ",
     ):
         assert line in said
-    about = json.loads(invoke("show", key, "--results", results, "--json").stdout)
+    about = json.loads(succeed("show", key, "--results", results, "--json").stdout)
     assert about["key"] == key and about["changed_versions"] == []
     assert {m["metric"]: m["value"] for m in about["metrics"]}["auc"] == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    ("stopped", "says"),
-    [
+def test_what_stopped_a_trial_is_said(finished):
+    path = next(finished.glob("small/trials/*.json"))
+    for stopped, says in (
         ("", "ok\n"),
         ("limit", "ok, training stopped by its limit\n"),
         ("tuning limit", "ok, tuning stopped by its limit\n"),
         ("by hand", "ok, stopped: by hand\n"),
-    ],
-)
-def test_what_stopped_a_trial_is_said(results, stopped, says):
-    path = next(results.glob("trials/*.json"))
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"stopped": stopped}))
-    assert shown_trial(path.stem, results).partition(": ")[2].startswith(says)
-
-
-def shown_trial(what, results):
-    result = succeed("show", what, "--results", results)
-    return result.stdout
+    ):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"stopped": stopped}))
+        assert shown_trial(path.stem, finished).partition(": ")[2].startswith(says)
 
 
 def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, monkeypatch):
@@ -183,25 +164,24 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, mo
     assert "repeat:" not in shown_trial("mine/perceptron-avg/0", results)
 
 
-def test_a_trial_of_another_version_says_that_it_would_run_again(results, monkeypatch):
+def test_a_trial_of_another_version_says_that_it_would_run_again(finished, monkeypatch):
     monkeypatch.setattr(SGDAtK, "algorithm_version", 99)
-    said = shown_trial("mine/sgd-avg/0", results)
-    tells(said, "version solver")
+    tells(shown_trial("mine/sgd-avg/0", finished), "version solver")
 
 
 @pytest.mark.parametrize(
-    ("what", "folder", "says"),
+    ("what", "folder"),
     [
-        ("mine/sgd-avg/7", "small", "mine/sgd-avg/7"),
-        ("nonsense", "small", "nonsense"),
-        ("mine/sgd-avg/0", "nowhere", "nowhere"),
-        ("no.npz", "small", "no.npz"),
+        ("mine/sgd-avg/7", "small"),
+        ("nonsense", "small"),
+        ("mine/sgd-avg/0", "nowhere"),
+        ("no.npz", "small"),
     ],
 )
-def test_what_is_no_trial_is_refused(what, folder, says, results):
-    refused(["show", what, "--results", results.parent / folder], says)
+def test_what_is_no_trial_is_refused(what, folder, finished):
+    refused(["show", what, "--results", finished / folder], what if folder == "small" else folder)
 
 
-def test_several_trials_are_listed(results, tmp_path):
-    (tmp_path / "other").symlink_to(results)
-    refused(["show", "mine/sgd-avg/0", "--results", tmp_path], "2 mine/sgd-avg/0")
+def test_several_trials_are_listed(finished):
+    (finished / "other").symlink_to(finished / "small")
+    refused(["show", "mine/sgd-avg/0", "--results", finished], "2 mine/sgd-avg/0")
