@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import random
 import re
 import signal
@@ -165,31 +164,6 @@ def test_output_is_clean_for_machines(small, tmp_path, monkeypatch, size, figure
     figure(f"{len(commands)} commands into a pipe")
 
 
-@pytest.mark.promise("R19")
-@pytest.mark.measured
-def test_no_colour_where_none_is_wanted(small, tmp_path):
-    """On a terminal, with NO_COLOR."""
-    config = small(solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [1.0e+308, 1.7e+308]}}}")
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*PRECBENCH, "run", config, "--out", tmp_path / "out"],
-        stdout=theirs,
-        stderr=theirs,
-        env=os.environ | {"NO_COLOR": "1", "TERM": "xterm-256color"},
-    )
-    os.close(theirs)
-    shown = b""
-    with open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123
-        try:
-            while chunk := terminal.read(65536):
-                shown += chunk
-        except OSError:  # the other end is closed
-            pass
-    assert process.wait() == 1
-    assert b"small" in shown
-    assert not re.search(rb"\x1b\[[\d;]*\b(3|4|9|10)\d(;[\d;]*)?m", shown)
-
-
 @pytest.mark.promise("R20")
 @pytest.mark.alone
 @pytest.mark.measured
@@ -210,38 +184,6 @@ def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
     assert 0.95 < ratio < 20
     figure(f"interquartile range of {rounds} runs of one trial {share:.1%} of the median")
     figure(f"wall time {ratio:.2f} of CPU time")
-
-
-@pytest.mark.promise("R22")
-@pytest.mark.measured
-@pytest.mark.timeout(1200)
-def test_a_wheel_from_the_source_distribution_runs_from_an_empty_folder(
-    tmp_path, isolated, size, figure
-):
-    """In an environment of its own, with dependencies from the package index."""
-    if not size(False, True):
-        pytest.skip("takes minutes: at full size, and for each Python in the workflow of wheels")
-    environment, empty, dist = (tmp_path / name for name in ("env", "empty", "dist"))
-    empty.mkdir()
-    clean = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": "1"}
-
-    def python(*arguments, executable=environment / "bin" / "python"):
-        command = [executable, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, env=clean, cwd=empty)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    python("-m", "venv", environment, executable=sys.executable)
-    python(*pip, "build")
-    python("-m", "build", "--outdir", dist, ROOT)
-    [wheel], [_] = dist.glob("*.whl"), dist.glob("*.tar.gz")
-    python(*pip, wheel)
-    assert str(environment) in python("-c", "import precbench; print(precbench.__file__)")
-    python("-m", "precbench", "run", "letter", "--smoke")
-    python("-m", "precbench", "plot", "results/letter-smoke")
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    figure(f"installed on Python {version} with all it needs, run from an empty folder")
 
 
 @pytest.mark.promise("R13")
