@@ -1,82 +1,60 @@
 """Configs as they might be mistyped, and what is made of them."""
 
+import copy
 import random
-from pathlib import Path
+from functools import partial, reduce
+from operator import getitem
 
 from precbench.errors import InputError
 from precbench.experiment import list_configs
 from precbench.experiment.config import from_document
 from precbench.locations import shipped
-from precbench.yaml.document import Document, load, parse
-
-
-def changed(data, path, value):
-    """Return a copy with another value at a path."""
-    copy = data.copy()
-    copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
-    return copy
+from precbench.yaml.document import Document, load
 
 
 def slips(name):
-    """Yield a name with a letter twice, another letter, one too few, and two swapped."""
-    yield name[0] + name
-    yield name[:-1] + "q"
-    if len(name) > 1:
-        yield name[:-1]
-        yield name[1] + name[0] + name[2:]
+    """Return a name with a letter twice, another letter, one too few, and two swapped."""
+    found = [name[0] + name, name[:-1] + "q", name[:-1], name[1:2] + name[0] + name[2:]]
+    return [slip for slip in found if slip not in ("", name)]
 
 
-def free_names(data):
-    """Return the paths of the keys that a config may choose: labels of solvers, names of lists."""
-    solvers, parameters = data.get("solvers", {}), data.get("parameters", {})
-    labels = {("solvers", label) for label, entry in solvers.items() if "solver" in (entry or ())}
-    named = [(key, parameters.get(key)) for key in ("lists", "curves")]
-    return labels | {
-        ("parameters", key, name)
-        for key, value in named
-        if isinstance(value, dict)
-        for name in value
-    }
+def is_free(data, path):
+    """Whether a config may choose this key: the label of a solver, or the name of a list."""
+    if len(path) == 2 and path[0] == "solvers":
+        return "solver" in (data["solvers"][path[1]] or ())
+    return len(path) == 3 and path[:2] in {("parameters", "lists"), ("parameters", "curves")}
+
+
+def edited(document, path, key, value):
+    """Return a document in which a key has another name and another value."""
+    data, n = copy.deepcopy(document.data), len(path)
+    inner = reduce(getitem, path[:-1], data)
+    renamed = key != path[-1]
+    items = [(key, value) if name == path[-1] else (name, old) for name, old in inner.items()]
+    inner.clear()
+    inner.update(items)
+    where = {}
+    for place, at in document.where.items():
+        if place[:n] != path:
+            where[place] = at
+        elif renamed or place == path:  # another value has no place within
+            where[(*path[:-1], key, *place[n:])] = at
+    return Document("c.yaml", data, where)
 
 
 def config_edits(name):
-    """Yield what was done to a shipped config, its new content, the line and what is to be said."""
+    """Yield what is done to a shipped config, how, the line and what is to be said."""
     document = load(shipped("configs") / f"{name}.yaml")
-    lines = Path(document.file).read_text(encoding="utf-8").splitlines()
-    free = free_names(document.data)
-    for path in document.where:
+    for path, (line, _) in document.where.items():
         if not path or isinstance(path[-1], int):
             continue
-        key, (row, column) = path[-1], document.where[path]
-        before, after = lines[row - 1][: column - 1], lines[row - 1][column - 1 :]
-        quoted = after[0] in "'\""
-        for slip in slips(key) if path not in free and not quoted else ():
-            if slip == key:
-                continue
-            new = [*lines[: row - 1], before + slip + after[len(key) :], *lines[row:]]
-            yield f"{path} as {slip}", parse_lines(new), row, "did you mean"
+        key, inner = path[-1], reduce(getitem, path[:-1], document.data)
+        for slip in slips(key) if not is_free(document.data, path) else ():
+            if slip not in inner:
+                new = partial(edited, document, path, slip, inner[key])
+                yield f"{path} as {slip}", new, line, "did you mean"
         for wrong in ({"wrong": "type"}, -0.5):
-            yield f"{path} = {wrong}", edited(document, path, wrong), row, ""
-
-
-def parse_lines(lines):
-    """Return a function that reads a config from its lines."""
-    return lambda: parse("\n".join(lines) + "\n", "c.yaml")
-
-
-def edited(document, path, value):
-    """Return a function that gives a config with another value at a path."""
-    data = changed(document.data, path, value)
-    where = {place: at for place, at in document.where.items() if holds(data, place)}
-    return lambda: Document("c.yaml", data, where)
-
-
-def holds(data, path):
-    """Whether there is such a place."""
-    try:
-        return not path or holds(data[path[0]], path[1:])
-    except (KeyError, IndexError, TypeError):
-        return False
+            yield f"{path} = {wrong}", partial(edited, document, path, key, wrong), line, ""
 
 
 def mistyped(size=None, seed=0):
@@ -99,9 +77,9 @@ def mistyped(size=None, seed=0):
     if size is not None and size < len(every):
         every = random.Random(seed).sample(every, size)
     wrong = []
-    for name, what, read, line, words in every:
+    for name, what, edit, line, words in every:
         try:
-            from_document(read(), (shipped("configs") / name).parent)
+            from_document(edit(), (shipped("configs") / name).parent)
         except InputError as error:
             lines = str(error).splitlines()
             if not any(f"c.yaml:{line}:" in text and words in text for text in lines):
