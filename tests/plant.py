@@ -3,10 +3,10 @@
 In some hours: ``make plants``, each week in CI. Each error of tests/plants.yaml is planted in
 a copy of the tree, which holds the results of the tree as it is; trials whose records come from
 other code run again (``--rerun changed-code``). The check goes from its cheapest part to the
-dearest and ends where the error is found; then, for the errors that it has not found (``--all``:
-for every one), the tests run until one fails, those first that name the module. What is known is
-kept in the folder and not done again. ``--write`` takes it into results/reference/planted.csv,
-which ``make docs`` counts in docs/claims.md.
+dearest and ends where the error is found; then, for the errors that it has not found, the tests
+run until one fails, those first that name the module. What is known is kept in the folder and not
+done again. ``--write`` takes it into results/reference/planted.csv, which ``make docs`` counts in
+docs/claims.md.
 """
 
 import argparse
@@ -84,23 +84,17 @@ class Copy:
     ----------
     folder : Path
         For the copy, tables of its results without an error, and what is known.
-    results : Path or None
-        Where the first run may find results.
     parts : sequence of str
         What has to pass without an error.
     """
 
-    def __init__(self, folder: Path, results: Path | None, parts: Sequence[str]):
+    def __init__(self, folder: Path, parts: Sequence[str]):
         self.tree, self._results = folder / "tree", folder / "results"
         if not self.tree.exists():
             shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
         if not self._results.exists():
             shutil.rmtree(self.tree / "results", ignore_errors=True)
-            if results is not None:
-                shutil.copytree(results, self.tree / "results")
-            reference = self.tree / "results" / "reference"
-            shutil.rmtree(reference, ignore_errors=True)
-            shutil.copytree(TABLE.parent, reference)
+            shutil.copytree(TABLE.parent, self.tree / "results" / "reference")
             for part in parts:
                 if part in CHECKS and (words := self.run(*CHECKS[part])):
                     sys.exit(f"{part} fails without an error planted:\n{words}")
@@ -187,9 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of errors; default all")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "planted")
-    parser.add_argument("--results", type=Path, help="where the first run may find results")
     parser.add_argument("--parts", nargs="+", choices=[*CHECKS, TEST], default=[*CHECKS, TEST])
-    parser.add_argument("--all", action="store_true", help="test what the check has found, too")
     parser.add_argument("--write", action="store_true", help="write the table; plant nothing")
     parser.add_argument("--strict", action="store_true", help="fail if an error is not found")
     arguments = parser.parse_args()
@@ -198,12 +190,10 @@ def main() -> None:
     if arguments.write:
         table(outcomes).to_csv(TABLE, index=False, lineterminator="\n")
         return
-    copy = Copy(arguments.folder, arguments.results, arguments.parts)
+    copy = Copy(arguments.folder, arguments.parts)
     for plant in plants():
         known = outcomes.setdefault(plant.name, {})
-        parts = [part for part in arguments.parts if part not in known]
-        if finder(known):
-            parts = [TEST] if arguments.all and TEST in parts else []
+        parts = [part for part in arguments.parts if part not in known and not finder(known)]
         if parts and any(name in plant.name for name in arguments.names or [""]):
             for text in examine(plant, copy, known, parts):
                 noted.write_text(json.dumps(outcomes, indent=1))
