@@ -1,5 +1,6 @@
 """What several test modules use: the command line in process, results of a run, a toy card."""
 
+import contextlib
 import hashlib
 import itertools
 import os
@@ -216,12 +217,10 @@ def session(leader):
     """Return the command lines of the living processes of a session."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(of) == leader and state != "Z":
-                found[int(folder.name)] = (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended meanwhile
-            continue
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            command = (folder / "cmdline").read_bytes()  # nothing of one that is dead
+            if command and os.getsid(int(folder.name)) == leader:
+                found[int(folder.name)] = command
     return found
 
 

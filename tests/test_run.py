@@ -38,7 +38,6 @@ from precbench.solvers.passes import PassRanker
 from precbench.store import RETRIED, STATUSES, Store
 from tests.helpers import (
     Deadly,
-    invoke,
     numbers,
     records,
     run,
@@ -54,7 +53,8 @@ from tests.sentences import done_already, raises, refused, tells
 
 
 @pytest.mark.promise("R24")
-def test_a_run_writes_tables_and_figures_without_private_data(small, tmp_path, figure):
+def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
+    """And complete records, without private data."""
     config = small(plots="[accuracy-time, precision-k]", metrics="[precision_at_k, auc]")
     done = succeed("run", config, "--out", tmp_path / "out", "--json", "--verbose")
     folder = tmp_path / "out" / "small"
@@ -112,8 +112,6 @@ def test_finished_trials_are_not_repeated(small, in_this_process, tmp_path):
     assert done_already(run(changed, out).output) == 2
     after = records(folder)
     assert before.items() <= after.items() and len(after) == 8
-    run(changed, out, "--force", "--solver", "cutting-plane")
-    assert len(records(folder).items() - after.items()) == 2
 
 
 @pytest.mark.promise("R7", "R20")
@@ -150,7 +148,6 @@ def test_timing_repeats_parallel_trials_and_splits_of_several_machines(
     for record in (first, others[0]):  # a whole split may stay there
         change(record, environment=elsewhere)
     assert done_already(run(config, out, "--timing", "--no-plots").output) == 4
-    assert "each split on one: " in (out / "small" / "summary.md").read_text()
 
 
 @pytest.mark.promise("R19")
@@ -492,20 +489,17 @@ def shared_memory_of(process):
 
 
 def test_rerun_repeats_only_the_trials_that_ended_so(small, in_this_process, tmp_path):
-    solvers, out = "{sgd-avg: , perceptron-avg: }", tmp_path / "out"
-    slow = small(solvers=solvers, timeout="0.000001")
+    solvers, out = {"solvers": "{sgd-avg: , perceptron-avg: }"}, tmp_path / "out"
+    slow = small(**solvers, timeout="0.000001")
     assert run(slow, out, "--splits", "0", "--solver", "sgd-avg").exit_code == 1
-    store = Store(out / "small")
-    [key] = store.keys()
-    config = small(solvers=solvers)
-    for word in ("crashed", "skipped"):
-        tells(run(config, out, "--rerun", word).stdout, "4 0")
+    config = small(**solvers)
+    tells(run(config, out, "--rerun", "crashed").stdout, "4 0")
     assert run(config, out, "--rerun", "failed").exit_code == 0
-    assert store.keys() == [key] and store.read(key).status == "ok"
-    said = invoke("show", key, "--results", out).stdout
-    tells(said, "1e-06")
+    [record] = Store(out / "small").records()
+    assert record.status == "ok"
+    tells(succeed("show", record.key, "--results", out).stdout, "1e-06")
     refused(["run", config, "--rerun", "fail"], "'fail' 'failed'")
-    refused(["run", config, "--rerun", "failed", "--force"])
+    refused(["run", config, "--rerun", "failed", "--force"], "--rerun --force")
     refused(["run", "gultekin/bound", "--rerun", "failed"], "--rerun --shard")
 
 
@@ -565,6 +559,12 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
         (["list", "solver"], "solvers"),
         (["data", "info", "leter"], "letter"),
         (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
+        (["reproduce", "leter"], "'letter'"),
+        (["reproduce", "german-numer"], "german-numer"),
+        (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
+        (["data", "verify", "leter"], "leter"),
+        (["doctor", "letter"], "letter"),
+        (["schema", "confg"], "confg"),
     ],
 )
 def test_invalid_arguments_are_reported(

