@@ -21,6 +21,7 @@ from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.experiment import Experiment
 from precbench.metrics import Metric
+from precbench.report import sheet
 from precbench.report.curves import (
     precision_against_k,
     roc,
@@ -38,7 +39,6 @@ from precbench.report.tables import (
     notes,
     summarise,
     three_digits,
-    tuned,
     write_tables,
 )
 from precbench.results import read_run
@@ -84,6 +84,8 @@ ABOUT = {
     "config": "",
 }
 KINDS = ("csv", "pdf", "png", "svg")
+SIZES = {"rows": 100, "features": 2, "positives": 50, "stand_in": False}
+SIZES |= {"training_rows": 0, "test_share": 0.3}
 TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
 
 
@@ -128,44 +130,31 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
 
 def small_results():
     rows = []
-    for dataset in TITLES:
-        for metric, shift in ((PREC, 0.0), ("auc", 0.25)):
-            for split, best in enumerate((0.5, 0.6, 0.7)):
-                curve = np.array([0.1, best - 0.1, best, best - 0.001]) + shift
-                of = {"dataset": dataset, "split": split, "metric": metric}
-                rows += trial(
-                    **of, solver="sgd-avg", times=(0, 0.1, 0.2 + split / 10, 1), values=curve
-                )
-                slow = {"times": np.array([0, 1, 20, 50 + split]), "stopped": "limit"}
-                rows += trial(**of, solver="cutting-plane", values=curve - 0.05, **slow)
-                rows += trial(
-                    **of,
-                    solver="mine_v2",
-                    times=(0, 2.0),
-                    values=(0.0, best + shift),
-                    timing="parallel" if dataset == "ppi" else "sequential",
-                )
-                if split == 0:
-                    rows += trial(**of, solver="linear-svm", times=(0, 4), values=(0.1, 0.9))
-                else:
-                    late = {"status": "timeout", "reason": "longer\nthan 600 s"}
-                    rows += trial(**of, solver="linear-svm", **late)
+    bests = enumerate((0.5, 0.6, 0.7))
+    for dataset, metric, (split, best) in itertools.product(TITLES, (PREC, "auc"), bests):
+        shift = 0.25 * (metric == "auc")
+        curve = np.array([0.1, best - 0.1, best, best - 0.001]) + shift
+        of = {"dataset": dataset, "split": split, "metric": metric}
+        quick = {"times": (0, 0.1, 0.2 + split / 10, 1), "values": curve}
+        slow = {"times": np.array([0, 1, 20, 50 + split]), "values": curve - 0.05}
+        late = {"status": "timeout", "reason": "longer\nthan 600 s"}
+        once = {"times": (0, 4), "values": (0.1, 0.9)}
+        short = {"times": (0, 2.0), "values": (0.0, best + shift)}
+        timing = "parallel" if dataset == "ppi" else "sequential"
+        rows += trial(**of, **quick, solver="sgd-avg")
+        rows += trial(**of, **slow, solver="cutting-plane", stopped="limit")
+        rows += trial(**of, **short, solver="mine_v2", timing=timing)
+        rows += trial(**of, **(late if split else once), solver="linear-svm")
     return pd.DataFrame(rows)
 
 
 def sweep_results():
     rows = []
-    for dataset in TITLES:
-        for k in (0.05, 0.25, 1.0):
-            for split in range(3):
-                for i, solver in enumerate(LABELS[:3]):
-                    of = {"dataset": dataset, "solver": solver, "split": split, "sweep": f"k={k}"}
-                    value = 0.9 - 0.4 * k - 0.05 * i + 0.01 * split
-                    metric = f"precision_at_k(k={k})"
-                    if solver == "mine_v2" and k == 1.0:
-                        rows += trial(**of, metric=metric, status="crashed", reason="out of memory")
-                    else:
-                        rows += trial(**of, metric=metric, times=(0, 1), values=(0.1, value))
+    for k, split, (i, solver) in itertools.product(PREC_AT, range(3), enumerate(LABELS[:3])):
+        of = {"solver": solver, "split": split, "sweep": f"k={k}", "metric": PREC_AT[k].label}
+        values = {"times": (0, 1), "values": (0.1, 0.9 - 0.4 * k - 0.05 * i + 0.01 * split)}
+        crashed = {"status": "crashed", "reason": "out of memory"}
+        rows += trial("letter", **of, **(crashed if (solver, k) == ("mine_v2", 1.0) else values))
     return pd.DataFrame(rows)
 
 
@@ -198,11 +187,16 @@ def write(folder, results, about=ABOUT, roc_vertices=None):
     return folder
 
 
-def on_letter_alone(folder, **changes):
-    """Drop the other data sets: a figure takes a second."""
-    (folder / "experiment.json").write_text(json.dumps(ABOUT | {"datasets": ["letter"]} | changes))
-    results = small_results()
-    results[results["dataset"] == "letter"].to_csv(folder / "results.csv", index=False)
+def write_about(folder, results, **changes):
+    """Write other results, and change what is said of them."""
+    (folder / "experiment.json").write_text(json.dumps(ABOUT | changes))
+    results.to_csv(folder / "results.csv", index=False)
+
+
+def on_letter_alone(folder, plot):
+    """Drop the other data sets and figures: a figure takes a second."""
+    results = small_results().query("dataset == 'letter'")
+    write_about(folder, results, datasets=["letter"], plots=[plot])
 
 
 @pytest.fixture
@@ -216,6 +210,7 @@ def swept(tmp_path):
         "metrics": [PREC],
         "measures": measures(*PREC_AT.values()),
         "solvers": LABELS[:3],
+        "datasets": ["letter"],
         "plots": ["accuracy-time", "accuracy-sweep"],
         "sweep": {
             "name": "k",
@@ -315,15 +310,6 @@ def test_time_to_99_percent_of_a_loss_uses_its_minimum():
     assert row["seconds_to_99"] == 2
 
 
-def test_only_tuned_parameters_are_shown():
-    times = {"times": (0, 1), "values": (0, 0.5), "metric": "auc"}
-    rows = trial("letter", "sgd-avg", 0, **times, chosen="eta0=1 (1)", tuning_seconds=2.0)
-    rows += trial("letter", "mine_v2", 0, **times)
-    what, took = tuned(summarise(pd.DataFrame(rows)))
-    assert "sgd-avg" in what and "mine_v2" not in what
-    assert took == "Tuning took in addition (median wall seconds): sgd-avg (2.00)."
-
-
 def test_the_edge_of_a_grid_is_reported(tmp_path):
     chosen = {
         "sgd-avg": ["eta0=100", "eta0=100", "eta0=1"],
@@ -331,21 +317,19 @@ def test_the_edge_of_a_grid_is_reported(tmp_path):
         "linear-svm": ["eta0=1", "eta0=100", "eta0=1e-09"],
     }
     rows = []
-    for solver, choices in chosen.items():
-        for split, choice in enumerate(choices):
-            of = {"times": (0, 1), "values": (0, 0.5), "chosen": choice}
-            rows += trial("letter", solver, split, **of)
-            rows += trial("letter", solver, split, **of, metric="auc")
+    for solver, split, metric in itertools.product(chosen, range(3), (PREC, "auc")):
+        of = {"times": (0, 1), "values": (0, 0.5), "chosen": chosen[solver][split]}
+        rows += trial("letter", solver, split, **of, metric=metric)
     grid = {"eta0": [100.0, 1.0, 1e-9]}
     grids = dict.fromkeys(chosen, grid) | {"mine_v2": grid | {"C": [1, 10], "on": [None, True, 1]}}
-    about = ABOUT | {"solvers": list(chosen), "grids": grids, "datasets": ["letter"]}
-    [table] = tables_of(write(tmp_path / "a", pd.DataFrame(rows), about))
-    assert [note for note in table.notes if "edge" in note] == [
+    told = [
         "At the edge of the grid, beyond which the best may lie: sgd-avg (eta0=100 in 2 of 3); "
         "mine_v2 (eta0=1e-09 in 2 of 3)."
     ]
-    [table] = tables_of(write(tmp_path / "b", pd.DataFrame(rows), about | {"grids": {}}))
-    assert not [note for note in table.notes if "edge" in note]
+    for name, of, wanted in (("a", grids, told), ("b", {}, [])):
+        about = ABOUT | {"solvers": list(chosen), "grids": of, "datasets": ["letter"]}
+        [table] = tables_of(write(tmp_path / name, pd.DataFrame(rows), about))
+        assert [note for note in table.notes if "edge" in note] == wanted
 
 
 def test_a_failed_metric_leaves_the_other_metrics():
@@ -397,9 +381,7 @@ def test_methods_not_significantly_different_from_the_best_are_marked(tmp_path):
     risk = Metric("pnorm_risk", {"p": 4})
     about = ABOUT | {"metrics": [PREC, risk.label], "measures": measures(PREC_AT[0.25], risk)}
     about |= {"solvers": list(below)}
-    sizes = {"rows": 100, "features": 2, "positives": 50, "stand_in": False}
-    sizes |= {"training_rows": 0, "test_share": 0.3}
-    about |= {"datasets": ["letter"], "data": {"letter": sizes}}
+    about |= {"datasets": ["letter"], "data": {"letter": SIZES}}
     folder = write(tmp_path / "five", pd.DataFrame(rows), about)
     [table] = tables_of(folder)
     for column in (1, 2):
@@ -416,13 +398,13 @@ def test_methods_not_significantly_different_from_the_best_are_marked(tmp_path):
     row = summary.loc[PREC, "sgd-avg"]
     assert tuple(row[["mean", "low", "high"]]) == pytest.approx(resampled_interval(best, 0.3))
     assert "$\\approx$" in (folder / "summary.tex").read_text()
-    sizes["test_share"] = None  # the same rows are tested in every split
+    about["data"]["letter"] = SIZES | {"test_share": None}  # the same rows are tested each time
     [table] = tables_of(write(tmp_path / "same", pd.DataFrame(rows), about))
     assert "≈" not in str(table)
 
 
 def test_tables_of_a_sweep(swept):
-    letter, seconds, *_ = tables_of(swept)
+    letter, seconds = tables_of(swept)
     assert letter.title == "Letter, smoke size: prec@k"
     assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
     assert [cell.text for cell in letter.rows[0]] == [
@@ -444,17 +426,12 @@ def test_written_tables(small):
     summary = pd.read_csv(paths[0])
     assert len(summary) == 2 * 2 * 4
     assert {"experiment", "dataset", "sweep", "solver", "mean", "outcomes"} <= set(summary)
-    markdown = paths[1].read_text()
-    assert (
-        "\n## PPI (stand-in, synthetic)\n\n**synthetic data stand in; with the real files: "
-        "precbench data add ppi FILES**\n\n| solver |" in markdown
-    )
-    assert markdown.count("**synthetic") == 1
+    markdown, latex = (path.read_text() for path in paths[1:])
+    [warning] = re.findall(r"\*\*synthetic.*\*\*", markdown)
+    assert warning.endswith("precbench data add ppi FILES**")
     assert "| mine\\_v2 | **0.6000 ± 0.1000** |" in markdown
-    latex = paths[2].read_text()
-    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 2
     assert "mine\\_v2 & \\textbf{0.6000 $\\pm$ 0.1000} &" in latex
-    assert latex.isascii()
+    assert latex.count("\\toprule") == 2 and latex.isascii()
 
 
 @pytest.mark.promise("R13")
@@ -483,25 +460,19 @@ def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
     header = ["id", "printed", "ours, of all", "because"]
     sentence = "the paper does not say which rows were drawn, and they decide"
     claims = text_table("Claims", header, [["paper/place/what-is-claimed", "0.5", "1", sentence]])
-    pairs = text_table("Pairs", ["a", "b", *"cdefgh"], [["1", "2", *["0.1234 ± 0.1"] * 6]] * 2)
-    for table in (*tables_of(small), claims, pairs):
+    for table in (*tables_of(small), claims):
         shown = on_screen(table, width, force_terminal=True, color_system=None)
         assert max(map(len, shown.splitlines())) <= width
-        words = {*re.sub("[:;]", " ", shown).split()}
         texts = [table.title, *table.header[1:], *(cell.text for row in table.rows for cell in row)]
-        assert {*re.sub("[:;]", " ", " ".join([*texts, *table.notes])).split()} <= words
-    assert on_screen(pairs, width).count("0.1234 ± 0.1") == 12
+        said, asked = (re.sub("[:;]", " ", text) for text in (shown, " ".join(texts + table.notes)))
+        assert {*asked.split()} <= {*said.split()}
 
 
 def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monkeypatch):
     table = tables_of(small)[1]
     best = next(cell.text for row in table.rows for cell in row if cell.bold)
     plain = on_screen(table, 130)
-    assert (
-        "synthetic data stand in; with the real files: precbench data add ppi FILES" in plain
-        and "\x1b" not in plain
-    )
-    assert f"{best} *" in plain and "*: best value." in plain
+    assert f"{best} *" in plain and "*: best value." in plain and "\x1b" not in plain
     shown = on_screen(table, 130, force_terminal=True, color_system="standard")
     assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -556,50 +527,33 @@ def test_precision_against_k_reads_the_next_k():
 
 
 @pytest.mark.filterwarnings("error")
-def test_quartiles_of_values_that_have_overflowed():
-    finals = pd.DataFrame({"k": [1, 1, 1], "value": [0.1, np.inf, np.inf]})
-    assert value_against_sweep(finals, "k")["n_splits"].tolist() == [3]  # without a warning
-
-
 def test_value_against_sweep():
-    finals = pd.DataFrame({"k": [1, 1, 2, 2], "value": [0.1, 0.3, 0.5, np.nan]})
-    points = value_against_sweep(finals, "k")
-    assert points["k"].tolist() == [1, 2]
-    assert points["n_splits"].tolist() == [2, 1]
-    np.testing.assert_allclose(points["median"], [0.2, 0.5])
+    """Also of values that have overflowed, without a warning."""
+    values = [0.1, 0.3, 0.5, np.nan, 0.1, np.inf, np.inf]
+    points = value_against_sweep(pd.DataFrame({"k": [1, 1, 2, 2, 3, 3, 3], "value": values}), "k")
+    assert points["k"].tolist() == [1, 2, 3]
+    assert points["n_splits"].tolist() == [2, 1, 3]
+    np.testing.assert_allclose(points["median"][:2], [0.2, 0.5])
 
 
-@pytest.mark.parametrize("name", ["", *shipped_configs(Experiment)])
-def test_no_two_solvers_have_one_colour(name):
-    """Neither in the registry, nor in any experiment that is drawn."""
-    if name and not shipped_config(name).plots:
-        return
-    labels = list(shipped_config(name).solvers) if name else SOLVERS.built_in
-    styles = solver_styles(labels, SOLVERS.built_in)
-    assert len({style.color for style in styles.values()}) == len(labels)
-
-
-def test_a_built_in_solver_has_one_style():
+def test_no_two_solvers_have_one_colour():
+    """Neither in the registry nor in an experiment that is drawn; a built-in one has one style."""
     built_in = SOLVERS.built_in
     own = solver_styles(built_in, built_in)
-    labels = ["spam, large", "linear-svm", "mine", "psg", "sgd-avg", "sgd-avg, mean w"]
-    styles = solver_styles(labels, built_in)
-    assert len({style.color for style in styles.values()}) == len(labels)
-    for label in labels:
-        if label in own:
-            assert styles[label] == own[label]
-        else:
-            assert styles[label] not in own.values()
+    drawn = [config for config in map(shipped_config, shipped_configs(Experiment)) if config.plots]
+    odd = ["spam, large", "linear-svm", "mine", "psg", "sgd-avg", "sgd-avg, mean w"]
+    for labels in (built_in, odd, *(list(config.solvers) for config in drawn)):
+        styles = solver_styles(labels, built_in)
+        assert len({style.color for style in styles.values()}) == len(labels)
+        for label in labels:
+            same = [name for name, style in own.items() if style == styles[label]]
+            assert same == ([label] if label in own else [])
 
 
 def test_figures_and_their_numbers(small):
     names = [path.name for path in figures_of(small)]
-    assert names == [
-        f"{kind}-{dataset}.{suffix}"
-        for kind in ABOUT["plots"]
-        for dataset in TITLES
-        for suffix in KINDS
-    ]
+    parts = itertools.product(ABOUT["plots"], TITLES, KINDS)
+    assert names == [f"{kind}-{dataset}.{suffix}" for kind, dataset, suffix in parts]
     drawn = pd.read_csv(small / "figures" / "accuracy-time-letter.csv")
     assert drawn["solver"].unique().tolist() == LABELS
     sgd = drawn[drawn["solver"] == "sgd-avg"]
@@ -611,11 +565,9 @@ def test_figures_and_their_numbers(small):
 
 def test_a_figure_of_times(small, laid_out):
     """On CPU seconds unless all trials ran alone; its CSV is what is drawn."""
-    results = small_results()
-    results["cpu_seconds"] = 2 * results["wall_seconds"]
+    results = small_results().assign(cpu_seconds=lambda table: 2 * table["wall_seconds"])
     results.loc[results["solver"] == "sgd-avg", "tuning_seconds"] = 7.0
-    results.to_csv(small / "results.csv", index=False)
-    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    write_about(small, results, plots=["accuracy-time"])
     figures_of(small)
     alone, beside = (
         pd.read_csv(small / f"figures/accuracy-time-{name}.csv", converters={"seconds": float})
@@ -628,50 +580,27 @@ def test_a_figure_of_times(small, laid_out):
     styles = solver_styles(LABELS, ABOUT["built_in_solvers"])
     for solver, rows in alone.groupby("solver"):
         lines = [line for line in axes.lines if line.get_color() == styles[solver].color]
-        drawn = np.concatenate([line.get_xydata() for line in lines])
-        assert set(zip(rows["seconds"], rows["median"], strict=True)) <= set(map(tuple, drawn))
+        drawn = {(*point,) for line in lines for point in line.get_xydata()}
+        assert {*zip(rows["seconds"], rows["median"], strict=True)} <= drawn
     slow = alone[alone["solver"] == "cutting-plane"]
     assert slow["reached"].tolist()[-3:] == [3, 2, 1]
     assert (alone["tuning_seconds"].dropna() == 7).any()
 
 
-def test_of_many_curves_the_best_are_drawn(tmp_path, laid_out):
-    """Of forty solvers eight are drawn and named, and all is marked as of smoke size."""
-    labels = [f"solver {i} with a name that is long" for i in range(40)]
+def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
+    """Of forty solvers eight are drawn and named; no names overlap, and nothing leaves the page."""
+    labels = [f"perceptron-avg, {i} random features" for i in range(40)]
+    kinds = ["accuracy-time", "accuracy-share", "precision-k", "roc", "roc-counts"]
+    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "smoke": True, "plots": kinds}
+    about |= {"metrics": [PREC], "data": {"letter": SIZES}}
+    about |= {"title": "A title of many words, " * 8, "protocol": "as its protocol, " * 20}
     rows = []
     for i, solver in enumerate(labels):
-        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.3 + i / 100, 0.5 + i / 100))
-    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "metrics": [PREC], "smoke": True}
-    figures_of(write(tmp_path / "crowd", pd.DataFrame(rows), about | {"plots": ["accuracy-time"]}))
-    [figure] = laid_out.values()
-    axes = figure.subfigs[1].axes[0]
-    colours = [line.get_color() for line in axes.lines if line.get_drawstyle() == "steps-post"]
-    assert len(colours) == len(set(colours)) == MOST_CURVES
-    texts = {text.get_gid(): [] for text in figure.findobj(Text)}
-    for text in figure.findobj(Text):
-        texts[text.get_gid()].append(text.get_text())
-    assert sorted(texts["name"]) == labels[32:] and texts["smoke"] == ["smoke size"]
-    assert any("The 8 best of 40 methods by mean" in text for text in texts[None])
-
-
-def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):
-    """Many long names do not overlap, and nothing leaves the page."""
-    labels = [f"perceptron-avg, {i} random features" for i in range(14)]
-    kinds = ["accuracy-share", "precision-k", "roc", "roc-counts"]
-    about = ABOUT | {"solvers": labels, "datasets": ["letter"], "smoke": True, "plots": kinds}
-    about["metrics"] = [PREC]
-    about["title"], about["protocol"] = "A title of many words, " * 8, "as its protocol, " * 20
-    sizes = {"rows": 300, "features": 2, "positives": 50, "stand_in": False, "test_share": 0.3}
-    sizes["training_rows"] = 0
-    about["data"] = {"letter": sizes}
-    rows, curves = [], []
-    for i, solver in enumerate(labels):
-        rows += trial("letter", solver, 0, (0, 1, 2), (0.1, 0.3, 0.5 + (i % 7) / 100))
-        curves.append(pd.DataFrame({"solver": solver, "x": [0.01, 0.1, 0.5, 1]}))
-    about_curves = {"dataset": "letter", "title": "Letter", "split": 0, "sweep": "", "part": "test"}
-    curves = pd.concat(curves).assign(**about_curves)
-    x = curves["x"]
+        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.2 + i / 100, 0.5 + i / 100))
     folder = write(tmp_path / "many", pd.DataFrame(rows), about)
+    about_curves = {"dataset": "letter", "title": "Letter", "split": 0, "sweep": "", "part": "test"}
+    x = np.tile([0.01, 0.1, 0.5, 1], len(labels))
+    curves = pd.DataFrame({"solver": np.repeat(labels, 4)}).assign(**about_curves)
     curves.assign(fpr=x, tpr=x**0.5).to_csv(folder / "roc.csv")
     counts = curves.assign(false_positives=75 * x, true_positives=15 * x**0.5)
     pd.concat([counts, counts.assign(part="training")]).to_csv(folder / "roc-counts.csv")
@@ -679,44 +608,47 @@ def test_every_kind_of_figure_keeps_its_texts(tmp_path, laid_out):
     figures_of(folder)
     assert len(laid_out) == len(kinds)
     assert not any(map(misplaced, laid_out.values()))
+    figure = laid_out["accuracy-time-letter"]
+    lines = figure.subfigs[1].axes[0].lines
+    colours = [line.get_color() for line in lines if line.get_drawstyle() == "steps-post"]
+    assert len(colours) == len(set(colours)) == MOST_CURVES
+    texts = [(text.get_gid(), text.get_text()) for text in figure.findobj(Text)]
+    assert sorted(text for kind, text in texts if kind == "name") == labels[32:]
+    assert ("smoke", "smoke size") in texts
 
 
 def test_figures_without_results_are_removed(small):
-    (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
+    write_about(small, small_results(), plots=["accuracy-time"])
     before = figures_of(small)
-    results = small_results()
-    results = results[(results["dataset"] == "letter") | (results["status"] != "ok")]
-    results.to_csv(small / "results.csv", index=False)
+    results = small_results().query("dataset == 'letter' or status != 'ok'")
+    write_about(small, results, plots=["accuracy-time"])
     assert figures_of(small) == before[:4]
     assert [path.exists() for path in before] == [True] * 4 + [False] * 4
 
 
 def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeypatch):
     drawn = []
-
-    def draw(_, *paths):
-        drawn.append(paths)
-        for path in paths:
-            path.touch()
+    save = sheet.save_figure
+    monkeypatch.setattr(sheet, "save_figure", lambda *args: drawn.append(args) or save(*args))
 
     def draws(figures="changed"):
-        before = len(drawn)
+        drawn.clear()
         report = write_report(small, figures)
-        files = [path.name for path in report.files[3:]]
         suffixes = () if figures == "none" else KINDS
-        assert files == [f"accuracy-time-letter.{suffix}" for suffix in suffixes]
+        names = [f"accuracy-time-letter.{suffix}" for suffix in suffixes]
+        assert [path.name for path in report.files[3:]] == names
         assert (report.page is None) == (figures == "none")
-        return len(drawn) - before
+        return len(drawn)
 
-    monkeypatch.setattr("precbench.report.sheet.save_figure", draw)
-    about = small / "experiment.json"
-    on_letter_alone(small, plots=["accuracy-time"])
+    on_letter_alone(small, "accuracy-time")
     assert [draws("none"), draws(), draws(), draws("all")] == [0, 1, 0, 1]
-    about.write_text(about.read_text().replace("A small", "Another"))
-    assert draws() == 1
-    results = small / "results.csv"
-    results.write_text(results.read_text().replace("0.6", "0.61", 1))
-    assert draws() == 1
+    for name, old, new in (
+        ("experiment.json", "A small", "Another"),
+        ("results.csv", "0.6", "0.61"),
+    ):
+        path = small / name
+        path.write_text(path.read_text().replace(old, new, 1))
+        assert draws() == 1
     (small / "figures" / "accuracy-time-letter.png").unlink()
     assert draws() == 1
     (small / "asked.json").write_text("{}")  # what no figure shows
@@ -725,12 +657,12 @@ def test_figures_are_drawn_again_only_if_the_results_have_changed(small, monkeyp
 
 def test_results_without_any_finished_trial(small):
     results = small_results()
-    results[results["status"] != "ok"].to_csv(small / "results.csv", index=False)
+    write_about(small, results[results["status"] != "ok"])
     (small / "roc.csv").write_text("dataset,title,solver,split,sweep,fpr,tpr\n")
     assert figures_of(small) == []
     table = tables_of(small)[0]
     assert [cell.text for cell in table.rows[3]] == ["linear-svm", *["timeout"] * 2, *"–––"]
-    results[:0].to_csv(small / "results.csv", index=False)
+    write_about(small, results[:0])
     with raises(InputError, "results.csv"):
         files_of_tables(small)
 
@@ -746,7 +678,7 @@ print(*sorted(m for m in sys.modules if m.startswith("precbench.") and "report" 
 @pytest.mark.promise("R23")
 def test_same_results_give_the_same_bytes(small, tmp_path, monkeypatch, drawn):
     """Whatever the process, the time and the user's own matplotlib settings."""
-    on_letter_alone(small, plots=["roc"])
+    on_letter_alone(small, "roc")
     files = [*write_report(small).files, small / PAGE]
     once = {path: path.read_bytes() for path in files}
     assert b"/FontFile2" in once[small / "figures" / "roc-letter.pdf"]  # as journals ask for
@@ -777,32 +709,33 @@ def test_the_last_bits_of_a_layout_are_not_drawn(tmp_path, monkeypatch, drawn):
             axes.plot([0, 3], [1, 7])
         return figure
 
-    one, other = ([tmp_path / f"{name}.{end}" for end in ("svg", "pdf")] for name in ("a", "b"))
-    save_figure(draw, *one)
-    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", bent)
-    save_figure(draw, *other)
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    contents = []
+    for engine in (lay_out, bent):
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", engine)
+        paths = [tmp_path / "a.svg", tmp_path / "a.pdf"]
+        save_figure(draw, *paths)
+        contents.append([path.read_bytes() for path in paths])
+    assert contents[0] == contents[1]
 
 
 def test_missing_and_malformed_input_is_reported(small):
-    def complains(places):
+    results = small_results().to_csv(index=False)
+    for name, content, places in (
+        ("roc.csv", None, "roc.csv"),
+        ("results.csv", results.replace("wall_seconds", "seconds", 1), "results.csv wall_seconds"),
+        ("results.csv", "", "results.csv"),
+        ("experiment.json", "{}", "experiment.json name title"),
+        ("experiment.json", "{", "experiment.json"),
+        ("experiment.json", None, "experiment.json"),
+    ):
+        path = small / name
+        before = path.read_text()
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
         with raises(InputError, places):
             figures_of(small)
-
-    (small / "roc.csv").unlink()
-    complains("roc.csv")
-    results = (small / "results.csv").read_text()
-    (small / "results.csv").write_text(results.replace("wall_seconds", "seconds", 1))
-    complains("results.csv wall_seconds")
-    (small / "results.csv").write_text("")
-    complains("results.csv")
-    (small / "results.csv").write_text(results)
-    about = small / "experiment.json"
-    for text, places in (("{}", "name title"), ("{", "")):
-        about.write_text(text)
-        complains(f"experiment.json {places}")
-    about.unlink()
-    complains("experiment.json")
+        path.write_text(before)
 
 
 def test_a_cell_shows_the_mean_and_not_the_median():
