@@ -1,5 +1,6 @@
 """The pages: what is made stays made, links lead somewhere, commands and programs run."""
 
+import json
 import re
 import shutil
 import tomllib
@@ -218,13 +219,12 @@ def test_citation_has_this_version_and_every_paper():
     assert len(citation["references"]) == len(papers)
 
 
-def test_the_notebook_runs_and_keeps_no_output(tmp_path):
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    notebook = nbformat.read(ROOT / "docs" / "own-list.ipynb", as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs for cell in cells)
-    place = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
-    kinds = [{kind for out in cell.outputs for kind in out.get("data", {})} for cell in cells]
-    assert "text/html" in kinds[1] & kinds[2] and "image/png" in kinds[3]
-    assert (tmp_path / "fraud.npz").exists()
+@pytest.mark.filterwarnings("ignore:.*filled in")
+def test_the_notebook_runs_and_keeps_no_output(desk):
+    cells = json.loads((ROOT / "docs" / "own-list.ipynb").read_text())["cells"]
+    codes = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] for cell in codes)
+    program = {}
+    for cell in codes:
+        exec("".join(line for line in cell["source"] if not line.startswith("%")), program)
+    assert (desk / "fraud.npz").exists()
