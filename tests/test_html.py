@@ -64,15 +64,13 @@ def past(finished):
 def with_odd_names(folder):
     """Give titles, solvers and data sets of results a name that would do harm."""
     about = json.loads((folder / "experiment.json").read_text())
-    label = about["solvers"][0]
-    about |= {"title": ODD, "source": ODD, "protocol": ODD}
-    about["solvers"] = [ODD if solver == label else solver for solver in about["solvers"]]
+    label, *others = about["solvers"]
+    about |= {"title": ODD, "source": ODD, "protocol": ODD, "solvers": [ODD, *others]}
     about["measures"][about["metrics"][0]]["written"] = ODD
     (folder / "experiment.json").write_text(json.dumps(about))
     for name in ("results.csv", "roc.csv"):
         table = pd.read_csv(folder / name, dtype=str, keep_default_na=False)
-        table["title"] = ODD
-        table["solver"] = table["solver"].replace(label, ODD)
+        table = table.assign(title=ODD, solver=table["solver"].replace(label, ODD))
         if "reason" in table:
             table.loc[table["solver"] == ODD, ["status", "reason"]] = ["failed", ODD]
         table.to_csv(folder / name, index=False)

@@ -413,11 +413,10 @@ def command(config, out, *options):
 
 
 @pytest.mark.promise("R1", "R2", "R5", "R19")
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, end, size):
+def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
     """Trials that had ended, before or in this run, keep their results, and are not repeated.
 
-    A second run of the folder is refused meanwhile.
+    A second run of the folder is refused meanwhile. Kills are tried by the tests of promises.
     """
 
     def config(limit=""):
@@ -437,17 +436,13 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, end, si
     wait_until(running.exists)
     assert len(session(process.pid)) > 1
     refused(["run", config(), "--out", out], f"process {process.pid}")
-    if end == signal.SIGKILL:  # of the parent only: no worker outlives it
-        process.kill()
-        process.communicate(timeout=60)
-    else:
-        os.killpg(process.pid, end)
-        time.sleep(size(0.02, 0.1))
-        process.send_signal(signal.SIGTERM)  # does not disturb it
-        errors = process.communicate(timeout=60)[1]
-        assert process.returncode == 130
-        assert "kept" in errors
-        assert "Traceback" not in errors and not shared_memory_of(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(size(0.02, 0.1))
+    process.send_signal(signal.SIGTERM)  # does not disturb it
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "kept" in errors
+    assert "Traceback" not in errors and not shared_memory_of(process.pid)
     wait_until(lambda: not session(process.pid))
     kept = records(folder)
     assert len(kept.items() - before.items()) == 2 and kept.keys() == before.keys()
@@ -455,7 +450,6 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, end, si
     run_in_this_process(monkeypatch)
     assert run(config(limit), out).exit_code == 0
     assert kept.items() <= records(folder).items() and len(records(folder)) == 6
-    assert not shared_memory_of(process.pid)
     found, undisturbed = (
         numbers(of).query("solver != 'endless'").reset_index(drop=True)
         for of in (folder, tmp_path / "undisturbed" / "small")
