@@ -89,20 +89,16 @@ class Copy:
     """
 
     def __init__(self, folder: Path, parts: Sequence[str]):
-        self.tree, self._results = folder / "tree", folder / "results"
+        self.tree, self.results = folder / "tree", folder / "results"
         if not self.tree.exists():
             shutil.copytree(ROOT, self.tree, ignore=_LEFT_OUT)
-        if not self._results.exists():
+        if not self.results.exists():
             shutil.rmtree(self.tree / "results", ignore_errors=True)
             shutil.copytree(TABLE.parent, self.tree / "results" / "reference")
             for part in parts:
                 if part in CHECKS and (words := self.run(*CHECKS[part])):
                     sys.exit(f"{part} fails without an error planted:\n{words}")
-            shutil.copytree(self.tree / "results", self._results, ignore=_RECORDS)
-
-    def restore(self) -> None:
-        """Hold the tables of the results without an error; records say which code they are of."""
-        shutil.copytree(self._results, self.tree / "results", dirs_exist_ok=True)
+            shutil.copytree(self.tree / "results", self.results, ignore=_RECORDS)
 
     def run(self, *command: str) -> str:
         """Run a command in the copy; return its last words, or nothing if all is well."""
@@ -149,7 +145,8 @@ def examine(plant: Plant, copy: Copy, known: dict[str, str], parts: list[str]) -
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     try:
         copy.build(plant.file)
-        copy.restore()
+        # Records say which code they are of; tables are those without an error.
+        shutil.copytree(copy.results, copy.tree / "results", dirs_exist_ok=True)
         for part in parts:
             found = copy.first_failure(plant) if part == TEST else copy.run(*CHECKS[part])
             known[part] = found

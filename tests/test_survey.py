@@ -69,7 +69,7 @@ def run_of(folder, smoke=False, **changed):
         }
         | changed
     )
-    folder.mkdir()
+    folder.mkdir(parents=True)
     rows.to_csv(folder / "results.csv", index=False)
     (folder / "experiment.json").write_text(json.dumps({"smoke": smoke}))
     return folder

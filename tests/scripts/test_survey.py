@@ -17,18 +17,19 @@ from tests.test_survey import run_of, split_table
 
 
 def test_the_program_writes_the_reference(tmp_path, monkeypatch):
-    run_of(tmp_path / "survey-long")
     monkeypatch.setattr(program, "REFERENCE", tmp_path / "survey.csv.gz")
-    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path)])
-    program.main()
-    first = (tmp_path / "survey.csv.gz").read_bytes()
-    program.main()
-    assert (tmp_path / "survey.csv.gz").read_bytes() == first
-    (tmp_path / "more").mkdir()
-    run_of(tmp_path / "more" / "survey-long", split=[1, 2, 1, 2], value=[0.5, 0.6, 0.7, 0.8])
-    monkeypatch.setattr("sys.argv", ["survey", "collect", str(tmp_path / "more")])
-    program.main()
-    table = pd.read_csv(tmp_path / "survey.csv.gz").set_index(["split", "solver"])[AP]
+
+    def collected(folder):
+        monkeypatch.setattr("sys.argv", ["survey", "collect", str(folder)])
+        program.main()
+        return program.REFERENCE.read_bytes()
+
+    run_of(tmp_path / "survey-long")
+    assert collected(tmp_path) == collected(tmp_path)
+    more = {"split": [1, 2, 1, 2], "value": [0.5, 0.6, 0.7, 0.8]}
+    run_of(tmp_path / "more" / "survey-long", **more)
+    text = gzip.decompress(collected(tmp_path / "more")).decode()
+    table = pd.read_csv(program.REFERENCE).set_index(["split", "solver"])[AP]
     assert table.to_dict() == {
         (0, "no-skill"): 0.3,
         (0, "sgd-avg"): 0.7,
@@ -36,7 +37,6 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch):
         (1, "sgd-avg"): 0.7,
         (2, "no-skill"): 0.6,
     }
-    text = gzip.decompress((tmp_path / "survey.csv.gz").read_bytes()).decode()
     assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
 
 
