@@ -63,7 +63,6 @@ def folder(tmp_path_factory):
     changed(new).to_csv(place / "other.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
         succeed("fit", "old.csv", *FIT, "--save", "trees.npz")
     return place
 
@@ -258,7 +257,6 @@ def noise(n, seed, d=5):
 def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
     """Neither of trees, which know their training rows, nor of weights that grow with the rows."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
     X, y = noise(1500, 0)
     np.savez("old.npz", X=X, y=y)
     np.savez("new.npz", X=noise(2000, 1)[0])
@@ -278,7 +276,6 @@ def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
 
 def test_sparse_rows_have_their_scores_compared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
     X, y = noise(300, 0)
     lines = [f"{label:g} 1:{row[0]} 9000:{row[1]}\n" for label, row in zip(y, X, strict=True)]
     (tmp_path / "rows.svm").write_text("".join(lines))

@@ -35,7 +35,6 @@ def folder(tmp_path_factory):
     drawn(1000, 1).to_csv(place / "new.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
         fit = ["fit", "old.csv", *FIT, "--solver", "logistic-regression"]
         succeed(*fit, "--save", "good.npz")
         succeed(*fit, "--drop", "a", "--save", "poor.npz")

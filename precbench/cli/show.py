@@ -90,7 +90,7 @@ def _show_model(path: str, as_json: bool) -> None:
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {
         "fitted": [_made(making)],
-        "quality": describe_quality(quality) if quality else [],
+        "quality": [describe_quality(quality)] if quality else [],
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
         "columns": _columns(model),
