@@ -24,7 +24,7 @@ from precbench.errors import InputError
 from precbench.model.calibration import Calibration
 from precbench.model.model import Model
 from precbench.report.folder import PAGE
-from precbench.statistics import expected_hits, expected_total, share_interval
+from precbench.statistics import expected_hits, expected_total
 from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
@@ -319,54 +319,6 @@ def test_hits_are_expected_of_scores_whose_scale_follows_the_number_of_rows(solv
     assert found.calibration.expected(scores[top], 20000).mean == pytest.approx(hits, rel=0.1)
     as_it_was = model.calibrated(lists, share).probabilities(scores)
     assert np.array_equal(as_it_was, found.probabilities(scores)) == (solver[0] == "l")
-
-
-def card_precision(table, k):
-    """The handbook's loop over days and cards, which forgets the cards that were found."""
-    found, values = [], []
-    for _, day in table.groupby("day"):
-        cards = day[~day["card"].isin(found)].groupby("card").agg({"score": "max", "fraud": "max"})
-        top = cards.sort_values("score", ascending=False).head(k)
-        found += [*top.index[top["fraud"] == 1]]
-        values.append(top["fraud"].sum() / k)
-    return np.mean(values)
-
-
-def test_the_first_of_each_day():
-    rng = np.random.default_rng(0)
-    lists, tables = [], []
-    for _ in range(3):
-        of = drawn(rng, 200, 0.2)
-        days, cards = np.sort(rng.integers(0, 8, 200)), rng.integers(0, 40, 200)
-        lists.append(of._replace(days=days, entities=cards))
-        table = {"day": days, "card": cards, "score": of.scores, "fraud": (of.y > 0) * 1}
-        tables.append(pd.DataFrame(table))
-    rows, cards = measure_length(lists, 0.1, [5, 0.1, 5, 26], 300, 2000).by_day
-    of_rows = [card_precision(t.assign(card=range(200)), 5) for t in tables]
-    expected = share_interval(of_rows, 0.1)
-    assert [rows.precision, *rows.interval] == pytest.approx([*expected])
-    of_cards = [card_precision(table, 5) for table in tables]
-    expected = share_interval(of_cards, 0.1)
-    assert [cards.precision, *cards.interval] == pytest.approx([*expected])
-    assert (rows.k, rows.days, rows.of_entities, cards.of_entities) == (5, 8, False, True)
-
-
-def test_days_of_dates_and_of_numbers(payments, monkeypatch):
-    monkeypatch.chdir(payments)
-    table = pd.read_csv("payments.csv").assign(card=np.arange(1200) // 2)
-    moments = pd.Timestamp("2026-01-01T12:00") + pd.to_timedelta(np.arange(1200) // 40, unit="D")
-    found = []
-    for name, times in (("dates", moments.astype(str)), ("numbers", np.arange(1200) // 40)):
-        table.assign(when=times).to_csv(f"{name}.csv", index=False)
-        given = [*GIVEN, "--time", "when", "--groups", "card", "--k", 10, "--splits", 2]
-        result = succeed("fit", f"{name}.csv", *given, "--save", f"{name}.npz")
-        about = json.loads(succeed("show", f"{name}.npz", "--json").stdout)
-        found.append(about["quality"]["length"]["by_day"])
-        assert (
-            "The first 10 entities of each day, each counted until it is found: " in result.stdout
-        )
-    assert found[0] == found[1]
-    assert [of["days"] for of in found[0]] == [8, 8]  # a quarter of thirty days
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ from precbench.advice.length import (
     share_of_list,
     write_length,
 )
-from precbench.advice.quality import Quality, held_out, held_out_lists, importance_of
+from precbench.advice.quality import Quality, held_out_lists, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
@@ -597,7 +597,8 @@ def as_compared(
         if record.chosen != often:
             with suppress(InputError):  # of a method that no model can keep
                 [(_, scores, *_)] = held_out_lists(data, [split], how)
-        lists.append(held_out(data, split.test, scores, amounts))
+        gains = None if amounts is None else amounts[split.test]
+        lists.append(HeldOut(data.y[split.test], scores, gains))
     share = run.test_shares[_NAME]
     length = measure_length(
         lists,

@@ -7,7 +7,7 @@ intervals.
 import decimal
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -25,7 +25,7 @@ from precbench.model.calibration import Calibration
 from precbench.report.sheet import Sheet
 from precbench.report.table import Cell, Table, text_table
 from precbench.report.tables import three_digits
-from precbench.statistics import expected_total, share_interval
+from precbench.statistics import expected_total
 from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
@@ -110,36 +110,6 @@ class Profit(Fields):
     wrong: list[_Wrong]
 
 
-class ByDay(Fields):
-    """Hits where the first k rows of each day are taken, or the first k entities.
-
-    Attributes
-    ----------
-    k : int
-        A day.
-    days : int
-        In a held-out list, on average.
-    precision : float
-        Mean over days and lists, of k rows even where a day has fewer.
-    interval : list of float or None
-        Of that mean, see `precbench.statistics.share_interval`; None of one list.
-    of_entities : bool
-        Whether an entity has the highest score of its rows of a day, is a hit if one of them is,
-        and is left out on the days after it was found.
-
-    References
-    ----------
-    Le Borgne, Siblini, Lebichot, Bontempi, "Reproducible machine learning for credit card fraud
-    detection: practical handbook", 2022, "Precision top-k metrics".
-    """
-
-    k: Count
-    days: Count
-    precision: Number
-    interval: list[Number] | None
-    of_entities: bool
-
-
 _Columns = dict[str, list[Number]]
 _CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
 _OF_PROFIT = ("profit", "profit_low", "profit_high")
@@ -172,8 +142,6 @@ class Length(Fields):
         ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_probability``. Equal scores
         are in one group.
     profit : Profit or None
-    by_day : list of ByDay
-        Of rows with times, for each `k` below the number of rows of a day.
     """
 
     method: str
@@ -183,7 +151,6 @@ class Length(Fields):
     curve: _Columns
     groups: _Columns
     profit: Profit | None = None
-    by_day: list[ByDay] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -251,44 +218,7 @@ def measure_length(
         curve={name: values.tolist() for name, values in curve.items()},
         groups=_groups(lists, curves[0]),
         profit=profit,
-        by_day=[*_by_days(lists, test_share, [n for n in k if isinstance(n, int)])],
     )
-
-
-def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> Iterator[ByDay]:
-    days = [held.days for held in lists if held.days is not None]
-    if not days:
-        return
-    n_days = float(np.mean([len(np.unique(each)) for each in days]))
-    for k in dict.fromkeys(ks):
-        if k >= np.mean([len(held.y) for held in lists]) / n_days:
-            continue
-        for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
-            precisions = [_a_day(held, k, of_entities) for held in lists]
-            mean, *ends = share_interval(precisions, test_share)
-            yield ByDay(
-                k=k,
-                days=round(n_days),
-                precision=mean,
-                interval=None if len(lists) == 1 else ends,
-                of_entities=of_entities,
-            )
-
-
-def _a_day(held: HeldOut, k: int, of_entities: bool) -> float:
-    """Return the mean precision of the first k rows, or entities, of each day."""
-    assert held.days is not None
-    entities = held.entities if of_entities else np.arange(len(held.y))
-    assert entities is not None
-    known = np.empty(0, dtype=entities.dtype)
-    for day in (days := np.unique(held.days)):
-        rows = np.flatnonzero((held.days == day) & ~np.isin(entities, known))
-        rows = rows[np.argsort(-held.scores[rows], kind="stable")]
-        firsts = np.sort(np.unique(entities[rows], return_index=True)[1])[:k]
-        known = np.append(
-            known, np.intersect1d(entities[rows][firsts], entities[rows][held.y[rows] > 0])
-        )
-    return len(known) / (k * len(days))
 
 
 def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
@@ -485,19 +415,6 @@ def profit_text(length: Length) -> str:
         for w in profit.wrong
     )
     return f"{text}. If the gain is {'; if it is '.join(wrong)}."
-
-
-def by_day_lines(length: Length) -> list[str]:
-    lines = []
-    for day in length.by_day:
-        ends = "" if day.interval is None else " ({:.3f} to {:.3f})".format(*day.interval)
-        what, until = (
-            ("entities", ", each counted until it is found") if day.of_entities else ("rows", "")
-        )
-        lines.append(
-            f"The first {day.k:,} {what} of each day{until}: precision {day.precision:.3f}{ends}"
-        )
-    return lines
 
 
 def gain_table(length: Length) -> Table:

@@ -23,7 +23,6 @@ from precbench.topk import HeldOut, TopK, resolve_k
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
-_DAY, _MOST_DAYS = 86_400_000_000, 1e12  # in microseconds; more days than any list has
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 
@@ -161,24 +160,9 @@ def held_out_lists(
             scores = model.decision_function(test)
         if shuffling is not None:
             shuffling.measure(model, test, dataset.y[split.test])
-        lists.append(held_out(dataset, split.test, scores, amounts))
+        gains = None if amounts is None else amounts[split.test]
+        lists.append(HeldOut(dataset.y[split.test], scores, gains))
     return lists
-
-
-def held_out(
-    dataset: Dataset,
-    rows: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    amounts: NDArray[np.float64] | None,
-) -> HeldOut:
-    """Return the held-out rows with their scores, days, amounts and groups."""
-    days = None
-    if dataset.time is not None:
-        # Dates are microseconds since 1970; smaller numbers are taken for days.
-        of_day = _DAY if np.abs(dataset.time).max() > _MOST_DAYS else 1
-        days = np.floor_divide(dataset.time, of_day).astype(np.int64)
-    columns: tuple[Any, ...] = (amounts, days, dataset.groups)
-    return HeldOut(dataset.y[rows], scores, *[None if c is None else c[rows] for c in columns])
 
 
 def describe_quality(quality: Quality) -> str:
