@@ -38,7 +38,6 @@ _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of those in a table
 _AROUND = 20.0  # times k, up and down, that a table reaches
 _GROUPS = 10
-_WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
@@ -76,12 +75,6 @@ class Worth:
             raise InputError(f"give a gain of each hit, or a column of gains: {several}")
 
 
-class _Wrong(Fields):
-    gain: str
-    best: Count
-    lost: Number
-
-
 class Profit(Fields):
     """The most profitable length.
 
@@ -94,8 +87,6 @@ class Profit(Fields):
         longest whose profit does not differ significantly (5 %) from it.
     profit, profit_low, profit_high : float
         Of a list of this length, and the interval that 95 % of such lists keep to.
-    wrong : list
-        For gains that are a third less or more: the best length then, and what is lost by `best`.
     """
 
     gain: Number | None
@@ -107,7 +98,6 @@ class Profit(Fields):
     profit: Number
     profit_low: Number
     profit_high: Number
-    wrong: list[_Wrong]
 
 
 _Columns = dict[str, list[Number]]
@@ -304,11 +294,6 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         low, high = (worth.gain * np.append(0.0, curve[end]) - costs for end in ("low", "high"))
     best = int(np.argmax(profit))
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
-    wrong = []
-    for name, times in _WRONG.items():
-        then = times * gains * lengths - costs
-        lost = float(then.max() - then[best])
-        wrong.append(_Wrong(gain=name, best=int(lengths[np.argmax(then)]), lost=lost))
     most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
         column=worth.column,
@@ -319,7 +304,6 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         profit=float(profit[best]),
         profit_low=float(low[best]),
         profit_high=float(high[best]),
-        wrong=wrong,
     )
     columns = (values[1:] for values in (profit, low, high))
     return most_profitable, dict(zip(_OF_PROFIT, columns, strict=True))
@@ -408,13 +392,7 @@ def profit_text(length: Length) -> str:
         )
         if profit.low < profit.high:
             text += f"; any length from {profit.low:,} to {profit.high:,} may be equally profitable"
-    if not profit.best and not any(w.best for w in profit.wrong):
-        return f"{text}."
-    wrong = (
-        f"{w.gain}, {w.best:,} is best and a length of {profit.best:,} loses {_money(w.lost)}"
-        for w in profit.wrong
-    )
-    return f"{text}. If the gain is {'; if it is '.join(wrong)}."
+    return f"{text}."
 
 
 def gain_table(length: Length) -> Table:
