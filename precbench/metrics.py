@@ -793,9 +793,6 @@ class MetricSpec:
     written : str
         Notation in text and figures; a name in braces stands for a parameter.
     smaller_is_better : bool, default=False
-    check_size : callable, optional
-        Called with the number of positives, that of all rows and the parameters; raises
-        `InputError` where so few rows have no value.
 
     Examples
     --------
@@ -808,7 +805,6 @@ class MetricSpec:
     function: Callable[..., float]
     written: str
     smaller_is_better: bool = False
-    check_size: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function)  # its signature and docstring
@@ -832,16 +828,12 @@ def check_metric(member: Any) -> MetricSpec:
     return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
 
 
-def _check_size(n_pos: int, n_rows: int, k: TopK, ties: Ties = "expected") -> None:
-    resolve_k(k, n_pos, n_rows)
-
-
 _BUILT_IN: dict[str, MetricSpec] = {
     spec.function.__name__: spec
     for spec in (
-        MetricSpec(precision_at_k, "prec@{k}", check_size=_check_size),
-        MetricSpec(recall_at_k, "recall@{k}", check_size=_check_size),
-        MetricSpec(lift_at_k, "lift@{k}", check_size=_check_size),
+        MetricSpec(precision_at_k, "prec@{k}"),
+        MetricSpec(recall_at_k, "recall@{k}"),
+        MetricSpec(lift_at_k, "lift@{k}"),
         MetricSpec(partial_auc, "pAUC({beta})"),
         MetricSpec(partial_auc_mcclish, "McClish pAUC({beta})"),
         MetricSpec(partial_pr_auc, "PR-AUC (recall ≥ {recall})"),
@@ -859,6 +851,7 @@ _BUILT_IN: dict[str, MetricSpec] = {
 }
 
 METRICS = Registry("precbench.metrics", _BUILT_IN, check_metric)
+_AT_K = ("precision_at_k", "recall_at_k", "lift_at_k")
 
 
 @dataclass(frozen=True)
@@ -909,9 +902,9 @@ class Metric:
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
-        """Refuse rows that are too few for a value, as far as this is known without scores."""
-        if self._spec.check_size is not None:
-            self._spec.check_size(n_pos, n_rows, **self.params)
+        """Refuse rows that are fewer than the `k` of the metric."""
+        if self.name in _AT_K:
+            resolve_k(self.params["k"], n_pos, n_rows)
 
     def replace(self, **params: Any) -> "Metric":
         changed = {name: value for name, value in params.items() if name in self._spec.parameters}

@@ -95,8 +95,8 @@ class Choice:
         ``low`` and ``high``, the ends of its 95 % confidence interval, ``behind``, the recommended
         one minus this one, with ``behind_low`` and ``behind_high``, the ``p`` and the standard
         ``error`` of that difference, ``verdict`` (recommended, equivalent, undecided, worse or,
-        without results on all splits, incomplete), ``tied`` (recommended, equivalent or
-        undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
+        without results on all splits, incomplete), ``seconds`` to tune and train, ``chosen``
+        parameters, and ``outcomes`` in words.
     k : int
         Number of rows at the top of a held-out list, about; `expected` has that of a new list.
     rows, positives : int
@@ -158,17 +158,6 @@ class Choice:
         return {record["solver"]: record for record in records}
 
     @property
-    def ties(self) -> list[str]:
-        """The methods that may be as good as the recommended one, in their order."""
-        return [name for name in self.methods if name in {*self.equivalent, *self.undecided}]
-
-    @property
-    def incomplete(self) -> dict[str, int]:
-        """Methods with results on some splits only, and on how many."""
-        numbers = {name: int(row["n"]) for name, row in self.methods.items()}
-        return {name: n for name, n in numbers.items() if 0 < n < self.splits}
-
-    @property
     def by_chance(self) -> float:
         """The precision of a list in random order."""
         return self.positives / self.rows
@@ -179,7 +168,7 @@ class Choice:
         known = {f.name: getattr(self, f.name) for f in fields(Choice)}
         del known["expected"], known["length"]
         of_list = None if self.expected is None else asdict(self.expected)
-        derived = {"text": self.text, "ties": self.ties, "by_chance": self.by_chance}
+        derived = {"text": self.text, "by_chance": self.by_chance}
         derived |= {"values": rows, "list": of_list}
         return {**known, **derived, "length": self.length and self.length.model_dump()}
 
@@ -285,9 +274,7 @@ def _judged(
     others = {"incomplete": ~is_whole, "equivalent": is_close, "worse": is_worse}
     verdict = np.select([*others.values()], [*others], "undecided").tolist()
     verdict[0] = "recommended"
-    return values.assign(
-        verdict=verdict, tied=np.isin(verdict, ["recommended", "equivalent", "undecided"])
-    )
+    return values.assign(verdict=verdict)
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
@@ -460,7 +447,7 @@ def choice_table(choice: Choice, title: str) -> Table:
         notes.append(
             f"≈: as good as the first (the difference is within {choice.margin:.1f} hits)."
         )
-    if choice.incomplete:
+    if any("†" in row[2].text for row in rows):
         notes.append("†: mean over fewer splits; do not compare it with the others.")
     without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:

@@ -47,7 +47,7 @@ from precbench.data.own.roles import number_groups, order_in_time
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
-from precbench.experiment import Experiment, Trial
+from precbench.experiment import Experiment
 from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import Plan, make_plan
 from precbench.experiment.sections import NamedData, solver_defaults
@@ -183,21 +183,16 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
     """Refuse rows that no split can divide, before a trial fails."""
-    parts: dict[int, Trial] = {}
-    for trial in experiment.trials():
-        if trial.candidates or trial.split.index not in parts:
-            parts[trial.split.index] = trial
-    for trial in parts.values():
-        try:
+    trials = [*experiment.trials()]
+    for trial in [trial for trial in trials if trial.candidates] or trials:
+        with suppress(InputError):
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
                 divide_into_folds(trial, dataset, split.train)
             return
-        except InputError:
-            continue
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
-        f"train, tune and measure on any of {len(parts)} splits; add rows"
+        f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"
     )
 
 

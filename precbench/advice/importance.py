@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS, _MOST_COLUMNS, _EXPLAINED = 2_000, 20, 50
 _MOST_VALUES = 2**22
-_MOST_SHOWN = 10
 
 
 class _OfColumn(Fields):
@@ -134,33 +133,6 @@ def _doubts(importance: Importance) -> list[str]:
     """Ask whether the columns on which most depends are known in time."""
     most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
     return [f"More than half depends on {column}: is it known before the label?" for column in most]
-
-
-def describe_importance(importance: Importance) -> list[str]:
-    """Describe what columns matter: a line for each clear loss, and one for the others.
-
-    The column that costs most is never among the others.
-    """
-    clear = [
-        c
-        for i, c in enumerate(importance.columns)
-        if c.interval is None or c.interval[0] > 0 or (i == 0 and c.loss > 0)
-    ]
-    lines = [
-        f"drop in average precision (of {importance.average_precision:.3f}, on "
-        f"{importance.rows:,} held-out rows, {importance.positives:,} positive) when the column is "
-        "shuffled",
-        *(
-            f"{c.column}: {c.loss:.3f}{_ends(c, ' ({:.3f} to {:.3f})')}"
-            for c in clear[:_MOST_SHOWN]
-        ),
-    ]
-    if len(clear) > _MOST_SHOWN:
-        lines.append(f"and {len(clear) - _MOST_SHOWN:,} more, see --json")
-    others = [c.column for c in importance.columns if c not in clear]
-    if others:
-        lines.append(f"no clear loss: {', '.join(others)}")
-    return lines + _doubts(importance)
 
 
 def _ends(column: _OfColumn, form: str) -> str:

@@ -183,7 +183,8 @@ def measure_length(
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)
-    lengths = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
+    n_expected = round(n_pos * rows / n_rows)  # positives
+    lengths = list(dict.fromkeys(resolve_k(each, n_expected, rows) for each in k))
     at = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
     curves, depths = calibration.curves(scores), at * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
@@ -211,13 +212,6 @@ def measure_length(
     )
 
 
-def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
-    if isinstance(k, int):
-        share_of_list(k, rows)  # refuses one that is too large
-        return k
-    return resolve_k(k, round(n_pos * rows / n_rows), rows)
-
-
 def share_of_list(k: TopK, rows: int) -> float | str:
     """Return the first `k` rows of a list as a share, for lists of another length.
 
@@ -228,11 +222,7 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     """
     if not isinstance(k, int):
         return k
-    if k > rows:
-        raise InputError(
-            f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
-            "percentage of the rows"
-        )
+    resolve_k(k, rows, rows)  # refuses one that is too large
     return f"{_DOWN.divide(100 * k, rows):f} %"
 
 
