@@ -100,29 +100,6 @@ def test_a_length_and_a_list_are_forecast_by_one_function():
     assert row.tolist() == pytest.approx([*expected])
 
 
-def test_the_gain_table_by_hand():
-    """Ten groups of one row, of which tied ones are in one: sizes 1, 3, 3, 2 and 1; 4 hits."""
-    groups = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).groups
-    curve = Calibration.fit([HeldOut(Y, SCORES)], 0.5).probabilities
-    expected = {
-        "group": [1, 2, 3, 4, 5],
-        "share": [0.1, 0.4, 0.7, 0.9, 1.0],
-        "least_probability": curve([9, 8, 5, 2, 1]),
-        "response_rate": [1, 2 / 3, 1 / 3, 0, 0],
-        "lift": [2.5, 5 / 3, 5 / 6, 0, 0],
-        "cumulative_lift": [2.5, 3 / 1.6, 4 / 2.8, 4 / 3.6, 1],
-        "capture_rate": [0.25, 0.5, 0.25, 0, 0],
-        "cumulative_capture": [0.25, 0.75, 1, 1, 1],
-        "gain": [150, 200 / 3, -50 / 3, -100, -100],
-        "mean_probability": curve([9, 8, 5, 2, 1]),
-    }
-    assert groups.keys() == expected.keys()
-    for name, values in expected.items():
-        assert groups[name] == pytest.approx(values), name
-    rows = measure_length([drawn(np.random.default_rng(0))], 0.5, [3], 8, 600).groups
-    assert rows["share"] == pytest.approx(np.arange(1, 11) / 10)
-
-
 def profits(lists, gains, cost):
     """Return the mean profit at each depth, row by row."""
     totals = []
@@ -319,7 +296,7 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     length = about["quality"]["length"]
     assert about["quality"]["k"] == 20 and length["k"] == [20, 100]
     shown = succeed("show", "m.npz").stdout
-    assert "Gain table" in shown and "The most profitable length is " in shown
+    assert "The most profitable length is " in shown
     plain = succeed("score", "m.npz", "payments.csv", "--top", 50)
     assert plain.stdout.startswith("rank,row,score\n")
     scored = succeed("score", "m.npz", "payments.csv", "--top", 50, "--probability", "--json")
@@ -352,7 +329,7 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     assert f"about {of_list['hits']:.0f} hits in 10 ({of_list['low']:.0f} to" in page
     assert "How long a list" in page and "The most profitable length is " in page
     assert "The columns of payments.csv" in page
-    assert "cumulative capture" in page and "Hits and profit by the length of the list" in page
+    assert "Hits and profit by the length of the list" in page
     stored, *_ = read_length(folder)
     assert stored.model_dump(exclude={"of", "tables", "command"}) == length
     csv = pd.read_csv(folder / "figures" / "length.csv")
@@ -428,7 +405,6 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     [
         lambda a: a["curve"].pop("hits"),
         lambda a: a["curve"]["hits"].append(0.5),
-        lambda a: a["groups"].pop("lift"),
         lambda a: a["k"].append(21),
         lambda a: a["k"].clear(),
         lambda a: a["curve"]["length"].__setitem__(0, 0),

@@ -23,12 +23,12 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.model.calibration import Calibration
 from precbench.report.sheet import Sheet
-from precbench.report.table import Cell, Table, text_table
+from precbench.report.table import Cell, Table
 from precbench.report.tables import three_digits
 from precbench.statistics import expected_total
 from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
-from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
+from precbench.topk import HeldOut, TopK, resolve_k, sums_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -37,7 +37,6 @@ _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of those in a table
 _AROUND = 20.0  # times k, up and down, that a table reaches
-_GROUPS = 10
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
@@ -100,13 +99,8 @@ class Profit(Fields):
     profit_high: Number
 
 
-_Columns = dict[str, list[Number]]
 _CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
 _OF_PROFIT = ("profit", "profit_low", "profit_high")
-_OF_GROUPS = (
-    *("group", "share", "least_probability", "response_rate", "lift", "cumulative_lift"),
-    *("capture_rate", "cumulative_capture", "gain", "mean_probability"),
-)
 
 
 class Length(Fields):
@@ -125,12 +119,6 @@ class Length(Fields):
         probabilities of the held-out rows, with ``low`` and ``high``, see
         `precbench.model.calibration.Calibration.hits`; ``precision`` (hits by length), ``recall``
         and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
-    groups : dict of str to list
-        The gain table: for each ``group`` of about a tenth of the held-out rows the cumulative
-        ``share`` of rows, the ``least_probability`` of a hit, ``response_rate`` (precision),
-        ``lift``, ``cumulative_lift``, ``capture_rate`` (share of all positives),
-        ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_probability``. Equal scores
-        are in one group.
     profit : Profit or None
     """
 
@@ -138,16 +126,15 @@ class Length(Fields):
     rows: Annotated[Count, Field(ge=1)]
     splits: Count
     k: Annotated[list[Count], Field(min_length=1)]
-    curve: _Columns
-    groups: _Columns
+    curve: dict[str, list[Number]]
     profit: Profit | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        needed = _CURVE + (_OF_PROFIT if self.profit else ())
-        for named, names in ((self.curve, needed), (self.groups, _OF_GROUPS)):
-            if not named.keys() >= {*names} or len({len(column) for column in named.values()}) != 1:
-                raise ValueError(f"columns {', '.join(names)} must have one length")
+        names = _CURVE + (_OF_PROFIT if self.profit else ())
+        sizes = {len(column) for column in self.curve.values()}
+        if not self.curve.keys() >= {*names} or len(sizes) != 1:
+            raise ValueError(f"columns {', '.join(names)} must have one length")
         if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
             raise ValueError("a length is below 1, or k is none of the lengths")
         return self
@@ -207,7 +194,6 @@ def measure_length(
         splits=len(lists),
         k=lengths,
         curve={name: values.tolist() for name, values in curve.items()},
-        groups=_groups(lists, curves[0]),
         profit=profit,
     )
 
@@ -305,29 +291,6 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
     return low <= amounts.worth.cost <= high
 
 
-def _groups(lists: Sequence[HeldOut], probabilities: NDArray[np.float64]) -> _Columns:
-    """Return the columns of the gain table."""
-    scores = np.concatenate([held.scores for held in lists])
-    positive = np.concatenate([held.y > 0 for held in lists])
-    order = np.argsort(-scores, kind="stable")
-    scores, n = scores[order], len(scores)
-    cuts = {scores[ceil_share(i / _GROUPS, n) - 1] for i in range(1, _GROUPS + 1)}
-    thresholds = np.array(sorted(cuts, reverse=True))
-    ends = np.searchsorted(-scores, -thresholds, side="right")
-    hits = np.cumsum(positive[order])[ends - 1]
-    probabilities = probabilities[order]
-    totals = np.cumsum(probabilities)[ends - 1]
-    sizes, n_hits = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
-    base = hits[-1] / n
-    lift = n_hits / sizes / base
-    columns = [
-        *(np.arange(1, len(ends) + 1), ends / n, probabilities[ends - 1], n_hits / sizes, lift),
-        *(hits / ends / base, n_hits / hits[-1], hits / hits[-1], 100 * (lift - 1)),
-        np.diff(totals, prepend=0) / sizes,
-    ]
-    return {name: c.tolist() for name, c in zip(_OF_GROUPS, columns, strict=True)}
-
-
 def length_table(length: Length) -> Table:
     """Lay out the lengths around `k`; the most profitable one is bold."""
     best = length.profit.best if length.profit else 0
@@ -383,21 +346,6 @@ def profit_text(length: Length) -> str:
         if profit.low < profit.high:
             text += f"; any length from {profit.low:,} to {profit.high:,} may be equally profitable"
     return f"{text}."
-
-
-def gain_table(length: Length) -> Table:
-    groups = pd.DataFrame(length.groups)
-    names = ("mean_probability", "response_rate", "capture_rate", "cumulative_capture")
-    columns = [groups["group"].map("{:.0f}".format)]
-    columns += [groups[n].map(lambda share: f"{100 * share:.1f} %") for n in ("share", *names)]
-    columns.append(groups["lift"].map("{:.3g}".format))
-    header = ["group", "share of rows so far", *(name.replace("_", " ") for name in names)]
-    header.append("times chance")
-    notes = [
-        "Groups of about a tenth of the held-out rows, equal scores together. Response rate: share "
-        "of positives; capture rate: share of all positives."
-    ]
-    return text_table("Gain table", header, pd.concat(columns, axis=1).to_numpy().tolist(), *notes)
 
 
 def write_length(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.length import (
-    gain_table,
     length_sheet,
     length_table,
     profit_text,
@@ -39,7 +38,7 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
         choices,
         command,
         [profit_text(length)],
-        [length_table(length), gain_table(length)],
+        [length_table(length)],
         data,
         length_sheet(length).save(run.folder / "figures" / "length", length.table, sources),
     )

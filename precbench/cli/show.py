@@ -108,7 +108,7 @@ def _show_model(path: str, as_json: bool) -> None:
     if quality and quality.importance:
         print_table(importance_table(quality.importance, "Importance of the columns"))
     if quality and quality.length:
-        show_length(quality.length, groups=True)
+        show_length(quality.length)
 
 
 def _kind(model: "Model") -> str:

@@ -21,13 +21,12 @@ _NARROWEST = 20  # of a column with such cells
 _GAP = 2
 
 
-def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
-    """Print length and profit of a list, maybe with the gain table."""
-    from precbench.advice.length import gain_table, length_table, profit_text
+def show_length(length: "Length", *, quiet: bool = False) -> None:
+    """Print length and profit of a list."""
+    from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
-    for table in (length_table(length), *([gain_table(length)] if groups else [])):
-        print_table(table, console)
+    print_table(length_table(length), console)
     if length.profit:
         console.print(one_line(profit_text(length)))
 
