@@ -632,7 +632,8 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _heights(pos, neg).astype(np.float64)
+            # The positives with at most the score of each negative, from the lowest on
+            heights = np.searchsorted(np.sort(pos), np.sort(neg), "right").astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -650,11 +651,6 @@ def pnorm_risk(
         return log_risk
     with np.errstate(over="ignore"):
         return float(np.exp(log_risk))
-
-
-def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
-    """Count the positives with at most the score of each negative, from the lowest on."""
-    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
 def _log_sum_exp(values: NDArray) -> float:

@@ -33,9 +33,9 @@ def test_weights_minimise_the_penalised_loss():
     assert_allclose([*weights, intercept], best, atol=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [np.full(400, np.nan), np.full(400, np.inf)])
-def test_a_member_that_overflows_has_no_weight(wrong):
-    X, labels = problem()
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_member_that_overflows_has_no_weight(value):
+    (X, labels), wrong = problem(), np.full(400, value)
     weights, _ = _stack(np.column_stack([wrong, X[:, 0] + labels]), labels > 0)
     assert weights[0] == 0 < weights[1]
     weights, intercept = _stack(np.column_stack([wrong, wrong]), labels > 0)

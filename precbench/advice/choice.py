@@ -349,13 +349,14 @@ def _sentences(choice: Choice) -> list[str]:
     use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
+    detect = f"To detect a difference of {100 * _WANTED:.0f} % you need about "
     is_ensemble = taken["form"] == "ensemble" and not choice.decided
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
         "It came closest to the best method on our test lists" if is_ensemble else "",
         _compared(choice) if choice.splits > 1 else "",
-        _wanting(choice) if choice.needed else "",
+        f"{detect}{choice.needed:,} positives; you have {choice.n_pos:,}" if choice.needed else "",
         partial_results if choice.splits < choice.splits_asked else "",
     ]
 
@@ -375,13 +376,6 @@ def _compared(choice: Choice) -> str:
         hits = _hits(choice, reference["behind"], False)
         return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
     return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
-
-
-def _wanting(choice: Choice) -> str:
-    return (
-        f"To detect a difference of {100 * _WANTED:.0f} % you need about {choice.needed:,} "
-        f"positives; you have {choice.n_pos:,}"
-    )
 
 
 def _undecided_because(choice: Choice) -> str:

@@ -440,7 +440,7 @@ class Recipe:
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
-        model.about.update(quality.to_dict())
+        model.about.update(quality.model_dump(exclude_unset=True))
         model = model.calibrated(self.lists, self.test_share, data.X)
         return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
 

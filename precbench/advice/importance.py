@@ -120,7 +120,10 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    rows = [[c.column, f"{c.loss:.3f}", _ends(c, "{:.3f} to {:.3f}")] for c in importance.columns]
+    rows = [
+        [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
+        for c in importance.columns
+    ]
     note = (
         f"Drop in average precision ({importance.average_precision:.3f} on {importance.rows:,} "
         "held-out rows) when the values of a column are shuffled; means of "
@@ -133,7 +136,3 @@ def _doubts(importance: Importance) -> list[str]:
     """Ask whether the columns on which most depends are known in time."""
     most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
     return [f"More than half depends on {column}: is it known before the label?" for column in most]
-
-
-def _ends(column: _OfColumn, form: str) -> str:
-    return "" if column.interval is None else form.format(*column.interval)

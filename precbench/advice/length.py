@@ -256,18 +256,18 @@ class _Amounts:
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
+    """Return the most profitable length, and the profit of each length as columns."""
     worth, lengths = amounts.worth, np.append(0, curve["length"])
     if worth.gain is None:
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
+        intervals = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
+        ends = np.transpose(intervals)
     else:
-        gains = worth.gain * np.append(0.0, curve["precision"])
+        gains = worth.gain * np.append(0.0, curve["precision"])  # of a row of the list
+        ends = worth.gain * np.array([curve["low"], curve["high"]])
     costs = worth.cost * lengths
     profit = gains * lengths - costs
-    if worth.gain is None:
-        ends = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
-        low, high = (np.append(0.0, end) - costs for end in np.transpose(ends))
-    else:
-        low, high = (worth.gain * np.append(0.0, curve[end]) - costs for end in ("low", "high"))
+    low, high = (np.append(0.0, end) - costs for end in ends)
     best = int(np.argmax(profit))
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
     most_profitable = Profit(

@@ -48,9 +48,6 @@ class Quality(Fields):
     length: Length | None = None
     importance: Importance | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return self.model_dump(exclude_unset=True)
-
 
 def quality_of(model: Model, name: str) -> Quality | None:
     """Return what a model says about its quality; None if it was not measured."""
