@@ -476,11 +476,6 @@ DAMAGED = {
             for change in CALIBRATIONS
         ),
         *(lambda _, mean=mean: {"mean": mean} for mean in MEANS),
-        *(
-            lambda arrays, change=change: {"rows_hashes": change(arrays["rows_hashes"])}
-            for change in (*CALIBRATIONS[3:5], CALIBRATIONS[1], CALIBRATIONS[-1])
-        ),
-        *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [])),
     ],
     "trees": TREES_ON_FEATURES,
     "members": [
