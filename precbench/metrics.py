@@ -63,7 +63,7 @@ TiedPairs = Literal["half", "correct", "error"]
 PairLoss = Literal["zero-one", "exponential", "logistic"]
 
 _CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
-_BLOCK_PAIRS = 2**20
+_BLOCK_PAIRS = 2**20  # of positives and negatives at once: 8 MiB
 _SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
 
 
@@ -122,6 +122,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
+    """Say which labels are the greater of the two that there are; refuse any other number."""
     if labels.dtype == object:
         # NumPy then finds the type that the objects share.
         labels = np.array(labels.tolist())
@@ -305,6 +306,7 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
+    """Count the positives among the `count` highest scores; of ties maybe not a whole number."""
     above, tied, free = split_at(scores, count)
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:

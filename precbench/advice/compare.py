@@ -197,6 +197,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the config entries of the chosen methods, by default of all, by their labels."""
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
@@ -530,6 +531,7 @@ def _rows(
     if time is not None:
         order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
+    # In the keys of trials, the rows are known by their content.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, numbered, order, *filled))

@@ -172,6 +172,7 @@ def measure_length(
     n_held = len(scores) / len(lists)
     n_expected = round(n_pos * rows / n_rows)  # positives
     lengths = list(dict.fromkeys(resolve_k(each, n_expected, rows) for each in k))
+    # A length of the new list is a depth of the pooled held-out lists.
     at = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
     curves, depths = calibration.curves(scores), at * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
@@ -238,9 +239,11 @@ class _Amounts:
         ]
         gains = [np.where(held.y > 0, g, 0.0) for held, g in zip(lists, gain_of_hits, strict=True)]
         of_lists = [*zip(lists, gains, self.depths, strict=True)]
+        # By list and length: the gains of the first rows, and their squares
         self.sums = np.array([sums_at(g, held.scores, d) for held, g, d in of_lists])
         self.squares = np.array([sums_at(g**2, held.scores, d) for held, g, d in of_lists])
         n_hits = sum(np.count_nonzero(held.y > 0) for held in lists)
+        # Mean square of the gain of a hit
         self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
@@ -390,6 +393,7 @@ def length_sheet(length: Length) -> Sheet:
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:
+    """Draw hits, and profit below, against the length, up to four times the longest k."""
     most = min(4 * max(length.k), length.rows)
     curve = length.table[length.table["length"] <= most]
     at, names = curve["length"], ["hits", *(["profit"] if length.profit else [])]

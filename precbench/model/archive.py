@@ -67,6 +67,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model by their names in the file: ``part_name``."""
     own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}

@@ -17,11 +17,11 @@ from precbench.topk import ceil_share
 
 _BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
 _FEWEST = 10  # training rows of such a category: shares of rarer ones are known too badly
-_SOME, _DRIFT = 0.1, 0.25
+_SOME, _DRIFT = 0.1, 0.25  # the usual limits of the index
 _CHANCE = 0.001  # that any column or the scores exceed what chance explains
 _OUTSIDE = 0.01  # of the rows
 _MODELS = 2  # times the index between models: the saved one has more rows than those of the lists
-_MOST_DAYS = 1e8
+_MOST_DAYS = 1e8  # since the origin of a date, which NumPy can still write
 _NEW, _GAPS = "new categories", "gaps"
 
 
@@ -84,7 +84,7 @@ class _Bins(Fields):
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count new rows."""
+        """Count the rows of new values by bin."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
@@ -128,6 +128,7 @@ class Profile(Fields):
     def learn(
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
+        """Describe encoded training rows, and the scores of held-out lists."""
         gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gaps.get(features.start, ()))
@@ -255,6 +256,7 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
+    """Say how far a column has drifted, and where to."""
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"

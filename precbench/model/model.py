@@ -33,7 +33,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
-_VALUES_AT_ONCE = 2**22
+_VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
 
 
@@ -275,6 +275,7 @@ class Model:
         return scores
 
     def _encoded(self, X: Any) -> Any:
+        """Return rows as a matrix of the model's features; a frame is encoded."""
         if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
             X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
@@ -289,6 +290,8 @@ class Model:
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+        """Score encoded rows, in blocks where they are scaled, mapped or sent through trees."""
+        # Weights take the scaling of columns into themselves: w (x - shift) / scale.
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -631,6 +634,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
+    """Draw random Fourier features for scaled rows, after checking the names of the options."""
     known = {"n_components", "gamma", "bandwidth"}
     for name in options.keys() - known:
         raise InputError(
