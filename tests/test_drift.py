@@ -136,11 +136,10 @@ def test_bins_by_hand(values, edges):
 
 
 def test_the_profile_counts_what_the_table_holds(folder, learnt):
-    table, profile = pd.read_csv(folder / "old.csv"), learnt[0]
-    columns = dict(zip([c.name for c in learnt[1].columns], profile.columns, strict=True))
+    table, (profile, encoding) = pd.read_csv(folder / "old.csv"), learnt
+    columns = dict(zip([c.name for c in encoding.columns], profile.columns, strict=True))
     assert profile.rows == 3000
-    cities = table["city"].value_counts().sort_index()
-    assert columns["city"].counts == cities.tolist()
+    assert columns["city"].counts == table["city"].value_counts().sort_index().tolist()
     gaps = int(table["gappy"].isna().sum())
     assert columns["gappy"].gaps == gaps > 200
     assert sum(columns["gappy"].counts) == 3000 - gaps
@@ -204,11 +203,8 @@ def test_what_was_changed_is_found(learnt, n):
     columns = {of["name"]: of for of in found["columns"]}
     assert columns["since"]["outside"] > 0.99
     assert columns["city"]["new_categories"] == ["elsewhere"]
-    assert columns["city"]["bins"][-2] == {
-        "values": "new categories",
-        "training": pytest.approx(0, abs=0.01),
-        "new": 0.25,
-    }
+    new = columns["city"]["bins"][-2]
+    assert (new["values"], new["new"]) == ("new categories", 0.25) and new["training"] < 0.01
 
 
 def test_a_range_that_is_left_by_few_is_found(learnt):
@@ -216,10 +212,8 @@ def test_a_range_that_is_left_by_few_is_found(learnt):
     table = drawn(1000, 1)
     table.loc[:19, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     found = found_in(table, learnt)
-    assert drifted(found) == {"amount"}
-    assert found["columns"][0]["psi"] < 0.1
-    outside = drawn(1000, 1)["amount"][20:] > learnt[0].columns[0].edges[-1]
-    assert found["columns"][0]["outside"] == pytest.approx(0.02 + outside.mean(), abs=1e-4)
+    assert drifted(found) == {"amount"} and found["columns"][0]["psi"] < 0.1
+    assert found["columns"][0]["outside"] == pytest.approx(0.02, abs=2e-3)
     table.loc[:19, "amount"] = table["amount"].median()
     table.loc[:4, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     assert not found_in(table, learnt)["drift"]
@@ -228,18 +222,6 @@ def test_a_range_that_is_left_by_few_is_found(learnt):
 def test_blocks_are_compared_as_the_whole(learnt):
     table = changed(drawn(401, 1))
     assert found_in(table, learnt, 40) == found_in(table, learnt)
-
-
-def test_a_column_named_as_the_scores():
-    table = pd.DataFrame({"scores": [1.0, 2, 3, None] * 50})
-    encoding = Encoding.learn(table_of(table), ["scores"], "error", "median")
-    imputed = encoding.imputed(table, "median")
-    scores = np.arange(200.0)
-    profile = Profile.learn(encoding.encode(table), encoding, imputed, [scores])
-    drift = Drift(profile, encoding)
-    drift.add(encoding.encode(table, gaps=drift.gaps), scores)
-    assert drift.summary()["scores"]["bins"][-1]["new"] == 0
-    assert describe_drift(drift.summary()) == "no drift in 1 column and the scores"
 
 
 # --- models ---
@@ -318,7 +300,7 @@ def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
     assert invoke("score", "trees.npz", "other.csv", *options[:-1]).exit_code == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_last_list_by_hand(here, tmp_path, suffix):
     """Four of the last six are among the five: 4 of 7."""
     new = pd.read_csv("new.csv").head(40).astype({"id": str})

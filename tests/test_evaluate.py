@@ -120,13 +120,10 @@ def test_another_model_by_hand(here):
         assert words in text
 
 
-@pytest.mark.parametrize("suffix", ["npz", "svm"])
-def test_files_without_names(here, tmp_path, suffix):
-    table = drawn(600, 3)
-    path, is_hit = tmp_path / f"rows.{suffix}", table["y"] == "yes"
-    X, y = table[["a", "b", "c"]].to_numpy(), np.where(is_hit, 1, -1)
-    np.savez(tmp_path / "rows.npz", X=X, y=y)
-    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+def test_files_without_names(here, tmp_path):
+    table, path = drawn(600, 3), tmp_path / "rows.svm"
+    X, is_hit = table[["a", "b", "c"]].to_numpy(), table["y"] == "yes"
+    dump_svmlight_file(X, np.where(is_hit, 1, -1), str(path), zero_based=False)
     succeed("fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz")
     found = json.loads(succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout)
     assert found["hits"] == sum(is_hit[row] for row in listed(tmp_path / "m.npz", 30, path))

@@ -431,6 +431,7 @@ def test_importance_by_hand(layout):
 
 
 def test_importance_measures_no_more_than_it_says(monkeypatch):
+    """And nothing where there are more columns than it measures, and no explanation."""
     monkeypatch.setattr("precbench.advice.importance._MOST_ROWS", 60)
     monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
     X, y = rows(n=400)
@@ -441,6 +442,10 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
     found = shuffling.importance(0.3)
     assert found.rows == 60 and found.positives == min(30, np.count_nonzero(y > 0))
     assert {of.column for of in found.columns} == {"feature 1", "feature 2"}
+    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    shuffling = Shuffling()
+    shuffling.measure(model, X, y)
+    assert shuffling.importance(0.3) is None
 
 
 def test_features_of_a_column_are_shuffled_together(monkeypatch):
@@ -456,15 +461,6 @@ def test_features_of_a_column_are_shuffled_together(monkeypatch):
     assert len(seen) == 1 + 4
     for rows_of in seen:
         assert (rows_of[:, 1:4].sum(axis=1) == 1).all()
-
-
-def test_no_importance_of_what_cannot_be_explained(monkeypatch):
-    monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
-    X, y = rows()
-    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
-    shuffling = Shuffling()
-    shuffling.measure(model, X, y)
-    assert shuffling.importance(0.3) is None
 
 
 @pytest.mark.parametrize("n", [1000, 1100])

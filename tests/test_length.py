@@ -24,11 +24,10 @@ from precbench.errors import InputError
 from precbench.model.calibration import Calibration
 from precbench.model.model import Model
 from precbench.report.folder import PAGE
-from precbench.statistics import expected_hits, expected_total
 from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at
 from tests.helpers import invoke, succeed
-from tests.sentences import raises, refused, tells
+from tests.sentences import raises, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -181,15 +180,6 @@ def test_the_profit_and_its_best_length_hold(column):
     assert np.mean(held) > 0.9 and np.mean(best) > 0.9
 
 
-def test_an_amount_of_one_for_each_hit_is_expected_as_the_hits_are():
-    values = [0.3, 0.4, 0.35, 0.42]
-    hits = expected_hits(values, 100, 0.3, 2000)
-    total = expected_total(values, 0.3675 * 0.6325, 100, 0.3, 2000)
-    assert total == pytest.approx(hits, rel=0.02)
-    mean = expected_total(values, 0.2, 100, 0.3, None)
-    assert mean.mean == np.mean(values) and mean.high - mean.low < np.ptp(total[1:]) / 2000
-
-
 def test_probabilities_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     lists, new = [drawn(rng, 400) for _ in range(3)], rng.normal(-2, 3, 50)
@@ -291,19 +281,15 @@ def test_fit_show_and_score_say_how_long(payments, monkeypatch):
     worth = ["--gain-column", "amount", "--cost", 15]
     text = succeed("fit", "payments.csv", *GIVEN, *ks, *worth, "--save", "m.npz").stdout
     assert "Hits by length of the list, from 2,000 new rows" in text and "20 (k)" in text
-    assert "The most profitable length is " in text
-    about = json.loads(succeed("show", "m.npz", "--json").stdout)
-    length = about["quality"]["length"]
-    assert about["quality"]["k"] == 20 and length["k"] == [20, 100]
-    shown = succeed("show", "m.npz").stdout
-    assert "The most profitable length is " in shown
-    plain = succeed("score", "m.npz", "payments.csv", "--top", 50)
-    assert plain.stdout.startswith("rank,row,score\n")
+    quality = json.loads(succeed("show", "m.npz", "--json").stdout)["quality"]
+    length = quality["length"]
+    assert quality["k"] == 20 and length["k"] == [20, 100]
+    for said in (text, succeed("show", "m.npz").stdout):
+        assert "The most profitable length is " in said
     scored = succeed("score", "m.npz", "payments.csv", "--top", 50, "--probability", "--json")
     rows = pd.DataFrame(json.loads(scored.stdout))
     assert [*rows] == ["rank", "row", "score", "probability"]
     hits = rows["probability"].sum()
-    tells(scored.stderr, "expect about")
     assert f"expect about {hits:.1f} hits among the listed rows (" in scored.stderr
     assert 0.8 < hits / (50 * length["curve"]["precision"][8]) < 1.25
     assert rows["probability"].is_monotonic_decreasing
@@ -320,21 +306,17 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     length = found["length"]
     assert (found["k"], length["k"]) == (3, [10, 30])
     curve = pd.DataFrame(length["curve"]).set_index("length")
-    of_list = found["list"]
-    assert curve.loc[10, ["hits", "low", "high"]].tolist() == pytest.approx(
-        [of_list["hits"], of_list["low"], of_list["high"]]
-    )
+    of_list = [found["list"][name] for name in ("hits", "low", "high")]
+    assert curve.loc[10, ["hits", "low", "high"]].tolist() == pytest.approx(of_list)
     folder = payments / found["folder"]
     page = (folder / PAGE).read_text()
-    assert f"about {of_list['hits']:.0f} hits in 10 ({of_list['low']:.0f} to" in page
-    assert "How long a list" in page and "The most profitable length is " in page
-    assert "The columns of payments.csv" in page
-    assert "Hits and profit by the length of the list" in page
+    said = ["about {:.0f} hits in 10 ({:.0f} to".format(*of_list), "The most profitable length is "]
+    said += ["The columns of payments.csv", "Hits and profit by the length of the list"]
+    assert [words for words in said if words not in page] == []
     stored, *_ = read_length(folder)
     assert stored.model_dump(exclude={"of", "tables", "command"}) == length
     csv = pd.read_csv(folder / "figures" / "length.csv")
     assert csv["hits"].tolist() == pytest.approx(curve["hits"].tolist())
-    assert Model.load("c.npz").predict_proba(np.ones((2, 2))).shape == (2, 2)
     write_report(folder)
     assert (folder / PAGE).read_text() == page
     results = (folder / "results.csv").read_text()
@@ -359,13 +341,10 @@ def test_compare_in_python_says_how_long(payments):
     for wrong, places in (
         ({"k": []}, "k"),
         ({"k": [10, 0]}, "0"),
-        ({"k": 10, "cost": 3.0}, "cost"),
-        ({"k": 10, "gain": -1.0}, "gain -1.0"),
         ({"k": 10, "gain": 1e308}, "gain 1e+308"),
         ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"),
         ({"k": 10, "gain": np.ones(3)}, "gain"),
         ({"k": 10, "gain": ["much"] * 1200}, "gain"),
-        ({"k": 10, "gain": "much"}, "gain much"),
     ):
         with raises(InputError, places):
             precbench.compare(X, y, **wrong, **options)
@@ -393,7 +372,6 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     refused(["compare", "payments.csv", *GIVEN, *more], places)
     refused(["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"], "amount row")
     refused(["compare", "rows.npz", "--gain-column", "amount"], "rows.npz --gain-column")
-    Model.fit(np.ones((9, 2)), np.arange(9) % 2, "logistic-regression").save("bare.npz")
     succeed("fit", "payments.csv", *GIVEN, "--save", "old.npz")
     replace(Model.load("old.npz"), calibration=None).save("old.npz")
     refused(["score", "old.npz", "payments.csv", "--probability"], "probabilities")
