@@ -136,7 +136,7 @@ def final_scores(
                 yield trial, record, scores
 
 
-def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:
+def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the mean of each final value over the splits."""
     final = results[results["final"].eq(True) & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]

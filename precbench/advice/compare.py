@@ -174,9 +174,9 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
     """Name a comparison after its file, label and lengths."""
     folders = Path(os.path.relpath(path.parent, folder)).parts
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
-    said = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
-    words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in said]
-    if len(folders) > 2 or not "".join(said).isascii():  # or others might have the same name
+    parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
+    words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
+    if len(folders) > 2 or not "".join(parts).isascii():  # or others might have the same name
         words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
     return "-".join(filter(None, words))
 
@@ -221,7 +221,7 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
             "scikit-learn such as AdaBoostClassifier(); a class of your own has a name by an entry "
             "point, see docs/add-a-solver.md"
         )
-    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda of: len(of[0]))
+    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda pair: len(pair[0]))
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(

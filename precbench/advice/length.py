@@ -173,20 +173,20 @@ def measure_length(
     n_expected = round(n_pos * rows / n_rows)  # positives
     lengths = list(dict.fromkeys(resolve_k(each, n_expected, rows) for each in k))
     # A length of the new list is a depth of the pooled held-out lists.
-    at = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
-    curves, depths = calibration.curves(scores), at * (len(scores) / rows)
+    every = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
+    curves, depths = calibration.curves(scores), every * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
     expected = [
-        calibration.hits(p, n, rows) for p, n in zip(precisions.T, at.tolist(), strict=True)
+        calibration.hits(p, n, rows) for p, n in zip(precisions.T, every.tolist(), strict=True)
     ]
     base = curves[0].mean()
     precision = precisions[0]
-    shares = (precision, precision * at / (base * rows), precision / base)
-    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *shares), strict=True))
+    shares = (precision, precision * every / (base * rows), precision / base)
+    curve = dict(zip(_CURVE, (every, *np.transpose(expected), *shares), strict=True))
     profit = None
     if worth is not None:
-        depths = np.array([at * (len(held.y) / rows) for held in lists])
-        amounts = _Amounts(lists, worth, depths, at * (n_held / rows), test_share)
+        depths = np.array([every * (len(held.y) / rows) for held in lists])
+        amounts = _Amounts(lists, worth, depths, every * (n_held / rows), test_share)
         profit, of_profit = _profit(amounts, curve)
         curve |= of_profit
     return Length(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _PARTS = ("scaler", "mean", "calibration")
-_to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 
 
 class _Description(Fields):
@@ -61,7 +60,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
             for member in model.members
         ],
     }
-    text = np.array(json.dumps(described, default=_to_list))
+    text = np.array(json.dumps(described, default=methodcaller("tolist")))  # of NumPy's numbers
     with replacing(Path(path)) as unfinished:
         unfinished.write_bytes(pack({**_arrays(model), "description": text}))
 

@@ -1,7 +1,7 @@
 """Whether new rows still look like those that a model was fitted to, counted block by block."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -202,26 +202,11 @@ class Drift:
     ) -> dict[str, Any]:
         """Compare a column of the new rows with the training rows: PSI, verdict and bins."""
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
-        alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
+        alpha = _CHANCE / len(self._counts)
         if bins.edges is None:
-            order = np.argsort(-before, kind="stable")
-            n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-            own, others = order[:n_kept], order[n_kept:]
-            # A category of one row would have been a new one, had this row not been there.
-            once = np.count_nonzero(before == 1)
-            before = np.array([*before[own], before[others].sum() - once, once])
-            now = np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]])
-            names = [*np.array(column.categories)[own].tolist(), "other categories", _NEW]
-            more = {"new_categories": sorted(self.gaps.unseen[column.name])}
+            names, before, now, facts, has_left = self._of_categories(column, before, now)
         else:
-            low, *upper = (_shown(edge, column) for edge in bins.edges)
-            n, m, left = now.sum(), before.sum(), float(max(now[0], now[-1]))
-            # So probable is it, of one distribution, that all of the highest rows are new ones.
-            has_left = bool(left > _OUTSIDE * n and (n / (n + m)) ** left < alpha / 2)
-            more = {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows}
-            names = [f"to {listed([edge])}" for edge in upper]
-            inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
-            before, now = (np.add.reduceat(counts, inner) for counts in (before, now))
+            names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
@@ -233,9 +218,55 @@ class Drift:
             "by_chance": float(chance) + beyond,
             "some": bool(index > max(_SOME, chance) + beyond),
             "drift": bool(index > max(_DRIFT, chance) + beyond) or has_left,
-            **more,
+            **facts,
             "bins": [{"values": name, "training": a, "new": b} for name, a, b in shares],
         }
+
+    def _of_categories(
+        self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
+    ) -> "_Compared":
+        """Compare the frequent categories, all others together, and those that are new."""
+        order = np.argsort(-before, kind="stable")
+        n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
+        own, others = order[:n_kept], order[n_kept:]
+        # A category of one row would have been a new one, had this row not been there.
+        once = np.count_nonzero(before == 1)
+        return _Compared(
+            [*np.array(column.categories)[own].tolist(), "other categories", _NEW],
+            np.array([*before[own], before[others].sum() - once, once]),
+            np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]]),
+            {"new_categories": sorted(self.gaps.unseen[column.name])},
+        )
+
+    def _of_numbers(
+        self,
+        column: Column,
+        bins: _Bins,
+        before: NDArray[np.float64],
+        now: NDArray[np.float64],
+        alpha: float,
+    ) -> "_Compared":
+        """Compare the bins of numbers, and test whether too many new rows lie beyond all others."""
+        low, *upper = (_shown(edge, column) for edge in bins.edges or ())
+        n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
+        # So probable is it, of one distribution, that all of the highest rows are new ones.
+        by_chance = (n_now / (n_now + n_before)) ** n_beyond
+        inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
+        return _Compared(
+            [f"to {listed([edge])}" for edge in upper],
+            np.add.reduceat(before, inner),
+            np.add.reduceat(now, inner),
+            {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows},
+            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),
+        )
+
+
+class _Compared(NamedTuple):
+    names: list[str]
+    before: NDArray[np.float64]
+    now: NDArray[np.float64]
+    facts: dict[str, Any]
+    has_left: bool = False  # the range of the training rows
 
 
 def _shown(value: float, column: Column) -> float | str:

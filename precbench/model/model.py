@@ -302,7 +302,9 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
 
         def score_block(start: int) -> NDArray[np.float64]:
-            rows = self._prepared(X[start : start + length])
+            rows = self._scaled(X[start : start + length])
+            if self.random_features is not None:
+                rows = self.random_features.transform(rows)
             if self.members:
                 return weighted_scores(self.members, rows) + constant
             if self.trees is not None:
@@ -315,11 +317,6 @@ class Model:
         with _threads(n_threads) as pool:
             in_turn = map if n_threads == 1 else pool.map
             return np.concatenate([*in_turn(score_block, range(0, X.shape[0], length))])
-
-    def _prepared(self, rows: Any) -> Any:
-        """Scale rows and map them to random features."""
-        rows = self._scaled(rows)
-        return rows if self.random_features is None else self.random_features.transform(rows)
 
     def _scaled(self, rows: Any) -> Any:
         if self.scaler.kind != "none":
@@ -543,7 +540,7 @@ class Model:
             if top is not None:
                 kept = [_best(kept, top)]
             if listed is not None:
-                numbers = {int(row) for of in kept for row in of["row"]}
+                numbers = {int(row) for block in kept for row in block["row"]}
                 for row in listed.keys() - numbers:
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
