@@ -360,8 +360,7 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     for more, places in (
         (["--cost", 15], "cost"),
         (["--gain", "nan"], "gain nan"),
-        (["--gain", -3], "gain -3.0"),
-        (["--gain", 3, "--cost", "inf"], "cost inf"),
+        (["--gain", 3, "--cost", -3], "cost -3.0"),
         (["--gain", 3, "--gain-column", "amount"], "gain column"),
         (["--gain-column", "amuont"], "payments.csv amuont"),
         (["--k", 10, "--k", "ten"], "ten"),
