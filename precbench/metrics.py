@@ -849,7 +849,6 @@ _BUILT_IN: dict[str, MetricSpec] = {
 }
 
 METRICS = Registry("precbench.metrics", _BUILT_IN, check_metric)
-_AT_K = ("precision_at_k", "recall_at_k", "lift_at_k")
 
 
 @dataclass(frozen=True)
@@ -901,7 +900,7 @@ class Metric:
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
         """Refuse rows that are fewer than the `k` of the metric."""
-        if self.name in _AT_K:
+        if self.name in ("precision_at_k", "recall_at_k", "lift_at_k"):
             resolve_k(self.params["k"], n_pos, n_rows)
 
     def replace(self, **params: Any) -> "Metric":

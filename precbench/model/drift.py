@@ -262,8 +262,8 @@ class Drift:
 
 
 class _Compared(NamedTuple):
-    names: list[str]
-    before: NDArray[np.float64]
+    names: list[str]  # of the bins
+    before: NDArray[np.float64]  # training rows in each, and new ones
     now: NDArray[np.float64]
     facts: dict[str, Any]
     has_left: bool = False  # the range of the training rows
