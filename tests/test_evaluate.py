@@ -1,6 +1,7 @@
 """A saved model on new labelled rows: its hits, what it promised, and another model."""
 
 import json
+import re
 from math import comb
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 from precbench.data.own.read import read_own_file
 from precbench.metrics import auc
 from precbench.model.model import Model
+from precbench.model.training_rows import TrainingRows
 from tests.helpers import invoke, succeed
 from tests.sentences import names, refused
 
@@ -186,3 +188,36 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     none = invoke(*command, "--k", "0.5")
     assert none.exit_code == 2
     names(none.stderr.splitlines()[-1], "june.csv 0.5 --k")
+
+
+def test_training_rows_are_named(here, tmp_path):
+    """By score and evaluate, in any order and however many; other rows that are equal are none."""
+    old, new = pd.read_csv("old.csv"), pd.read_csv("new.csv")
+    labels = ["--label", "y", "--positive", "yes"]
+    for n in (1, 250):
+        file = tmp_path / "some.csv"
+        pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
+        said = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
+        assert said in succeed("score", "good.npz", file, "--top", "5").stderr
+        assert said in succeed("evaluate", "good.npz", file, *labels).stdout
+    assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
+    few = {name: np.arange(1000) // step % 2 for name, step in (("a", 1), ("b", 2), ("c", 4))}
+    pd.DataFrame(few).assign(y=old["y"]).to_csv(tmp_path / "few.csv", index=False)
+    succeed("fit", tmp_path / "few.csv", *FIT, "--save", tmp_path / "few.npz")
+    assert "training row" not in succeed("score", tmp_path / "few.npz", tmp_path / "few.csv").stderr
+    bare = tmp_path / "bare.npz"
+    succeed("fit", "old.csv", *FIT, "--solver", "sgd-avg", "--no-row-hashes", "--save", bare)
+    assert "training row" not in succeed("score", bare, "old.csv").stderr
+    assert not any(name.startswith("rows_") for name in np.load(bare))
+
+
+def test_of_many_training_rows_a_sample_is_known(monkeypatch):
+    """The share of a list that was trained on is right within its error."""
+    monkeypatch.setattr("precbench.model.training_rows._MOST", 500)
+    X = np.random.default_rng(0).standard_normal((20_000, 3))
+    known = TrainingRows.learn(X)
+    assert len(known.hashes) == 500
+    assert known.sentence(known.count(X + 1), len(X)) is None
+    said = known.sentence(known.count(X[:8000]), 16_000)
+    found = re.match(r"about ([\d,]+) training rows", said)[1]
+    assert abs(int(found.replace(",", "")) - 8000) < 1000

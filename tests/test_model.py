@@ -435,6 +435,11 @@ DAMAGED = {
             lambda arrays, name=f"calibration_{place}": {name: -1 - arrays[name]}
             for place in ("scores", "shares", "size")
         ),
+        *(
+            lambda arrays, change=change: {"rows_hashes": change(arrays["rows_hashes"])}
+            for change in (lambda hashes: hashes[:0], lambda hashes: hashes.astype(float))
+        ),
+        *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [])),
     ],
     "trees": TREES_ON_FEATURES,
     "members": [

@@ -10,7 +10,7 @@ import typer
 
 from precbench.advice.choice import choice_table, choose_method
 from precbench.cli import completion
-from precbench.cli.options import Json, takes
+from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, write_open
 from precbench.cli.profile import columns_table
 from precbench.cli.run import RunOptions, has_failed, prepared
@@ -56,6 +56,7 @@ class CompareOptions(OwnRows):
             "report shows which columns matter."
         ),
     ] = None
+    no_row_hashes: NoRowHashes = False
     as_json: Json = False
 
 
@@ -156,7 +157,7 @@ def compare(options: CompareOptions) -> int:
     if options.save or unlabelled is not None:
         model = recipe.fit()
     if options.save:
-        model.save(options.save)
+        model.save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")
     if unlabelled is not None:
         console.print(write_open(model, unlabelled, options))

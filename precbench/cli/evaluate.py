@@ -76,8 +76,11 @@ def evaluate(
     length = resolve_k(wanted, n_pos, n_rows)
     lists, hits = [], []
     for each, encoding in reversed(models):  # so that `scores` are those of the model itself
-        blocks = read_new_blocks(file, encoding, **options.layout)
-        scores = np.concatenate([each.decision_function(X, n_jobs=-1) for X, _ in blocks])
+        parts, n_known = list[NDArray[np.float64]](), 0
+        for X, _ in read_new_blocks(file, encoding, **options.layout):
+            parts.append(each.decision_function(X, n_jobs=-1))
+            n_known += each.training_rows.count(X) if each.training_rows else 0
+        scores = np.concatenate(parts)
         lists.append(_listed(scores, length))
         hits.append(round(float(lists[-1] @ is_hit), 6))
     precision, fitted = hits[-1] / length, ""
@@ -97,6 +100,8 @@ def evaluate(
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
+    known = loaded.training_rows
+    named = None if known is None else known.sentence(n_known, n_rows)
     if loaded.calibration is not None:
         mean, low, high = promised = loaded.calibration.expected(
             scores[first_rows(scores, length)], n_rows
@@ -106,6 +111,8 @@ def evaluate(
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
         lines.append(f"{text}, {outcome}")
+    if named:
+        lines.append(named)
     if against is not None:
         own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
         n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))

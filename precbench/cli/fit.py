@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from precbench.cli import completion
-from precbench.cli.options import Json, takes
+from precbench.cli.options import Json, NoRowHashes, takes
 from precbench.cli.own import OwnRows, check_target, plain_value, write_open
 from precbench.cli.tables import show_length
 from precbench.errors import InputError
@@ -60,6 +60,7 @@ class FitOptions(OwnRows):
         int, typer.Option(min=1, max=1000, help="Number of splits to measure the quality on.")
     ] = 5
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and of the solver.")] = 0
+    no_row_hashes: NoRowHashes = False
     as_json: Json = False
 
 
@@ -116,7 +117,7 @@ def fit(options: FitOptions) -> None:
             **options.reading,
         )
         listed = "" if unlabelled is None else write_open(model, unlabelled, options)
-    model.save(options.save)
+    model.save(options.save, row_hashes=not options.no_row_hashes)
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
         return

@@ -16,6 +16,13 @@ MIRROR = (
     "[default: $PRECBENCH_MIRROR]."
 )
 Json = Annotated[bool, typer.Option("--json", help=JSON)]
+NoRowHashes = Annotated[
+    bool,
+    typer.Option(
+        "--no-row-hashes",
+        help="Do not store hashes of training rows, by which score recognises these.",
+    ),
+]
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 

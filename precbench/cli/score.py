@@ -7,8 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
 from precbench.cli.own import LISTS, FileLayout, check_target, load_model, write_list
@@ -133,6 +135,15 @@ def score(
     why = None if explain is None else Listing(loaded, explain)
     gaps = Gaps() if watched is None else watched.gaps
     gaps.refuse = refuse_gaps
+    known, n_known = loaded.training_rows, 0
+
+    def watch(X: Any, scores: NDArray[np.float64]) -> None:
+        nonlocal n_known
+        if watched is not None:
+            watched.add(X, scores)
+        if known is not None:
+            n_known += known.count(X)
+
     with TemporaryDirectory() as folder:
         if str(file) == "-":
             file = Path(folder) / "stdin.csv"
@@ -147,7 +158,7 @@ def score(
             blocks,
             top,
             n_jobs=-1,
-            watch=None if watched is None else watched.add,
+            watch=watch,
             listed=None if why is None else why.rows,
         )
     if as_json or (out is not None and out.suffix == ".xlsx"):
@@ -169,6 +180,8 @@ def score(
             "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in "
             "95 % of such lists)".format(**hits)
         )
+    if known is not None and (sentence := known.sentence(n_known, n_rows)):
+        sentences.append(sentence)
     if watched is not None and drift is not None:
         report["drift"] = drifted = watched.summary()
         sentences.append(describe_drift(drifted))

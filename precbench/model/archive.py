@@ -16,6 +16,7 @@ from precbench.errors import InputError
 from precbench.files import replacing
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Profile
+from precbench.model.training_rows import TrainingRows
 from precbench.npz import pack, unpack
 from precbench.solvers.members import Member, is_vector
 from precbench.strict_json import Fields, Number, checked
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from precbench.model.model import Model
 
 _SCHEMA = 1
-_PARTS = ("scaler", "mean", "calibration")
+_PARTS = ("scaler", "mean", "calibration", "rows")
 
 
 class _Description(Fields):
@@ -71,6 +72,7 @@ def _arrays(model: Any) -> dict[str, NDArray[Any]]:
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
+    parts |= {"rows": model.training_rows.to_arrays()} if model.training_rows else {}
     arrays = own.to_arrays() | ({} if model.mean is None else {"mean": model.mean})
     return arrays | {f"{part}_{n}": a for part, named in parts.items() for n, a in named.items()}
 
@@ -121,7 +123,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     [n_features] = {member.n_features for member in members or (own,)}
     of_scaler, mean = parts["scaler"], parts["mean"].get("")
     scaler = Scaler.from_arrays(described.scaling, of_scaler)
-    curves = parts.get("calibration")
+    curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
     vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
     is_whole = (
@@ -151,5 +153,6 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         "members": members,
         "calibration": None if curves is None else Calibration.from_arrays(curves),
         "profile": described.profile,
+        "training_rows": None if rows is None else TrainingRows.from_arrays(rows),
         "mean": mean,
     }

@@ -25,6 +25,7 @@ from precbench.model import archive
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Drift, Profile
 from precbench.model.shapley import Contributions
+from precbench.model.training_rows import TrainingRows
 from precbench.solvers import SOLVERS, LinearRanker, Ranker
 from precbench.solvers.base import untraced
 from precbench.solvers.members import Member, weighted_scores
@@ -102,6 +103,8 @@ class Model:
         How scores become probabilities, see `calibrated`.
     profile : Profile or None
         What the training rows looked like, see `profiled`.
+    training_rows : TrainingRows or None
+        By which training rows are recognised in a list, see `profiled`.
     mean : ndarray of shape (n_features,) or None
         Of the scaled training rows, which `explain` compares with; None where it is 0 by the
         scaling, and for trees.
@@ -132,6 +135,7 @@ class Model:
     members: tuple[Member, ...] = ()
     calibration: Calibration | None = None
     profile: Profile | None = None
+    training_rows: TrainingRows | None = None
     mean: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
@@ -405,7 +409,7 @@ class Model:
         return self.decision_function(X)
 
     def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
-        """Return the model with what its training rows looked like.
+        """Return the model with what its training rows looked like, and hashes of them.
 
         Parameters
         ----------
@@ -421,7 +425,8 @@ class Model:
         assert self.encoding is not None
         own = self._of_training_rows(X)
         scores = [held.scores for held in lists] if own is None else [own]
-        return replace(self, profile=Profile.learn(X, self.encoding, imputed, scores))
+        profile = Profile.learn(X, self.encoding, imputed, scores)
+        return replace(self, profile=profile, training_rows=TrainingRows.learn(X))
 
     def drift(self) -> Drift:
         """Return counts of no rows yet, to find out whether new rows look like the training rows.
@@ -549,13 +554,16 @@ class Model:
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
         return ranking, n_rows
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, row_hashes: bool = True) -> None:
         """Write the model as one npz file of plain arrays, whole or not at all.
 
         Parameters
         ----------
         path : path-like
             An existing file is replaced; through a symbolic link, the file that it leads to.
+        row_hashes : bool, default=True
+            Whether to write hashes of training rows, by which ``precbench score`` recognises them
+            in a list. Whoever has the file can test whether a row was among them.
 
         Raises
         ------
@@ -564,7 +572,7 @@ class Model:
         PrecbenchError
             If the disk is full.
         """
-        archive.write(self, path)
+        archive.write(self if row_hashes else replace(self, training_rows=None), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
