@@ -190,6 +190,12 @@ CHOICES = {  # values, what is chosen, words of the text, and the DCG
         {"stack": HIGH[:4], "trees": HIGH[:4]},
         {"recommended": "stack", "undecided": ["trees"]},
     ),
+    "if simple is preferred": (
+        {"stack": [0.8] * 4, "trees": [0.8] * 4},
+        {"prefer": "simple"},
+        {"recommended": "trees"},
+        "",
+    ),
 }
 
 
@@ -227,6 +233,18 @@ def test_no_interval_vanishes(chosen, values):
         assert (row["low"], row["high"]) == pytest.approx(
             binomial_interval(values[0], round(n_tested))
         )
+
+
+def test_a_simple_method_is_preferred_within_one_standard_error(chosen):
+    near = {"trees": [0.8, 0.75, 0.85, 0.8], "map": [0.3] * 4, LOG: [0.75, 0.8, 0.8, 0.8]}
+    assert chosen(near).recommended == "trees" and chosen(near).methods[LOG]["p"] > 0.3
+    choice = chosen(near, prefer="simple")
+    assert (choice.recommended, choice.best) == (LOG, "trees")
+    assert "It is within one standard error of trees, and simpler." in choice.text
+    gap = choice.methods["trees"]
+    assert 0 > gap["behind"] > -gap["error"] > gap["behind_low"] - gap["behind"]
+    far = near | {LOG: [0.7, 0.72, 0.75, 0.7]}
+    assert chosen(far, prefer="simple").recommended == "trees"
 
 
 def test_the_first_k_of_a_longer_list_are_another_share(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ class Choice:
     recommended : str
         The simplest of the best and its equivalents: logistic regression before other linear
         methods, these before random features, then other methods, an ensemble last; among equals
-        the better mean.
+        the better mean. If simple methods are preferred, see `choose_method`.
     best : str
         An ensemble of several kinds, else the method with the best mean of `CHOSEN_BY`, or of
         prec@k where a run lacks that measure; but another one if it has significantly more hits.
@@ -179,6 +179,8 @@ class Choice:
 def choose_method(
     run: Run,
     dataset: str | None = None,
+    *,
+    prefer: Literal["best", "simple"] = "best",
 ) -> Choice:
     """Compare the methods of a run by its first metric, and recommend one.
 
@@ -188,6 +190,9 @@ def choose_method(
         Its first metric is ``precision_at_k``.
     dataset : str, optional
         Default: the first.
+    prefer : {"best", "simple"}
+        "simple" recommends the simplest method that is behind the best by no more than the standard
+        error of this difference.
 
     Raises
     ------
@@ -220,7 +225,11 @@ def choose_method(
     splits = int(values["n"].max())
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     values = _judged(values, k, n_tested, margin, chance)
-    recommended = _simplest(values[values["verdict"].isin(["recommended", "equivalent"])])
+    alike = values[values["verdict"].isin(["recommended", "equivalent"])]
+    recommended = _simplest(alike)
+    if prefer == "simple":
+        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
+        recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
     if recommended != best:
         values = _judged(against(recommended), k, n_tested, margin, chance)
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
@@ -375,6 +384,8 @@ def _compared(choice: Choice) -> str:
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
+        if choice.best not in choice.equivalent:
+            return f"It is within one standard error of {choice.best}, and simpler"
         return (
             f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits), and simpler"
         )

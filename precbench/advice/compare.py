@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import joblib
 import numpy as np
@@ -275,6 +275,7 @@ def compare(
     solvers: Sequence[Any] | None = None,
     n_splits: int | None = None,
     list_rows: int | None = None,
+    prefer: Literal["best", "simple"] = "best",
     gain: Any = None,
     cost: float = 0.0,
     random_state: int = 0,
@@ -311,6 +312,8 @@ def compare(
         By default 10, and 5 with times or for more than 50,000 rows.
     list_rows : int, optional
         Length of the list of new rows for which hits are expected; by default as many as `X` has.
+    prefer : {"best", "simple"}
+        "simple" recommends the simplest method within one standard error of the best.
     gain : float or array-like of shape (n_samples,), optional
         What each hit gains, or each row if it is one, for ``choice.length.profit``.
     cost : float, default=0.0
@@ -349,6 +352,8 @@ def compare(
     """
     if isinstance(solvers, str):
         raise InputError(f"solvers must be a list of names, found {solvers!r}")
+    if prefer not in ("best", "simple"):
+        raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
     for name, number, least in (
         ("n_splits", n_splits, 1),
         ("list_rows", list_rows, 1),
@@ -389,7 +394,7 @@ def compare(
                 store.require_lock()
             write_results(plan, store)
         run = read_run(store.folder)
-        choice = choose_method(run)
+        choice = choose_method(run, prefer=prefer)
         choice, recipe = as_compared(
             contest,
             run,

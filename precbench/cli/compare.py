@@ -4,7 +4,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,6 +38,10 @@ class CompareOptions(OwnRows):
             min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
         ),
     ] = None
+    prefer: Annotated[
+        Literal["best", "simple"],
+        typer.Option(help="simple: the simplest method within one standard error of the best."),
+    ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0
     jobs: Annotated[
         int | None,
@@ -131,7 +135,7 @@ def compare(options: CompareOptions) -> int:
     name, datasets = str(options.config or ""), contest.plan.datasets
     summary = prepared(experiment, run, name, datasets)()
     results = read_run(summary["folder"])
-    choice = choose_method(results)
+    choice = choose_method(results, prefer=options.prefer)
     rows = options.list_rows
     choice, recipe = as_compared(
         contest, results, choice, ks, list_rows=rows, worth=worth, amounts=amounts
