@@ -190,12 +190,6 @@ CHOICES = {  # values, what is chosen, words of the text, and the DCG
         {"stack": HIGH[:4], "trees": HIGH[:4]},
         {"recommended": "stack", "undecided": ["trees"]},
     ),
-    "if simple is preferred": (
-        {"stack": [0.8] * 4, "trees": [0.8] * 4},
-        {"prefer": "simple"},
-        {"recommended": "trees"},
-        "",
-    ),
 }
 
 
