@@ -165,11 +165,6 @@ class Surrogate(Loss):
     k : float or int, optional
         Fraction of the positives in (0, 1], rounded up, or a count of at most n₊.
 
-    Attributes
-    ----------
-    upper_bounds_loss : bool
-        Whether it is an upper bound on the loss prec@k.
-
     Examples
     --------
     >>> from precbench.losses import SURROGATES
@@ -178,7 +173,6 @@ class Surrogate(Loss):
     """
 
     k: float | int | None = None
-    upper_bounds_loss: ClassVar[bool] = True
 
     def count(self, positive: NDArray[np.bool_]) -> int:
         n_pos = int(np.count_nonzero(positive))
@@ -186,6 +180,7 @@ class Surrogate(Loss):
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the members from the highest score down; of equal scores the first comes first."""
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
@@ -235,7 +230,6 @@ class StructSurrogate(Surrogate):
     """
 
     name = "struct"
-    upper_bounds_loss = False
 
     def evaluate(self, scores, positive):
         return struct(scores, positive, self.count(positive))
@@ -439,6 +433,7 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Count the pairs with ``few[i] < many[j]``, of each i and of each j."""
     m = few.size
     few_counts, many_counts = np.zeros(m), np.zeros(many.size)
     if m:

@@ -61,11 +61,9 @@ __all__ = [
 Ties = Literal["expected", "best", "worst"]
 TiedPairs = Literal["half", "correct", "error"]
 PairLoss = Literal["zero-one", "exponential", "logistic"]
-AtK = Literal["precision", "recall", "lift"]
 
 _CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
-_BLOCK_PAIRS = 2**20
-_LEAST_EXCESS = 0.1
+_BLOCK_PAIRS = 2**20  # of positives and negatives at once: 8 MiB
 _SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
 
 
@@ -124,6 +122,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
+    """Say which labels are the greater of the two that there are; refuse any other number."""
     if labels.dtype == object:
         # NumPy then finds the type that the objects share.
         labels = np.array(labels.tolist())
@@ -242,13 +241,9 @@ def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expe
 
 
 def interval_at_k(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    k: TopK,
-    measure: AtK = "precision",
-    level: float = 0.05,
+    y_true: ArrayLike, y_score: ArrayLike, k: TopK, level: float = 0.05
 ) -> tuple[float, float]:
-    """Confidence interval of a measure at `k`, from the one list in which it was measured.
+    """Confidence interval of precision at `k`, from the one list in which it was measured.
 
     It covers the mean over new lists of as many rows, drawn as these were. As the `k`-th highest
     score varies between lists, the variance is not binomial.
@@ -258,7 +253,6 @@ def interval_at_k(
     y_true, y_score : array-like of shape (n_samples,)
     k : float, int or str
         As in `precision_at_k`.
-    measure : {"precision", "recall", "lift"}, default="precision"
     level : float, default=0.05
         Significance level, in (0, 1): the confidence is 1 minus this.
 
@@ -269,8 +263,8 @@ def interval_at_k(
     Notes
     -----
     With P the precision, L the fraction of positives near rank k, and n rows, the variance of P is
-    ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``; that of recall and lift is EmProc of ash2022, and
-    this one follows in the same way. The interval is Wilson's for a share with such a variance. In
+    ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``, which follows as that of the recall in ash2022
+    (EmProc). The interval is Wilson's for a share with such a variance. In
     simulated lists of 200 to 10,000 rows, k from 10 to 500, it covers in 93 to 99 of 100; Wilson's
     for k binomial draws goes down to 81.
 
@@ -284,31 +278,16 @@ def interval_at_k(
     positive, scores = check_ranking(y_true, y_score)
     if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:  # halved, not rounded to 0
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
-    count, n, n_pos = _count_at_k(k, positive), positive.size, int(np.count_nonzero(positive))
+    count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
-    half = max(5, math.ceil(0.5 * count**0.8))
+    half = max(5, math.ceil(0.5 * count**0.8))  # ranks above and below k, to estimate L from
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
     local = (near + 0.5) / (stop - start + 1)
     others = 1 - count / n
-    match measure:
-        case "precision":
-            size = count
-            share = (hits + 0.5) / (size + 1)  # never 0 or 1
-            excess = 1 + (share - local) ** 2 * others / (share * (1 - share))
-        case "recall" | "lift":
-            size = n_pos
-            share = (hits + 0.5) / (size + 1)
-            sampling = local**2 * others * count / (n_pos * share * (1 - share))
-            # An estimate of about 0, or below it, would leave no interval.
-            excess = max(1 - 2 * local + sampling, _LEAST_EXCESS)
-        case _:
-            raise InputError(
-                f"measure = {measure!r} is unknown; give 'precision', 'recall' or 'lift'"
-            )
-    low, high = _wilson(hits / size, size / excess, level)
-    unit = n / count if measure == "lift" else 1.0
-    return low * unit, high * unit
+    share = (hits + 0.5) / (count + 1)  # never 0 or 1
+    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))
+    return _wilson(hits / count, count / excess, level)
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
@@ -327,6 +306,7 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
+    """Count the positives among the `count` highest scores; of ties maybe not a whole number."""
     above, tied, free = split_at(scores, count)
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
@@ -654,7 +634,8 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _heights(pos, neg).astype(np.float64)
+            # The positives with at most the score of each negative, from the lowest on
+            heights = np.searchsorted(np.sort(pos), np.sort(neg), "right").astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -672,11 +653,6 @@ def pnorm_risk(
         return log_risk
     with np.errstate(over="ignore"):
         return float(np.exp(log_risk))
-
-
-def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
-    """Count the positives with at most the score of each negative, from the lowest on."""
-    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
 def _log_sum_exp(values: NDArray) -> float:
@@ -815,9 +791,6 @@ class MetricSpec:
     written : str
         Notation in text and figures; a name in braces stands for a parameter.
     smaller_is_better : bool, default=False
-    check_size : callable, optional
-        Called with the number of positives, that of all rows and the parameters; raises
-        `InputError` where so few rows have no value.
 
     Examples
     --------
@@ -830,7 +803,6 @@ class MetricSpec:
     function: Callable[..., float]
     written: str
     smaller_is_better: bool = False
-    check_size: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function)  # its signature and docstring
@@ -854,16 +826,12 @@ def check_metric(member: Any) -> MetricSpec:
     return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
 
 
-def _check_size(n_pos: int, n_rows: int, k: TopK, ties: Ties = "expected") -> None:
-    resolve_k(k, n_pos, n_rows)
-
-
 _BUILT_IN: dict[str, MetricSpec] = {
     spec.function.__name__: spec
     for spec in (
-        MetricSpec(precision_at_k, "prec@{k}", check_size=_check_size),
-        MetricSpec(recall_at_k, "recall@{k}", check_size=_check_size),
-        MetricSpec(lift_at_k, "lift@{k}", check_size=_check_size),
+        MetricSpec(precision_at_k, "prec@{k}"),
+        MetricSpec(recall_at_k, "recall@{k}"),
+        MetricSpec(lift_at_k, "lift@{k}"),
         MetricSpec(partial_auc, "pAUC({beta})"),
         MetricSpec(partial_auc_mcclish, "McClish pAUC({beta})"),
         MetricSpec(partial_pr_auc, "PR-AUC (recall ≥ {recall})"),
@@ -931,9 +899,9 @@ class Metric:
         return self._spec.smaller_is_better
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
-        """Refuse rows that are too few for a value, as far as this is known without scores."""
-        if self._spec.check_size is not None:
-            self._spec.check_size(n_pos, n_rows, **self.params)
+        """Refuse rows that are fewer than the `k` of the metric."""
+        if self.name in ("precision_at_k", "recall_at_k", "lift_at_k"):
+            resolve_k(self.params["k"], n_pos, n_rows)
 
     def replace(self, **params: Any) -> "Metric":
         changed = {name: value for name, value in params.items() if name in self._spec.parameters}

@@ -34,9 +34,9 @@ from precbench.strict_json import Fields, parse
 from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
-_ROC_VERTICES = 400
+_ROC_VERTICES = 400  # in a figure more cannot be told apart
 _MEASURES_NOTHING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
-_DEPTHS = 150
+_DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
@@ -136,7 +136,7 @@ def final_scores(
                 yield trial, record, scores
 
 
-def final_values(results: pd.DataFrame) -> list[dict[str, Any]]:
+def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the mean of each final value over the splits."""
     final = results[results["final"].eq(True) & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
@@ -264,6 +264,7 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
+    """Return the rows of each metric, checkpoint by checkpoint, and the last scores."""
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
@@ -356,6 +357,7 @@ def _code_of_measuring(experiment: Experiment) -> str:
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
+    """Return the content of ``experiment.json``, from which `precbench.results` reads a run."""
     experiment = plan.experiment
     sweep = None
     splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}

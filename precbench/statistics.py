@@ -321,6 +321,13 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     return table
 
 
+def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return the values of two methods on the same data sets as two columns."""
+    if np.shape(first) != np.shape(second):
+        raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
+    return _table(np.column_stack([_numbers(first), _numbers(second)]))
+
+
 def friedman_test(values: ArrayLike) -> float:
     """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
 
@@ -354,9 +361,7 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     ----------
     first, second : array-like of shape (n_datasets,)
     """
-    if np.shape(first) != np.shape(second):
-        raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
-    table = _table(np.column_stack([_numbers(first), _numbers(second)]))
+    table = _pairs(first, second)
     scale = np.abs(table).max() or 1.0
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
     ranks = _rank(np.abs(differences))
@@ -495,10 +500,7 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     rope : float
         Half the width of the region of practical equivalence.
     """
-    pairs = _vector(first), _vector(second)
-    if len(pairs[0]) != len(pairs[1]):
-        raise InputError(f"{len(pairs[0])} and {len(pairs[1])} values; give one of each data set")
-    table = _table(np.column_stack(pairs))
+    table = _pairs(first, second)
     differences = np.append(0.0, table[:, 0] - table[:, 1])
     sums = differences[:, None] + differences
     strength = np.append(0.5, np.ones(len(table)))  # of the process at 0, and of each data set

@@ -27,15 +27,12 @@ _NEARLY_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*
 class HeldOut(NamedTuple):
     """Rows that a model was measured on, with their labels, above 0 for positives, and scores.
 
-    `amounts` is what each row gains if it is a hit; `days` numbers the day on which it was seen,
-    and `entities` what it belongs to.
+    `amounts` is what each row gains if it is a hit.
     """
 
     y: NDArray[np.float64]
     scores: NDArray[np.float64]
     amounts: NDArray[np.float64] | None = None
-    days: NDArray[np.int64] | None = None
-    entities: NDArray[np.int64] | None = None
 
 
 def check_k(k: TopK) -> TopK:

@@ -30,7 +30,7 @@ from precbench.experiment.samples import read_data
 from precbench.locations import shipped
 from precbench.model.model import Model
 from precbench.solvers import SOLVERS
-from precbench.statistics import resampled_test, share_interval
+from precbench.statistics import share_interval
 from precbench.survey.ranking import AP, TREES, compared, in_words, standings
 from scripts.survey import page
 from tests.helpers import invoke, succeed
@@ -81,9 +81,8 @@ def table():
 
 @pytest.fixture
 def files(table, tmp_path, monkeypatch, in_this_process):
-    """A folder to work in, with the customers as ``mine.csv``; no trees beside other solvers."""
+    """A folder to work in, with the customers as ``mine.csv``."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
     table.to_csv("mine.csv", index=False)
     return tmp_path
 
@@ -163,13 +162,7 @@ def test_help_explains_every_option_with_examples_that_the_command_takes(name, m
 # --- fit and score ---
 
 
-@pytest.fixture
-def beside_trees(files, monkeypatch):
-    """Boosted trees are measured, too."""
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 10**6)
-
-
-def test_metrics_are_right(files, table, beside_trees):
+def test_metrics_are_right(files, table):
     """Computed again without the model, the scaling and the metrics of the package."""
     about = json.loads(fit_table(k="0.5", splits="3").stdout)
     dataset, _ = read_own_file("mine.csv", **{**TABLE, "drop": ["id"]})
@@ -197,16 +190,12 @@ def test_metrics_are_right(files, table, beside_trees):
         mean, std = X[split.train].mean(axis=0), X[split.train].std(axis=0)
         solver = SOLVERS["sgd-avg"](k=0.5, random_state=0)
         coef = solver.fit((X[split.train] - mean) / std, y[split.train]).coef_
-        trees = SOLVERS["hist-gradient-boosting"]().fit(X[split.train], y[split.train])
-        labels, values = y[split.test], [len(split.test), sum(y[split.test] > 0)]
-        for scores in ((X[split.test] - mean) / std @ coef, trees.decision_function(X[split.test])):
-            best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
-            pairs = scores[labels > 0][:, None] - scores[labels < 0]
-            values += [np.mean(labels[best] > 0), np.mean(pairs > 0) + np.mean(pairs == 0) / 2]
-        found.append(values)
-    n_rows, n_pos, precision, auc, of_trees, _ = (
-        np.array(column) for column in zip(*found, strict=True)
-    )
+        labels, scores = y[split.test], (X[split.test] - mean) / std @ coef
+        best = np.argsort(-scores, kind="stable")[: int(np.ceil(0.5 * sum(labels > 0)))]
+        pairs = scores[labels > 0][:, None] - scores[labels < 0]
+        area = np.mean(pairs > 0) + np.mean(pairs == 0) / 2
+        found.append([len(labels), sum(labels > 0), np.mean(labels[best] > 0), area])
+    n_rows, n_pos, precision, auc = np.transpose(found)
     assert about["rows"] == 300 and about["positives"] == sum(y > 0)
     assert about["splits"] == 3
     assert about["held_out_rows"] == round(n_rows.mean()) and 80 <= min(n_rows) <= 100
@@ -217,9 +206,6 @@ def test_metrics_are_right(files, table, beside_trees):
         mean, low, high = share_interval(values, share)
         assert about[metric] == pytest.approx(mean)
         assert about[f"{metric}_interval"] == pytest.approx([low, high])
-    beside = about["boosted_trees"]
-    assert beside["precision_at_k"] == pytest.approx(of_trees.mean(), abs=0.02)  # of ties
-    assert beside["p"] == pytest.approx(resampled_test(precision, of_trees, share).p, abs=0.1)
 
 
 def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
@@ -240,30 +226,16 @@ def test_without_a_solver_what_the_docs_recommend_is_fitted(files):
         assert about["solver"] == solver
 
 
-def test_one_split_has_the_interval_of_its_list_and_trees_are_not_compared_with_themselves(
-    beside_trees,
-):
-    options = as_options(TABLE_OPTIONS | {"solver": "hist-gradient-boosting", "splits": "1"})
-    result = succeed("fit", "mine.csv", *options, "--param", "max_iter=5", "--save", "top.npz")
-    _, second, *_, third = result.stdout.splitlines()
-    assert second.startswith("1 split, ") and second.count(" to ") == 1  # of prec@k
-    assert third == "hist-gradient-boosting, fitted to all rows: top.npz"
+def test_one_split_has_the_interval_of_its_list(files):
     about = json.loads(fit_table().stdout)
-    assert about["auc_interval"] is about["boosted_trees"]["p"] is None
+    assert about["auc_interval"] is None
     top = math.ceil(about["held_out_positives"] / 4)
     exact = binomtest(round(about["precision_at_k"] * top), top).proportion_ci(method="exact")
     assert about["precision_at_k_interval"] == pytest.approx(list(exact))
 
 
-def test_trees_that_refuse_the_rows_are_left_out(files, table):
-    """They are not scaled, as the rows of the model are."""
-    table.assign(huge=[1e100, *[0.0] * 299]).to_csv("mine.csv", index=False)
-    result = succeed("fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", "top.npz")
-    assert "boosting" not in result.output and Path("top.npz").exists()
-
-
-def test_a_weight_stands_for_that_many_rows(files, table, beside_trees):
-    """And those of trees beside it; each row that is measured counts as one."""
+def test_a_weight_stands_for_that_many_rows(files, table):
+    """Each row that is measured counts as one."""
     table.assign(w=np.arange(300) % 3).to_csv("mine.csv", index=False)
     options = as_options({**TABLE_OPTIONS, "solver": "logistic-regression", "splits": "1"})
     weighted = ["fit", "mine.csv", *options, "--save", "top.npz", "--json", "--weight"]

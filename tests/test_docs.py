@@ -109,7 +109,7 @@ def desk(tmp_path, monkeypatch, isolated, in_this_process):
     template = compare.load(ROOT / "configs" / "compare.yaml").data
     template |= {"protocol": template["protocol"] | {"n_splits": 2}, "solvers": few}
     monkeypatch.setattr(compare, "load", lambda _: SimpleNamespace(data=template))
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a fit
+    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no importance of columns
     return tmp_path
 
 

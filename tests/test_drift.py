@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
+import precbench
 from precbench.data.own.encoding import Column, Encoding
 from precbench.data.own.read import read_own_file
 from precbench.data.own.table import table_of
@@ -61,10 +62,7 @@ def folder(tmp_path_factory):
     new = drawn(1000, 1).drop(columns="y")
     new.to_csv(place / "new.csv", index=False)
     changed(new).to_csv(place / "other.csv", index=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
-        succeed("fit", "old.csv", *FIT, "--save", "trees.npz")
+    succeed("fit", place / "old.csv", *FIT, "--save", place / "trees.npz")
     return place
 
 
@@ -138,11 +136,10 @@ def test_bins_by_hand(values, edges):
 
 
 def test_the_profile_counts_what_the_table_holds(folder, learnt):
-    table, profile = pd.read_csv(folder / "old.csv"), learnt[0]
-    columns = dict(zip([c.name for c in learnt[1].columns], profile.columns, strict=True))
+    table, (profile, encoding) = pd.read_csv(folder / "old.csv"), learnt
+    columns = dict(zip([c.name for c in encoding.columns], profile.columns, strict=True))
     assert profile.rows == 3000
-    cities = table["city"].value_counts().sort_index()
-    assert columns["city"].counts == cities.tolist()
+    assert columns["city"].counts == table["city"].value_counts().sort_index().tolist()
     gaps = int(table["gappy"].isna().sum())
     assert columns["gappy"].gaps == gaps > 200
     assert sum(columns["gappy"].counts) == 3000 - gaps
@@ -171,7 +168,7 @@ def test_filled_values_are_in_no_bin():
 # --- what is found ---
 
 
-@pytest.mark.parametrize(("n", "times"), [(50, 60), (1000, 20), (100_000, 1)])
+@pytest.mark.parametrize(("n", "times"), [(50, 40), (1000, 10), (20_000, 1)])
 def test_rows_of_the_same_kind_are_hardly_ever_drifted(learnt, n, times):
     """A list in 500 by the limits; more than that in `times` lists is no chance."""
     told = [describe_drift(found_in(drawn(n, 1000 + i), learnt)) for i in range(times)]
@@ -206,11 +203,8 @@ def test_what_was_changed_is_found(learnt, n):
     columns = {of["name"]: of for of in found["columns"]}
     assert columns["since"]["outside"] > 0.99
     assert columns["city"]["new_categories"] == ["elsewhere"]
-    assert columns["city"]["bins"][-2] == {
-        "values": "new categories",
-        "training": pytest.approx(0, abs=0.01),
-        "new": 0.25,
-    }
+    new = columns["city"]["bins"][-2]
+    assert (new["values"], new["new"]) == ("new categories", 0.25) and new["training"] < 0.01
 
 
 def test_a_range_that_is_left_by_few_is_found(learnt):
@@ -218,31 +212,16 @@ def test_a_range_that_is_left_by_few_is_found(learnt):
     table = drawn(1000, 1)
     table.loc[:19, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     found = found_in(table, learnt)
-    assert drifted(found) == {"amount"}
-    assert found["columns"][0]["psi"] < 0.1
-    outside = drawn(1000, 1)["amount"][20:] > learnt[0].columns[0].edges[-1]
-    assert found["columns"][0]["outside"] == pytest.approx(0.02 + outside.mean(), abs=1e-4)
+    assert drifted(found) == {"amount"} and found["columns"][0]["psi"] < 0.1
+    assert found["columns"][0]["outside"] == pytest.approx(0.02, abs=2e-3)
     table.loc[:19, "amount"] = table["amount"].median()
     table.loc[:4, "amount"] = 10 * learnt[0].columns[0].edges[-1]
     assert not found_in(table, learnt)["drift"]
 
 
-@pytest.mark.parametrize("rows_at_once", [7, 400])
-def test_blocks_are_compared_as_the_whole(learnt, rows_at_once):
+def test_blocks_are_compared_as_the_whole(learnt):
     table = changed(drawn(401, 1))
-    assert found_in(table, learnt, rows_at_once) == found_in(table, learnt)
-
-
-def test_a_column_named_as_the_scores():
-    table = pd.DataFrame({"scores": [1.0, 2, 3, None] * 50})
-    encoding = Encoding.learn(table_of(table), ["scores"], "error", "median")
-    imputed = encoding.imputed(table, "median")
-    scores = np.arange(200.0)
-    profile = Profile.learn(encoding.encode(table), encoding, imputed, [scores])
-    drift = Drift(profile, encoding)
-    drift.add(encoding.encode(table, gaps=drift.gaps), scores)
-    assert drift.summary()["scores"]["bins"][-1]["new"] == 0
-    assert describe_drift(drift.summary()) == "no drift in 1 column and the scores"
+    assert found_in(table, learnt, 40) == found_in(table, learnt)
 
 
 # --- models ---
@@ -255,49 +234,38 @@ def noise(n, seed, d=5):
 
 
 @pytest.mark.parametrize("solver", ["extra-trees", "perceptron-avg"])
-def test_new_scores_are_no_drift(tmp_path, monkeypatch, solver):
+def test_new_scores_are_no_drift(solver):
     """Neither of trees, which know their training rows, nor of weights that grow with the rows."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
-    X, y = noise(1500, 0)
-    np.savez("old.npz", X=X, y=y)
-    np.savez("new.npz", X=noise(2000, 1)[0])
-    succeed("fit", "old.npz", "--solver", solver, "--splits", "2", "--save", "m.npz")
-    result = succeed("score", "m.npz", "new.npz", "--top", "9", "--drift", "drift.json")
-    found = json.loads((tmp_path / "drift.json").read_text())
-    assert found["scores"]["psi"] < 0.1
-    assert len(found["columns"]) == 5
-    assert "no drift in 5 columns and the scores" in result.stderr
-    model = Model.load("m.npz")
+    (X, y), (new, _) = noise(1500, 0), noise(2000, 1)
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    model = precbench.fit(table, label="y", k=50, solver=solver, n_splits=2)
+    drift = model.drift()
+    drift.add(new, model.decision_function(new))
+    summary = drift.summary()
+    assert summary["scores"]["psi"] < 0.1 and len(summary["columns"]) == 5
+    assert describe_drift(summary) == "no drift in 5 columns and the scores"
     if solver == "extra-trees":
         known = [HeldOut(y, model.decision_function(X))]
         drift = model.profiled(X, known).drift()
-        drift.add(X, model.decision_function(noise(2000, 1)[0]))
+        drift.add(X, model.decision_function(new))
         assert drift.summary()["scores"]["psi"] > 0.25
 
 
-def test_sparse_rows_have_their_scores_compared(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)
+def test_sparse_rows_have_their_scores_compared(tmp_path):
     X, y = noise(300, 0)
     lines = [f"{label:g} 1:{row[0]} 9000:{row[1]}\n" for label, row in zip(y, X, strict=True)]
     (tmp_path / "rows.svm").write_text("".join(lines))
-    succeed("fit", "rows.svm", "--save", "m.npz")
-    result = succeed("score", "m.npz", "rows.svm", "--top", "9", "--drift", "drift.json")
+    precbench.fit(tmp_path / "rows.svm").save(tmp_path / "m.npz")
+    score = ["score", tmp_path / "m.npz", tmp_path / "rows.svm", "--top", "9"]
+    result = succeed(*score, "--drift", tmp_path / "drift.json")
     assert "no drift in the scores" in result.stderr
 
 
-def test_a_saved_model_keeps_its_profile(here, tmp_path):
-    model = Model.load("trees.npz")
-    model.save(tmp_path / "again.npz")
-    again = Model.load(tmp_path / "again.npz")
-    assert again.profile == model.profile
-    assert again.profile.rows == 3000
-    assert sum(again.profile.scores.counts) == pytest.approx(900)
-
-
 def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
-    replace(Model.load("trees.npz"), profile=None).save(tmp_path / "plain.npz")
+    model = Model.load("trees.npz")
+    assert model.profile.rows == 3000
+    assert sum(model.profile.scores.counts) == pytest.approx(900)
+    replace(model, profile=None).save(tmp_path / "plain.npz")
     succeed("score", tmp_path / "plain.npz", "new.csv", "--top", "1")
     options = ["--drift", tmp_path / "drift.json"]
     refused(["score", tmp_path / "plain.npz", "new.csv", *options], "precbench fit")
@@ -315,10 +283,8 @@ def test_drift_is_written_and_told(here, tmp_path):
     assert (found["rows"], found["training_rows"], found["drift"]) == (1000, 3000, True)
     assert {"amount", "since", "city", "gappy"} <= drifted(found)
     told = json.loads(invoke("score", "trees.npz", "other.csv", *options, "--json").stdout)
-    assert told["drift"] == found
-    assert [row["rank"] for row in told["list"]] == [1, 2]
+    assert told["drift"] == found and told["last"] is None
     assert told["hits"].keys() == {"mean", "low", "high"}
-    assert told["last"] is None
     plain = json.loads(invoke("score", "trees.npz", "other.csv", "--top", "2", "--json").stdout)
     assert plain == told["list"]
 
@@ -334,7 +300,7 @@ def test_strict_ends_with_5_and_writes_the_list(here, tmp_path):
     assert invoke("score", "trees.npz", "other.csv", *options[:-1]).exit_code == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_last_list_by_hand(here, tmp_path, suffix):
     """Four of the last six are among the five: 4 of 7."""
     new = pd.read_csv("new.csv").head(40).astype({"id": str})
@@ -354,14 +320,9 @@ def test_the_last_list_by_hand(here, tmp_path, suffix):
     assert told["last"] == {"listed": 5, "before": 6, "again": 4, "jaccard": 4 / 7}
     by_row = json.loads(invoke(*score[:3], *options, "--json").stdout)
     assert by_row["last"] == told["last"]
-
-
-def test_a_list_may_replace_the_last_one(here, tmp_path):
-    score = ["score", "trees.npz", "new.csv", "--id", "id", "--out", tmp_path / "list.csv"]
-    succeed(*score, "--top", "10")
-    result = succeed(*score, "--top", "5", "--last", tmp_path / "list.csv")
-    assert "5 of the 5 listed rows were on the last list of 10 (Jaccard 0.50)" in result.stderr
-    assert len(pd.read_csv(tmp_path / "list.csv")) == 5
+    succeed(*score, *options, "--out", tmp_path / f"last.{suffix}")  # in its place
+    result = succeed(*score, *options)
+    tells(result.stderr, "5 of 5 1.00")
 
 
 def test_invalid_options(here):
@@ -376,10 +337,6 @@ def test_invalid_options(here):
         (["--last", "trees.npz"], "--last trees.npz"),
         (["--last", "old.csv"], "old.csv 'row'"),
         (["--last", "empty.csv"], "empty.csv"),
-        (["--last", "empty.csv", "--id", "id"], "empty.csv"),
         (["--last", "list.xlsx"], "list.xlsx"),
     ]:
         refused(["score", "trees.npz", "new.csv", "--top", "3", *options], places)
-    (here / "drift.json").mkdir(exist_ok=True)
-    refused(["score", "trees.npz", "new.csv", "--drift", "drift.json"], "--drift drift.json")
-    (here / "drift.json").rmdir()

@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 
 from precbench.metrics import auc
 from precbench.solvers import SOLVERS, Ensemble
@@ -33,9 +32,9 @@ def test_weights_minimise_the_penalised_loss():
     assert_allclose([*weights, intercept], best, atol=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [np.full(400, np.nan), np.full(400, np.inf)])
-def test_a_member_that_overflows_has_no_weight(wrong):
-    X, labels = problem()
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_member_that_overflows_has_no_weight(value):
+    (X, labels), wrong = problem(), np.full(400, value)
     weights, _ = _stack(np.column_stack([wrong, X[:, 0] + labels]), labels > 0)
     assert weights[0] == 0 < weights[1]
     weights, intercept = _stack(np.column_stack([wrong, wrong]), labels > 0)
@@ -93,17 +92,11 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     assert all(0.3 < auc(labels, column) < 0.7 for column in scores.T)
 
 
-@pytest.mark.parametrize(("n_pos", "scored"), [(1, []), (2, [2, 2, 2]), (60, [5, 5]), (700, [2])])
-def test_folds_are_no_more_than_it_takes(monkeypatch, n_pos, scored):
-    X, y = problem(n=1500)
-    y = np.where(np.arange(1500) < n_pos, 1, -1)
-    divided = []
-    monkeypatch.setattr(
-        "precbench.solvers.ensemble.StratifiedKFold",
-        lambda n, **options: divided.append(n) or StratifiedKFold(n, **options),
-    )
-    fitted = Ensemble(**FEW).fit(X, y)
-    assert divided == [min(5, n_pos)] * len(scored)
-    parts = fitted.n_rows_seen_ - fitted.n_iter_ * 1500
-    each = 5 * (1500 - 1500 / min(5, n_pos)) if scored else 0
-    assert parts == pytest.approx(sum(scored) * each, rel=0.01)
+@pytest.mark.parametrize(("n_pos", "n_scored"), [(1, 0), (2, 6), (60, 10), (700, 2)])
+def test_folds_are_no_more_than_it_takes(n_pos, n_scored):
+    """Members are fitted to as many of five folds, again and again, as score 100 positives."""
+    X, _ = problem(n=1500)
+    fitted = Ensemble(**FEW).fit(X, np.where(np.arange(1500) < n_pos, 1, -1))
+    rows_in_folds = fitted.n_rows_seen_ - fitted.n_iter_ * 1500
+    in_training = 1 - 1 / min(5, n_pos)
+    assert rows_in_folds == pytest.approx(n_scored * 5 * 1500 * in_training, rel=0.01)

@@ -82,7 +82,6 @@ def files(tmp_path_factory):
     ).to_csv(folder / "mine.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
         succeed(*FIT.replace("new.npz", "m.npz").split())
     return {name: (folder / name).read_bytes() for name in ("mine.csv", "m.npz")}
 

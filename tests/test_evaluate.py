@@ -33,12 +33,9 @@ def folder(tmp_path_factory):
     old = drawn(1000, 0)
     old.to_csv(place / "old.csv", index=False)
     drawn(1000, 1).to_csv(place / "new.csv", index=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.setattr("precbench.advice.quality._MOST_VALUES", 0)
-        fit = ["fit", "old.csv", *FIT, "--solver", "logistic-regression"]
-        succeed(*fit, "--save", "good.npz")
-        succeed(*fit, "--drop", "a", "--save", "poor.npz")
+    fit = ["fit", place / "old.csv", *FIT, "--solver", "logistic-regression"]
+    succeed(*fit, "--save", place / "good.npz")
+    succeed(*fit, "--drop", "a", "--save", place / "poor.npz")
     return place
 
 
@@ -84,16 +81,13 @@ def test_what_was_promised_is_what_score_expects(here):
     assert found["precision_when_fitted"] == pytest.approx(length["precision"][at])
 
 
-@pytest.mark.parametrize(("label", "verdict"), [("no", "fewer"), ("yes", "more")])
-def test_broken_promises(here, tmp_path, label, verdict):
+def test_broken_promises(here, tmp_path):
     """Of rows whose labels do not follow the scores, and of many more hits."""
     table = drawn(1000, 2)
-    table["y"] = np.where(np.arange(1000) % 9 == 0, "yes", "no")
-    if label == "yes":
-        table["y"] = np.where(table["a"] > -1, "yes", "no")
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    found = evaluated("--k", "100", file=tmp_path / "rows.csv")
-    assert found["verdict"] == verdict
+    for is_hit, verdict in ((table.index % 9 == 0, "fewer"), (table["a"] > -1, "more")):
+        labelled = table.assign(y=np.where(is_hit, "yes", "no"))
+        labelled.to_csv(tmp_path / "rows.csv", index=False)
+        assert evaluated("--k", "100", file=tmp_path / "rows.csv")["verdict"] == verdict
 
 
 def test_half_of_a_list_is_promised_half_of_the_hits(here, tmp_path):
@@ -118,24 +112,20 @@ def test_another_model_by_hand(here):
     assert found["hits"] == sum(is_hit[row] for row in poor)
     assert (found["rows"], found["own"], found["others"]) == (len(good - poor), own, others)
     assert found["p"] == pytest.approx(fisher(own, others, len(good - poor)))
-    assert found["p"] < 0.05
-    assert own > others
-    text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "poor.npz").stdout
-    assert "significantly more" in text
-    text = succeed("evaluate", "poor.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
-    assert "significantly fewer" in text
-    text = succeed("evaluate", "good.npz", "new.csv", *FIT[:4], "--against", "good.npz").stdout
-    assert "0 rows on only one of the lists" in text
-    assert "no significant difference (p = 1)" in text
+    assert found["p"] < 0.05 and own > others
+    for model, other, words in (
+        ("good.npz", "poor.npz", "significantly more"),
+        ("poor.npz", "good.npz", "significantly fewer"),
+        ("good.npz", "good.npz", "no significant difference (p = 1)"),
+    ):
+        text = succeed("evaluate", model, "new.csv", *FIT[:4], "--against", other).stdout
+        assert words in text
 
 
-@pytest.mark.parametrize("suffix", ["npz", "svm"])
-def test_files_without_names(here, tmp_path, suffix):
-    table = drawn(600, 3)
-    path, is_hit = tmp_path / f"rows.{suffix}", table["y"] == "yes"
-    X, y = table[["a", "b", "c"]].to_numpy(), np.where(is_hit, 1, -1)
-    np.savez(tmp_path / "rows.npz", X=X, y=y)
-    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+def test_files_without_names(here, tmp_path):
+    table, path = drawn(600, 3), tmp_path / "rows.svm"
+    X, is_hit = table[["a", "b", "c"]].to_numpy(), table["y"] == "yes"
+    dump_svmlight_file(X, np.where(is_hit, 1, -1), str(path), zero_based=False)
     succeed("fit", path, "--solver", "logistic-regression", "--save", tmp_path / "m.npz")
     found = json.loads(succeed("evaluate", tmp_path / "m.npz", path, "--k", "30", "--json").stdout)
     assert found["hits"] == sum(is_hit[row] for row in listed(tmp_path / "m.npz", 30, path))
@@ -168,21 +158,19 @@ def test_invalid_options(here):
 
 def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
     """Neither in hits nor against another model; what is tied is said."""
-    table = drawn(600, 3).round({"a": 0, "b": 0, "c": 0})
-    orders = (table.sort_values("y"), table.sort_values("y", ascending=False), table)
-    found, lines = [], []
-    for i, rows in enumerate(orders):
-        rows.to_csv(tmp_path / f"{i}.csv", index=False)
-        found.append(evaluated("--k", "30", "--against", "poor.npz", file=tmp_path / f"{i}.csv"))
-        options = ["--label", "y", "--positive", "yes", "--k", "30"]
-        lines.append(succeed("evaluate", "good.npz", tmp_path / f"{i}.csv", *options).stdout)
+    table, file = drawn(600, 3).round({"a": 0, "b": 0, "c": 0}), tmp_path / "tied.csv"
+    found = []
+    for rows in (table.sort_values("y"), table.sort_values("y", ascending=False), table):
+        rows.to_csv(file, index=False)
+        found.append(evaluated("--k", "30", "--against", "poor.npz", file=file))
     assert found[0] == found[1] == found[2]
+    text = succeed("evaluate", "good.npz", file, *FIT[:4], "--k", "30").stdout
     scores = Model.load("good.npz").decision_function(table)
     shuffled = [np.random.default_rng(i).permutation(600) for i in range(4000)]
     is_hit = (table["y"] == "yes").to_numpy()
     means = [is_hit[r[np.argsort(-scores[r], kind="stable")[:30]]].sum() for r in shuffled]
     assert found[0]["hits"] == pytest.approx(np.mean(means), abs=0.05)
-    assert not found[0]["hits"].is_integer() and "tied at the end" in lines[0]
+    assert not found[0]["hits"].is_integer() and "tied at the end" in text
 
 
 @pytest.mark.parametrize(("label", "verdict", "hits"), [("no", "fewer", 0), ("yes", "more", 40)])
@@ -205,15 +193,13 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
 def test_training_rows_are_named(here, tmp_path):
     """By score and evaluate, in any order and however many; other rows that are equal are none."""
     old, new = pd.read_csv("old.csv"), pd.read_csv("new.csv")
-    for n in (1, 250, 1000):
+    labels = ["--label", "y", "--positive", "yes"]
+    for n in (1, 250):
         file = tmp_path / "some.csv"
         pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
-        said = f"{n:,} training row{'s' * (n > 1)} of this model among 1,000 rows"
+        said = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
         assert said in succeed("score", "good.npz", file, "--top", "5").stderr
-        assert (
-            said
-            in succeed("evaluate", "good.npz", file, "--label", "y", "--positive", "yes").stdout
-        )
+        assert said in succeed("evaluate", "good.npz", file, *labels).stdout
     assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
     few = {name: np.arange(1000) // step % 2 for name, step in (("a", 1), ("b", 2), ("c", 4))}
     pd.DataFrame(few).assign(y=old["y"]).to_csv(tmp_path / "few.csv", index=False)
@@ -233,6 +219,5 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     assert len(known.hashes) == 500
     assert known.sentence(known.count(X + 1), len(X)) is None
     said = known.sentence(known.count(X[:8000]), 16_000)
-    assert (
-        abs(int(re.match(r"about ([\d,]+) training rows", said)[1].replace(",", "")) - 8000) < 1000
-    )
+    found = re.match(r"about ([\d,]+) training rows", said)[1]
+    assert abs(int(found.replace(",", "")) - 8000) < 1000

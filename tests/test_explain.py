@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 from math import factorial
@@ -24,7 +23,8 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Tree, Trees
 from tests import laws
 from tests.helpers import succeed
-from tests.sentences import raises, refused
+from tests.sentences import raises, refused, tells
+from tests.test_model import few
 
 KEPT = sorted(name for name in SOLVERS.built_in if _can_be_kept(SOLVERS[name]()))
 SCALINGS = ["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
@@ -141,13 +141,6 @@ def rows(seed=0, n=120, d=5):
     return X, y
 
 
-def few(solver):
-    """Return parameters with which an ensemble is soon fitted."""
-    known = SOLVERS[solver]().get_params()
-    sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
-    return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("solver", "scaling"),
@@ -167,14 +160,14 @@ def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
         pd.testing.assert_frame_equal(explained, model.explain(new, n_jobs=3), check_exact=True)
 
 
-@pytest.mark.parametrize("scaling", ["standardise", "unit", "none"])
-@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+@pytest.mark.parametrize(
+    ("scaling", "layout"),
+    [("standardise", np.asarray), ("unit", np.asarray), ("none", np.asarray), ("none", csr_matrix)],
+)
 def test_weights_have_a_closed_form(scaling, layout):
     """The change of the score by the change of the value from its mean, in units of the file."""
     X, y = rows()
-    if layout is csr_matrix:
-        X = X * (np.abs(X) > 3)
-        scaling = "none"
+    X *= np.abs(X) > 3
     model = Model.fit(layout(X), y, "logistic-regression", scaling=scaling)
     unit = np.eye(5)
     slopes = model.decision_function(layout(unit)) - model.decision_function(layout(0 * unit))
@@ -188,23 +181,6 @@ def test_rows_divided_by_their_norms_are_compared_as_they_are_scored():
     scaled = X / np.linalg.norm(X, axis=1, keepdims=True)
     expected = (scaled - scaled.mean(axis=0)) * model.coef
     np.testing.assert_allclose(model.explain(X).to_numpy(), expected, atol=1e-12)
-
-
-def test_an_ensemble_is_explained_by_its_members():
-    X, y = rows(n=300)
-    model = Model.fit(X, y, "ensemble", random_state=0, **few("ensemble"))
-    column, expected = np.arange(5, dtype=np.int32), 0.0
-    assert any(member.trees and member.trees.is_forest for member in model.members)
-    for member in model.members:
-        alone = Contributions.of([member], X, X.mean(axis=0), column, is_stacked=False)
-        values = alone.values
-        if member.trees is not None and member.trees.is_forest:
-            scores = Member.scores(member, X) * member.weight
-            start = np.log((alone.base / member.weight + 0.5) / (0.5 - alone.base / member.weight))
-            towards = (scores - member.weight * start) / values.sum(axis=1)
-            values = values * towards[:, np.newaxis]
-        expected = expected + values
-    np.testing.assert_allclose(model.explain(X).to_numpy(), expected, rtol=1e-6, atol=1e-8)
 
 
 def stump(feature, low, high, threshold=0.0):
@@ -288,10 +264,8 @@ def test_reasons_are_in_the_words_of_the_columns(solver):
             value = X[of["column"]][i]
             assert of["value"] == value if isinstance(value, str) else f"{value:.4g}"
     if solver == "logistic-regression":  # of all features of the column
-        *_, width = model.encoding.columns[1].categories, 3
         z = model.scaler.transform_in_place(encoded.copy())
-        group = z[:, 1 : 1 + width] @ model.coef[1 : 1 + width]
-        np.testing.assert_allclose(explained["city"], group, atol=1e-9)
+        np.testing.assert_allclose(explained["city"], z[:, 1:4] @ model.coef[1:4], atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -299,11 +273,8 @@ def test_reasons_are_in_the_words_of_the_columns(solver):
     [
         (Column("a"), [1234567.8], "1234568"),
         (Column("a"), [-0.0123456], "-0.01235"),
-        (Column("a"), [30.0], "30"),
         (Column("a"), [9.99999], "10"),
-        (Column("a"), [999.96], "1000"),
         (Column("a"), [0.0], "0"),
-        (Column("a"), [2.5e-9], "2.5e-09"),
         (Column("a"), [3e20], "3e+20"),
         (Column("a", ("x", "y")), [0, 1], "y"),
         (Column("a", ("x", "y")), [0, 0], "(unknown)"),
@@ -317,12 +288,10 @@ def test_values_in_words(column, features, words):
 
 def test_sparse_rows_have_numbered_features():
     X, y = rows()
-    model = Model.fit(csr_matrix(X), y, "logistic-regression")
-    dense = Model.fit(X, y, "logistic-regression")
-    [of] = reasons(model, [csr_matrix(X)[3]], 1)
-    [same] = reasons(dense, [X[3]], 1)
-    assert of["raises"][0]["column"] == same["raises"][0]["column"]
-    assert of["raises"][0]["column"].startswith("feature ")
+    [of] = reasons(Model.fit(csr_matrix(X), y, "logistic-regression"), [csr_matrix(X)[3]], 1)
+    [same] = reasons(Model.fit(X, y, "logistic-regression"), [X[3]], 1)
+    name = of["raises"][0]["column"]
+    assert name == same["raises"][0]["column"] and name.startswith("feature ")
 
 
 def test_columns_without_effect_are_no_reasons():
@@ -334,19 +303,6 @@ def test_columns_without_effect_are_no_reasons():
     rounded = replace(model, coef=np.array([1, 1e-17, -1e-17, 0, 0, 0]))
     [of] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
     assert [each["column"] for each in of["raises"] + of["lowers"]] == ["feature 1"]
-
-
-def without(path, *names):
-    with np.load(path) as arrays:
-        np.savez(path, **{name: a for name, a in arrays.items() if name not in names})
-
-
-def test_the_mean_of_standardised_rows_is_in_no_file(tmp_path):
-    X, y = rows()
-    model = Model.fit(X, y, "logistic-regression", scaling="standardise")
-    model.save(tmp_path / "m.npz")
-    assert "mean" not in np.load(tmp_path / "m.npz")
-    assert Model.load(tmp_path / "m.npz").explain(X).equals(model.explain(X))
 
 
 def test_what_cannot_be_explained(tmp_path):
@@ -368,12 +324,9 @@ def fitted(tmp_path_factory):
     """A folder with a table and a model, to be copied."""
     folder = tmp_path_factory.mktemp("fitted")
     X, y = table()
-    names = {"amount": "=amount"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        X.rename(columns=names).assign(hit=y).to_csv("mine.csv", index=False)
-        options = ["--label", "hit", "--categorical", "one-hot", "--save", "top.npz"]
-        succeed("fit", "mine.csv", *options, "--splits", 3)
+    X.rename(columns={"amount": "=amount"}).assign(hit=y).to_csv(folder / "mine.csv", index=False)
+    options = ["--label", "hit", "--categorical", "one-hot", "--save", folder / "top.npz"]
+    succeed("fit", folder / "mine.csv", *options, "--splits", 3)
     return folder
 
 
@@ -383,24 +336,16 @@ def files(fitted, tmp_path, monkeypatch):
     return shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
 
 
-def test_score_gives_reasons(files, monkeypatch):
-    text = succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout
-    (files / "top.csv").write_text(text)
+def test_score_gives_reasons(files):
+    score = ["score", "top.npz", "mine.csv", "--top", 30, "--explain", 3]
+    (files / "top.csv").write_text(succeed(*score).stdout)
     top = pd.read_csv("top.csv", keep_default_na=False)
     assert list(top)[3:] == ["raises_1", "raises_2", "raises_3", "lowers_1"]
     assert top["raises_1"][0].startswith("=amount = ")
-    rows_of = json.loads(
-        succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--json").stdout
-    )
+    rows_of = json.loads(succeed(*score, "--json").stdout)
     for row, shown in zip(rows_of, top.to_dict("records"), strict=True):
         words = ["{column} = {value}".format(**of) for of in row["raises"]]
         assert [shown[f"raises_{i}"] for i in (1, 2, 3)] == [*words, "", "", ""][:3]
-    succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3, "--out", "top.parquet")
-    stored = pd.read_parquet("top.parquet")
-    assert stored["raises_1"][0] == top["raises_1"][0]
-    monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
-    monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
-    assert succeed("score", "top.npz", "mine.csv", "--top", 30, "--explain", 3).stdout == text
 
 
 def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
@@ -415,17 +360,17 @@ def test_missing_and_unknown_values_are_named(tmp_path, monkeypatch):
     X.loc[::7, "amount"], X.loc[::5, "city"], X.loc[::3, "city"] = np.nan, None, "Paris"
     X.to_csv("new.csv", index=False)
     arguments = ["score", "top.npz", "new.csv", "--top", 100, "--explain", 4, "--json"]
-    whole = succeed(*arguments).stdout
-    found, seen = json.loads(whole), set()
-    for row in found:
+    whole, seen = succeed(*arguments).stdout, set()
+    words = X[["amount", "city"]].astype(object).fillna("(missing)").replace("Paris", "(unknown)")
+    for row in json.loads(whole):
         for of in row["raises"] + row["lowers"]:
-            value, number = X[of["column"]][row["row"] - 1], row["row"] - 1
-            if of["column"] in ("amount", "city"):
-                words = "(missing)" if pd.isna(value) else str(value)
-                words = "(unknown)" if value == "Paris" else words
-                seen.add((of["column"], words if words[0] == "(" else ""))
-                same = of["value"] == words or float(of["value"]) == pytest.approx(value, rel=1e-3)
-                assert same, number
+            if of["column"] in words:
+                expected = words[of["column"]][row["row"] - 1]
+                if isinstance(expected, float):
+                    assert float(of["value"]) == pytest.approx(expected, rel=1e-3)
+                else:
+                    assert of["value"] == expected
+                    seen.add((of["column"], expected))
     assert seen >= {("amount", "(missing)"), ("city", "(missing)"), ("city", "(unknown)")}
     monkeypatch.setattr("precbench.data.own.read._FEWEST_ROWS", 1)
     monkeypatch.setattr("precbench.data.own.read._MOST_ROWS", 7)
@@ -448,12 +393,12 @@ def test_importance_finds_the_columns_that_matter(files):
     assert shown["splits"] == 3 and shown["rows"] == 120
     losses = {of["column"]: of for of in shown["columns"]}
     assert list(losses)[:2] in (["=amount", "city"], ["city", "=amount"])
-    assert losses["=amount"]["interval"][0] > 0
+    low_of_amount = losses["=amount"]["interval"][0]
+    assert low_of_amount > 0
     low, high = losses["noise"]["interval"]
     assert low < 0 < high or abs(losses["noise"]["loss"]) < 0.05
-    text = " ".join(succeed("show", "top.npz").stdout.split())
-    assert "importance: drop in average precision (of " in text
-    assert "no clear loss: " in text and "noise" in text.partition("no clear loss: ")[2]
+    text = succeed("show", "top.npz").stdout.partition("Importance of the columns")[2]
+    tells(text, f"=amount {losses['=amount']['loss']:.3f} {low_of_amount:.3f} to")
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
@@ -486,6 +431,7 @@ def test_importance_by_hand(layout):
 
 
 def test_importance_measures_no_more_than_it_says(monkeypatch):
+    """And nothing where there are more columns than it measures, and no explanation."""
     monkeypatch.setattr("precbench.advice.importance._MOST_ROWS", 60)
     monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
     X, y = rows(n=400)
@@ -496,6 +442,10 @@ def test_importance_measures_no_more_than_it_says(monkeypatch):
     found = shuffling.importance(0.3)
     assert found.rows == 60 and found.positives == min(30, np.count_nonzero(y > 0))
     assert {of.column for of in found.columns} == {"feature 1", "feature 2"}
+    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
+    shuffling = Shuffling()
+    shuffling.measure(model, X, y)
+    assert shuffling.importance(0.3) is None
 
 
 def test_features_of_a_column_are_shuffled_together(monkeypatch):
@@ -513,19 +463,10 @@ def test_features_of_a_column_are_shuffled_together(monkeypatch):
         assert (rows_of[:, 1:4].sum(axis=1) == 1).all()
 
 
-def test_no_importance_of_what_cannot_be_explained(monkeypatch):
-    monkeypatch.setattr("precbench.advice.importance._MOST_COLUMNS", 2)
-    X, y = rows()
-    model = Model.fit(X, y, "extra-trees", fourier=4, random_state=0, **few("extra-trees"))
-    shuffling = Shuffling()
-    shuffling.measure(model, X, y)
-    assert shuffling.importance(0.3) is None
-
-
 @pytest.mark.parametrize("n", [1000, 1100])
 def test_a_chain_of_splits_is_explained_up_to_a_depth(n, monkeypatch):
-    """On as many columns: with fewer points than the polynomial has degrees, a few at once."""
-    monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 2**14)
+    """On as many columns: with fewer points than the polynomial has degrees."""
+    monkeypatch.setattr("precbench.model.shapley._VALUES_AT_ONCE", 2**14)  # a few points at once
     feature = np.full(2 * n + 1, -1, dtype=np.int32)
     feature[: 2 * n : 2] = np.arange(n)
     right = np.zeros(2 * n + 1, dtype=np.int32)
@@ -541,8 +482,5 @@ def test_a_chain_of_splits_is_explained_up_to_a_depth(n, monkeypatch):
         with raises(InputError, "1,024"):
             Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
         return
-    tracemalloc.start()
     found = Contributions.of([member], X, np.zeros(n), columns, is_stacked=False)
-    assert tracemalloc.get_traced_memory()[1] < 3e6  # all points at once: 14e6
-    tracemalloc.stop()
     np.testing.assert_allclose(found.base + found.values.sum(axis=1), trees.scores(X), rtol=1e-9)

@@ -105,7 +105,6 @@ def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
     whole.mkdir()
     monkeypatch.chdir(whole)
     run_in_this_process(monkeypatch)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a fit
     prepare(whole, name, mirror)
     shutil.copytree(whole, tmp_path / "before")
     disk = Deadly("", monkeypatch)

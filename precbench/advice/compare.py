@@ -37,7 +37,7 @@ from precbench.advice.length import (
     share_of_list,
     write_length,
 )
-from precbench.advice.quality import Quality, held_out, held_out_lists, importance_of
+from precbench.advice.quality import Quality, held_out_lists, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
@@ -47,7 +47,7 @@ from precbench.data.own.roles import number_groups, order_in_time
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError
-from precbench.experiment import Experiment, Trial
+from precbench.experiment import Experiment
 from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import Plan, make_plan
 from precbench.experiment.sections import NamedData, solver_defaults
@@ -174,34 +174,30 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
     """Name a comparison after its file, label and lengths."""
     folders = Path(os.path.relpath(path.parent, folder)).parts
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
-    said = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
-    words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in said]
-    if len(folders) > 2 or not "".join(said).isascii():  # or others might have the same name
+    parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
+    words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
+    if len(folders) > 2 or not "".join(parts).isascii():  # or others might have the same name
         words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
     return "-".join(filter(None, words))
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
     """Refuse rows that no split can divide, before a trial fails."""
-    parts: dict[int, Trial] = {}
-    for trial in experiment.trials():
-        if trial.candidates or trial.split.index not in parts:
-            parts[trial.split.index] = trial
-    for trial in parts.values():
-        try:
+    trials = [*experiment.trials()]
+    for trial in [trial for trial in trials if trial.candidates] or trials:
+        with suppress(InputError):
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
                 divide_into_folds(trial, dataset, split.train)
             return
-        except InputError:
-            continue
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
-        f"train, tune and measure on any of {len(parts)} splits; add rows"
+        f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"
     )
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the config entries of the chosen methods, by default of all, by their labels."""
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
@@ -225,7 +221,7 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
             "scikit-learn such as AdaBoostClassifier(); a class of your own has a name by an entry "
             "point, see docs/add-a-solver.md"
         )
-    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda of: len(of[0]))
+    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda pair: len(pair[0]))
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
@@ -450,7 +446,7 @@ class Recipe:
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
-        model.about.update(quality.to_dict())
+        model.about.update(quality.model_dump(exclude_unset=True))
         model = model.calibrated(self.lists, self.test_share, data.X)
         return model if encoding is None else model.profiled(data.X, self.lists, data.imputed)
 
@@ -540,6 +536,7 @@ def _rows(
     if time is not None:
         order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
+    # In the keys of trials, the rows are known by their content.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, numbered, order, *filled))
@@ -597,7 +594,8 @@ def as_compared(
         if record.chosen != often:
             with suppress(InputError):  # of a method that no model can keep
                 [(_, scores, *_)] = held_out_lists(data, [split], how)
-        lists.append(held_out(data, split.test, scores, amounts))
+        gains = None if amounts is None else amounts[split.test]
+        lists.append(HeldOut(data.y[split.test], scores, gains))
     share = run.test_shares[_NAME]
     length = measure_length(
         lists,

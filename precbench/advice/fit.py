@@ -127,7 +127,8 @@ def fit(
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": length})
     groups = [] if dataset.groups is None else dataset.groups.tolist()
-    model.about.update(measured.to_dict() | {"weight": weight, "groups": len(set(groups))})
+    about = {"weight": weight, "groups": len(set(groups))}
+    model.about.update(measured.model_dump(exclude_unset=True) | about)
     return model
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
 
-_MOST_ROWS, _MOST_COLUMNS, _EXPLAINED = 2_000, 20, 50
-_MOST_VALUES = 2**22
-_MOST_SHOWN = 10
+_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # of a split, so that it takes seconds
+_EXPLAINED = 50  # rows whose contributions choose among more columns
+_MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
 class _OfColumn(Fields):
@@ -50,6 +50,7 @@ class Shuffling:
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
         self._columns: list[tuple[str, slice]] | None = None
+        # Rows, positives, average precision and its loss by column, of each split
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
@@ -71,7 +72,8 @@ class Shuffling:
             return None
         n_rows, n_pos, whole, losses = zip(*self._splits, strict=True)
         columns = []
-        for (name, _), of_splits in zip(self._columns, zip(*losses, strict=True), strict=True):
+        by_column = zip(*losses, strict=True)
+        for (name, _), of_splits in zip(self._columns, by_column, strict=True):
             mean, low, high = resampled_interval(of_splits, test_share)
             columns.append(
                 _OfColumn(column=name, loss=mean, interval=None if np.isnan(low) else [low, high])
@@ -121,47 +123,18 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    rows = [[c.column, f"{c.loss:.3f}", _ends(c, "{:.3f} to {:.3f}")] for c in importance.columns]
+    rows = [
+        [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
+        for c in importance.columns
+    ]
     note = (
         f"Drop in average precision ({importance.average_precision:.3f} on {importance.rows:,} "
         "held-out rows) when the values of a column are shuffled; means of "
         f"{count(importance.splits, 'split')}."
     )
-    return text_table(title, ["column", "loss", "95 %"], rows, note, *_doubts(importance))
-
-
-def _doubts(importance: Importance) -> list[str]:
-    """Ask whether the columns on which most depends are known in time."""
-    most = [c.column for c in importance.columns if c.loss > importance.average_precision / 2]
-    return [f"More than half depends on {column}: is it known before the label?" for column in most]
-
-
-def describe_importance(importance: Importance) -> list[str]:
-    """Describe what columns matter: a line for each clear loss, and one for the others.
-
-    The column that costs most is never among the others.
-    """
-    clear = [
-        c
-        for i, c in enumerate(importance.columns)
-        if c.interval is None or c.interval[0] > 0 or (i == 0 and c.loss > 0)
+    doubts = [
+        f"More than half depends on {c.column}: is it known before the label?"
+        for c in importance.columns
+        if c.loss > importance.average_precision / 2
     ]
-    lines = [
-        f"drop in average precision (of {importance.average_precision:.3f}, on "
-        f"{importance.rows:,} held-out rows, {importance.positives:,} positive) when the column is "
-        "shuffled",
-        *(
-            f"{c.column}: {c.loss:.3f}{_ends(c, ' ({:.3f} to {:.3f})')}"
-            for c in clear[:_MOST_SHOWN]
-        ),
-    ]
-    if len(clear) > _MOST_SHOWN:
-        lines.append(f"and {len(clear) - _MOST_SHOWN:,} more, see --json")
-    others = [c.column for c in importance.columns if c not in clear]
-    if others:
-        lines.append(f"no clear loss: {', '.join(others)}")
-    return lines + _doubts(importance)
-
-
-def _ends(column: _OfColumn, form: str) -> str:
-    return "" if column.interval is None else form.format(*column.interval)
+    return text_table(title, ["column", "loss", "95 %"], rows, note, *doubts)

@@ -7,7 +7,7 @@ intervals.
 import decimal
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -23,12 +23,12 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.model.calibration import Calibration
 from precbench.report.sheet import Sheet
-from precbench.report.table import Cell, Table, text_table
+from precbench.report.table import Cell, Table
 from precbench.report.tables import three_digits
-from precbench.statistics import expected_total, share_interval
+from precbench.statistics import expected_total
 from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import count
-from precbench.topk import HeldOut, TopK, ceil_share, resolve_k, sums_at
+from precbench.topk import HeldOut, TopK, resolve_k, sums_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -37,8 +37,6 @@ _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
 _SHOWN = (1, 2, 5)  # first digits of those in a table
 _AROUND = 20.0  # times k, up and down, that a table reaches
-_GROUPS = 10
-_WRONG = {"a third less": 2 / 3, "a third more": 4 / 3}
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
@@ -76,12 +74,6 @@ class Worth:
             raise InputError(f"give a gain of each hit, or a column of gains: {several}")
 
 
-class _Wrong(Fields):
-    gain: str
-    best: Count
-    lost: Number
-
-
 class Profit(Fields):
     """The most profitable length.
 
@@ -94,8 +86,6 @@ class Profit(Fields):
         longest whose profit does not differ significantly (5 %) from it.
     profit, profit_low, profit_high : float
         Of a list of this length, and the interval that 95 % of such lists keep to.
-    wrong : list
-        For gains that are a third less or more: the best length then, and what is lost by `best`.
     """
 
     gain: Number | None
@@ -107,46 +97,10 @@ class Profit(Fields):
     profit: Number
     profit_low: Number
     profit_high: Number
-    wrong: list[_Wrong]
 
 
-class ByDay(Fields):
-    """Hits where the first k rows of each day are taken, or the first k entities.
-
-    Attributes
-    ----------
-    k : int
-        A day.
-    days : int
-        In a held-out list, on average.
-    precision : float
-        Mean over days and lists, of k rows even where a day has fewer.
-    interval : list of float or None
-        Of that mean, see `precbench.statistics.share_interval`; None of one list.
-    of_entities : bool
-        Whether an entity has the highest score of its rows of a day, is a hit if one of them is,
-        and is left out on the days after it was found.
-
-    References
-    ----------
-    Le Borgne, Siblini, Lebichot, Bontempi, "Reproducible machine learning for credit card fraud
-    detection: practical handbook", 2022, "Precision top-k metrics".
-    """
-
-    k: Count
-    days: Count
-    precision: Number
-    interval: list[Number] | None
-    of_entities: bool
-
-
-_Columns = dict[str, list[Number]]
 _CURVE = ("length", "hits", "low", "high", "precision", "recall", "lift")
 _OF_PROFIT = ("profit", "profit_low", "profit_high")
-_OF_GROUPS = (
-    *("group", "share", "least_probability", "response_rate", "lift", "cumulative_lift"),
-    *("capture_rate", "cumulative_capture", "gain", "mean_probability"),
-)
 
 
 class Length(Fields):
@@ -165,32 +119,22 @@ class Length(Fields):
         probabilities of the held-out rows, with ``low`` and ``high``, see
         `precbench.model.calibration.Calibration.hits`; ``precision`` (hits by length), ``recall``
         and ``lift``; with a gain ``profit``, ``profit_low`` and ``profit_high``.
-    groups : dict of str to list
-        The gain table: for each ``group`` of about a tenth of the held-out rows the cumulative
-        ``share`` of rows, the ``least_probability`` of a hit, ``response_rate`` (precision),
-        ``lift``, ``cumulative_lift``, ``capture_rate`` (share of all positives),
-        ``cumulative_capture``, ``gain`` (lift above 1, in %) and ``mean_probability``. Equal scores
-        are in one group.
     profit : Profit or None
-    by_day : list of ByDay
-        Of rows with times, for each `k` below the number of rows of a day.
     """
 
     method: str
     rows: Annotated[Count, Field(ge=1)]
     splits: Count
     k: Annotated[list[Count], Field(min_length=1)]
-    curve: _Columns
-    groups: _Columns
+    curve: dict[str, list[Number]]
     profit: Profit | None = None
-    by_day: list[ByDay] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        needed = _CURVE + (_OF_PROFIT if self.profit else ())
-        for named, names in ((self.curve, needed), (self.groups, _OF_GROUPS)):
-            if not named.keys() >= {*names} or len({len(column) for column in named.values()}) != 1:
-                raise ValueError(f"columns {', '.join(names)} must have one length")
+        names = _CURVE + (_OF_PROFIT if self.profit else ())
+        sizes = {len(column) for column in self.curve.values()}
+        if not self.curve.keys() >= {*names} or len(sizes) != 1:
+            raise ValueError(f"columns {', '.join(names)} must have one length")
         if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
             raise ValueError("a length is below 1, or k is none of the lengths")
         return self
@@ -226,21 +170,23 @@ def measure_length(
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)
-    lengths = list(dict.fromkeys(_length(each, n_pos, n_rows, rows) for each in k))
-    at = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
-    curves, depths = calibration.curves(scores), at * (len(scores) / rows)
+    n_expected = round(n_pos * rows / n_rows)  # positives
+    lengths = list(dict.fromkeys(resolve_k(each, n_expected, rows) for each in k))
+    # A length of the new list is a depth of the pooled held-out lists.
+    every = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
+    curves, depths = calibration.curves(scores), every * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
     expected = [
-        calibration.hits(p, n, rows) for p, n in zip(precisions.T, at.tolist(), strict=True)
+        calibration.hits(p, n, rows) for p, n in zip(precisions.T, every.tolist(), strict=True)
     ]
     base = curves[0].mean()
     precision = precisions[0]
-    shares = (precision, precision * at / (base * rows), precision / base)
-    curve = dict(zip(_CURVE, (at, *np.transpose(expected), *shares), strict=True))
+    shares = (precision, precision * every / (base * rows), precision / base)
+    curve = dict(zip(_CURVE, (every, *np.transpose(expected), *shares), strict=True))
     profit = None
     if worth is not None:
-        depths = np.array([at * (len(held.y) / rows) for held in lists])
-        amounts = _Amounts(lists, worth, depths, at * (n_held / rows), test_share)
+        depths = np.array([every * (len(held.y) / rows) for held in lists])
+        amounts = _Amounts(lists, worth, depths, every * (n_held / rows), test_share)
         profit, of_profit = _profit(amounts, curve)
         curve |= of_profit
     return Length(
@@ -249,53 +195,8 @@ def measure_length(
         splits=len(lists),
         k=lengths,
         curve={name: values.tolist() for name, values in curve.items()},
-        groups=_groups(lists, curves[0]),
         profit=profit,
-        by_day=[*_by_days(lists, test_share, [n for n in k if isinstance(n, int)])],
     )
-
-
-def _by_days(lists: Sequence[HeldOut], test_share: float, ks: Iterable[int]) -> Iterator[ByDay]:
-    days = [held.days for held in lists if held.days is not None]
-    if not days:
-        return
-    n_days = float(np.mean([len(np.unique(each)) for each in days]))
-    for k in dict.fromkeys(ks):
-        if k >= np.mean([len(held.y) for held in lists]) / n_days:
-            continue
-        for of_entities in (False, True)[: 1 + (lists[0].entities is not None)]:
-            precisions = [_a_day(held, k, of_entities) for held in lists]
-            mean, *ends = share_interval(precisions, test_share)
-            yield ByDay(
-                k=k,
-                days=round(n_days),
-                precision=mean,
-                interval=None if len(lists) == 1 else ends,
-                of_entities=of_entities,
-            )
-
-
-def _a_day(held: HeldOut, k: int, of_entities: bool) -> float:
-    """Return the mean precision of the first k rows, or entities, of each day."""
-    assert held.days is not None
-    entities = held.entities if of_entities else np.arange(len(held.y))
-    assert entities is not None
-    known = np.empty(0, dtype=entities.dtype)
-    for day in (days := np.unique(held.days)):
-        rows = np.flatnonzero((held.days == day) & ~np.isin(entities, known))
-        rows = rows[np.argsort(-held.scores[rows], kind="stable")]
-        firsts = np.sort(np.unique(entities[rows], return_index=True)[1])[:k]
-        known = np.append(
-            known, np.intersect1d(entities[rows][firsts], entities[rows][held.y[rows] > 0])
-        )
-    return len(known) / (k * len(days))
-
-
-def _length(k: TopK, n_pos: int, n_rows: int, rows: int) -> int:
-    if isinstance(k, int):
-        share_of_list(k, rows)  # refuses one that is too large
-        return k
-    return resolve_k(k, round(n_pos * rows / n_rows), rows)
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
@@ -308,11 +209,7 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     """
     if not isinstance(k, int):
         return k
-    if k > rows:
-        raise InputError(
-            f"k = {k} exceeds the {rows:,} rows of the list to score; give a smaller k, or a "
-            "percentage of the rows"
-        )
+    resolve_k(k, rows, rows)  # refuses one that is too large
     return f"{_DOWN.divide(100 * k, rows):f} %"
 
 
@@ -342,9 +239,11 @@ class _Amounts:
         ]
         gains = [np.where(held.y > 0, g, 0.0) for held, g in zip(lists, gain_of_hits, strict=True)]
         of_lists = [*zip(lists, gains, self.depths, strict=True)]
+        # By list and length: the gains of the first rows, and their squares
         self.sums = np.array([sums_at(g, held.scores, d) for held, g, d in of_lists])
         self.squares = np.array([sums_at(g**2, held.scores, d) for held, g, d in of_lists])
         n_hits = sum(np.count_nonzero(held.y > 0) for held in lists)
+        # Mean square of the gain of a hit
         self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
@@ -360,25 +259,20 @@ class _Amounts:
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
+    """Return the most profitable length, and the profit of each length as columns."""
     worth, lengths = amounts.worth, np.append(0, curve["length"])
     if worth.gain is None:
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
+        intervals = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
+        ends = np.transpose(intervals)
     else:
-        gains = worth.gain * np.append(0.0, curve["precision"])
+        gains = worth.gain * np.append(0.0, curve["precision"])  # of a row of the list
+        ends = worth.gain * np.array([curve["low"], curve["high"]])
     costs = worth.cost * lengths
     profit = gains * lengths - costs
-    if worth.gain is None:
-        ends = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
-        low, high = (np.append(0.0, end) - costs for end in np.transpose(ends))
-    else:
-        low, high = (worth.gain * np.append(0.0, curve[end]) - costs for end in ("low", "high"))
+    low, high = (np.append(0.0, end) - costs for end in ends)
     best = int(np.argmax(profit))
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
-    wrong = []
-    for name, times in _WRONG.items():
-        then = times * gains * lengths - costs
-        lost = float(then.max() - then[best])
-        wrong.append(_Wrong(gain=name, best=int(lengths[np.argmax(then)]), lost=lost))
     most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
         column=worth.column,
@@ -389,7 +283,6 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         profit=float(profit[best]),
         profit_low=float(low[best]),
         profit_high=float(high[best]),
-        wrong=wrong,
     )
     columns = (values[1:] for values in (profit, low, high))
     return most_profitable, dict(zip(_OF_PROFIT, columns, strict=True))
@@ -399,29 +292,6 @@ def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
     """Whether the rows between two lengths may gain what they cost."""
     _, low, high = amounts.expected(start, end, None)
     return low <= amounts.worth.cost <= high
-
-
-def _groups(lists: Sequence[HeldOut], probabilities: NDArray[np.float64]) -> _Columns:
-    """Return the columns of the gain table."""
-    scores = np.concatenate([held.scores for held in lists])
-    positive = np.concatenate([held.y > 0 for held in lists])
-    order = np.argsort(-scores, kind="stable")
-    scores, n = scores[order], len(scores)
-    cuts = {scores[ceil_share(i / _GROUPS, n) - 1] for i in range(1, _GROUPS + 1)}
-    thresholds = np.array(sorted(cuts, reverse=True))
-    ends = np.searchsorted(-scores, -thresholds, side="right")
-    hits = np.cumsum(positive[order])[ends - 1]
-    probabilities = probabilities[order]
-    totals = np.cumsum(probabilities)[ends - 1]
-    sizes, n_hits = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
-    base = hits[-1] / n
-    lift = n_hits / sizes / base
-    columns = [
-        *(np.arange(1, len(ends) + 1), ends / n, probabilities[ends - 1], n_hits / sizes, lift),
-        *(hits / ends / base, n_hits / hits[-1], hits / hits[-1], 100 * (lift - 1)),
-        np.diff(totals, prepend=0) / sizes,
-    ]
-    return {name: c.tolist() for name, c in zip(_OF_GROUPS, columns, strict=True)}
 
 
 def length_table(length: Length) -> Table:
@@ -478,41 +348,7 @@ def profit_text(length: Length) -> str:
         )
         if profit.low < profit.high:
             text += f"; any length from {profit.low:,} to {profit.high:,} may be equally profitable"
-    if not profit.best and not any(w.best for w in profit.wrong):
-        return f"{text}."
-    wrong = (
-        f"{w.gain}, {w.best:,} is best and a length of {profit.best:,} loses {_money(w.lost)}"
-        for w in profit.wrong
-    )
-    return f"{text}. If the gain is {'; if it is '.join(wrong)}."
-
-
-def by_day_lines(length: Length) -> list[str]:
-    lines = []
-    for day in length.by_day:
-        ends = "" if day.interval is None else " ({:.3f} to {:.3f})".format(*day.interval)
-        what, until = (
-            ("entities", ", each counted until it is found") if day.of_entities else ("rows", "")
-        )
-        lines.append(
-            f"The first {day.k:,} {what} of each day{until}: precision {day.precision:.3f}{ends}"
-        )
-    return lines
-
-
-def gain_table(length: Length) -> Table:
-    groups = pd.DataFrame(length.groups)
-    names = ("mean_probability", "response_rate", "capture_rate", "cumulative_capture")
-    columns = [groups["group"].map("{:.0f}".format)]
-    columns += [groups[n].map(lambda share: f"{100 * share:.1f} %") for n in ("share", *names)]
-    columns.append(groups["lift"].map("{:.3g}".format))
-    header = ["group", "share of rows so far", *(name.replace("_", " ") for name in names)]
-    header.append("times chance")
-    notes = [
-        "Groups of about a tenth of the held-out rows, equal scores together. Response rate: share "
-        "of positives; capture rate: share of all positives."
-    ]
-    return text_table("Gain table", header, pd.concat(columns, axis=1).to_numpy().tolist(), *notes)
+    return f"{text}."
 
 
 def write_length(
@@ -557,6 +393,7 @@ def length_sheet(length: Length) -> Sheet:
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:
+    """Draw hits, and profit below, against the length, up to four times the longest k."""
     most = min(4 * max(length.k), length.rows)
     curve = length.table[length.table["length"] <= most]
     at, names = curve["length"], ["hits", *(["profit"] if length.profit else [])]

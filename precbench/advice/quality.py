@@ -1,8 +1,7 @@
-"""The quality of a model on rows that it was not fitted to, and boosted trees for comparison."""
+"""The quality of a model on rows that it was not fitted to."""
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,59 +16,37 @@ from precbench.data.splits import RowSplit, rule_for_new_lists, split_rows
 from precbench.errors import InputError
 from precbench.metrics import auc, precision_at_k
 from precbench.model.model import Model
-from precbench.statistics import (
-    LEVEL,
-    NO_WIDTH,
-    binomial_interval,
-    resampled_test,
-    share_interval,
-)
+from precbench.statistics import NO_WIDTH, binomial_interval, share_interval
 from precbench.strict_json import Count, Fields, Number, checked
 from precbench.topk import HeldOut, TopK, resolve_k
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
 _MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
-_DAY, _MOST_DAYS = 86_400_000_000, 1e12  # in microseconds; more days than any list has
-_METRICS = ("precision_at_k", "auc")
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 
 
-class _Measured(Fields):
+class Quality(Fields):
+    """What a model says about its quality, as values of JSON.
+
+    Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
+    intervals; of one split the interval of its list, and for the AUC None. Under ``length`` what a
+    new list holds, under ``importance`` which columns matter; None where it was not measured.
+    """
+
     precision_at_k: Number
     precision_at_k_interval: _Interval = None
     auc: Number
     auc_interval: _Interval = None
-
-
-class _Beside(_Measured):
-    solver: str
-    p: Number | None = None
-
-
-class Quality(_Measured):
-    """What a model says about its quality, as values of JSON.
-
-    Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
-    intervals; of one split the interval of its list, and for the AUC None. Under ``boosted_trees``
-    these of them on the same splits, with the p-value of the difference; None if they were not
-    measured. Under ``length`` what a new list holds, under ``importance`` which columns matter;
-    None where it was not measured.
-    """
-
     split: Literal["random", "time"] = "random"
     splits: Count = 1
     held_out_rows: Count
     held_out_positives: Count
     k: Count | Number | str
     by_chance: Number
-    boosted_trees: _Beside | None = None
     length: Length | None = None
     importance: Importance | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.model_dump(exclude_unset=True)
 
 
 def quality_of(model: Model, name: str) -> Quality | None:
@@ -112,45 +89,31 @@ def held_out_quality(
 ) -> tuple[Quality, list[HeldOut], float]:
     """Measure models that are fitted as the whole will be, by the first `k` of `list_rows` rows.
 
-    Boosted trees are measured beside them, unless they are the model itself, take too long or
-    refuse the rows. Returns the quality, the held-out list of each split, and the share of rows
-    held out.
+    Returns the quality, the held-out list of each split, and the share of rows held out.
     """
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
-    trees = None
-    n_values = max(len(split.train) for split in splits) * dataset.X.shape[1]
-    if (how["solver"] != RECOMMENDED or "fourier" in how) and n_values <= _MOST_VALUES:
-        with suppress(InputError):  # of unscaled rows, which the model may scale
-            trees = _measured(
-                held_out_lists(
-                    dataset, splits, {"solver": RECOMMENDED, "random_state": 0}, weights
-                ),
-                top,
-            )
-
     share = _test_share(splits)
-    split: Any = "random" if dataset.time is None else "time"
-    labels = [held.y > 0 for held in lists]
-    n_pos = round(np.mean([np.count_nonzero(held) for held in labels]))
-    n_rows = round(np.mean([len(held) for held in labels]))
-    own, count = _measured(lists, top), resolve_k(top, n_pos, n_rows)
+    n_pos = round(np.mean([np.count_nonzero(held.y > 0) for held in lists]))
+    n_rows = round(np.mean([len(held.y) for held in lists]))
+    precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
+    precision, low, high = share_interval(precisions, share)
+    if not high - low > NO_WIDTH:  # of one split or equal values: the interval of a single list
+        low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
+    area, *area_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
     quality = Quality(
+        precision_at_k=precision,
+        precision_at_k_interval=[low, high],
+        auc=area,
+        auc_interval=area_ends if len(lists) > 1 else None,
+        split="random" if dataset.time is None else "time",
         splits=len(lists),
         held_out_rows=n_rows,
         held_out_positives=n_pos,
         k=k,
-        by_chance=float(np.mean([held.mean() for held in labels])),
-        **_means(own, share, count),
-        split=split,
+        by_chance=float(np.mean([np.mean(held.y > 0) for held in lists])),
         importance=shuffling.importance(share),
     )
-    if trees is not None:
-        p = resampled_test(np.array(own)[:, 0], np.array(trees)[:, 0], share).p
-        beside = _Beside(
-            solver=RECOMMENDED, **_means(trees, share, count), p=None if np.isnan(p) else p
-        )
-        quality = quality.model_copy(update={"boosted_trees": beside})
     return quality, lists, share
 
 
@@ -174,10 +137,6 @@ def _test_share(splits: Sequence[RowSplit]) -> float:
     return n_held / (n_held + sum(len(split.train) for split in splits))
 
 
-def _measured(lists: Sequence[HeldOut], k: TopK) -> list[tuple[float, float]]:
-    return [(precision_at_k(held.y, held.scores, k), auc(held.y, held.scores)) for held in lists]
-
-
 def held_out_lists(
     dataset: Dataset,
     splits: Sequence[RowSplit],
@@ -198,40 +157,13 @@ def held_out_lists(
             scores = model.decision_function(test)
         if shuffling is not None:
             shuffling.measure(model, test, dataset.y[split.test])
-        lists.append(held_out(dataset, split.test, scores, amounts))
+        gains = None if amounts is None else amounts[split.test]
+        lists.append(HeldOut(dataset.y[split.test], scores, gains))
     return lists
 
 
-def held_out(
-    dataset: Dataset,
-    rows: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    amounts: NDArray[np.float64] | None,
-) -> HeldOut:
-    """Return the held-out rows with their scores, days, amounts and groups."""
-    days = None
-    if dataset.time is not None:
-        # Dates are microseconds since 1970; smaller numbers are taken for days.
-        of_day = _DAY if np.abs(dataset.time).max() > _MOST_DAYS else 1
-        days = np.floor_divide(dataset.time, of_day).astype(np.int64)
-    columns: tuple[Any, ...] = (amounts, days, dataset.groups)
-    return HeldOut(dataset.y[rows], scores, *[None if c is None else c[rows] for c in columns])
-
-
-def _means(values: Sequence[tuple[float, float]], test_share: float, top: int) -> dict[str, Any]:
-    """Return means and intervals; a precision without variance has that of a single list."""
-    means: dict[str, Any] = {}
-    for name, of_metric in zip(_METRICS, zip(*values, strict=True), strict=True):
-        mean, low, high = share_interval(of_metric, test_share)
-        if name == "precision_at_k" and not high - low > NO_WIDTH:
-            low, high = binomial_interval(min(mean, 1.0), top)
-        means[name] = mean
-        means[f"{name}_interval"] = None if np.isnan(low) else [low, high]
-    return means
-
-
-def describe_quality(quality: Quality) -> list[str]:
-    """Describe the quality of a model, and that of boosted trees, in a line each."""
+def describe_quality(quality: Quality) -> str:
+    """Describe the quality of a model in a line."""
     n, k, length = quality.splits, quality.k, quality.length
     if isinstance(k, int) and length is not None:
         top = share_of_list(k, length.rows)
@@ -243,24 +175,11 @@ def describe_quality(quality: Quality) -> list[str]:
         rows = f"{n} splits, about {quality.held_out_rows:,} held-out rows each"
     else:
         rows = f"1 split, {quality.held_out_rows:,} held-out rows"
-    lines = [
+    return (
         f"{rows}, {quality.held_out_positives:,} positive: "
         f"prec@{k} {_written(quality.precision_at_k, quality.precision_at_k_interval)}, by chance "
         f"{quality.by_chance:.3f}, AUC {_written(quality.auc, quality.auc_interval)}"
-    ]
-    trees = quality.boosted_trees
-    if trees is not None:
-        verdict = ""
-        if trees.p is not None:
-            is_better = trees.precision_at_k > quality.precision_at_k
-            verdict = f"significantly {'better' if is_better else 'worse'}"
-            verdict = f", {verdict if trees.p < LEVEL else 'no significant difference'}"
-        lines.append(
-            f"{trees.solver} on the same rows: prec@{k} "
-            f"{_written(trees.precision_at_k, trees.precision_at_k_interval)}{verdict}; "
-            f"AUC {_written(trees.auc, trees.auc_interval)}"
-        )
-    return lines
+    )
 
 
 def _written(mean: float, interval: list[float] | None) -> str:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from precbench.advice.choice import choice_table, choose_method
 from precbench.advice.length import (
-    by_day_lines,
-    gain_table,
     length_sheet,
     length_table,
     profit_text,
@@ -39,8 +37,8 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     return Advised(
         choices,
         command,
-        [profit_text(length), *by_day_lines(length)],
-        [length_table(length), gain_table(length)],
+        [profit_text(length)],
+        [length_table(length)],
         data,
         length_sheet(length).save(run.folder / "figures" / "length", length.table, sources),
     )

@@ -72,11 +72,11 @@ def fit(options: FitOptions) -> None:
     others, in the share that k is of your list (as long as the file, or --list-rows). With --time,
     they are fitted to all earlier rows and measured on the period that follows, a tenth of the rows
     by default. The quality is the mean over several such splits, with a 95 % interval that allows
-    for rows shared by splits. If it is quick, boosted trees are measured too, and the importance of
-    each column, which show prints. The saved model is fitted to all rows. During training, solvers
-    cap k at the number of positives, with a warning. The columns of label, groups, time and weight
-    are not features. Dates (2024-05-31, 2024-05-31T18:00) are converted to days since the earliest
-    one.
+    for rows shared by splits; compare tells whether another method is better. The importance of
+    each column is measured, too; show prints it. The saved model is fitted to all rows. During
+    training, solvers cap k at the number of positives, with a warning. The columns of label,
+    groups, time and weight are not features. Dates (2024-05-31, 2024-05-31T18:00) are converted to
+    days since the earliest one.
 
     \b
     Examples:
@@ -133,7 +133,7 @@ def fit(options: FitOptions) -> None:
         print(f"date columns converted to days: {', '.join(dates)}")
     quality = quality_of(model, str(options.save))
     assert quality is not None and quality.length is not None
-    print(*describe_quality(quality), sep="\n")
+    print(describe_quality(quality))
     show_length(quality.length)
     print(f"{model.solver}, fitted to all rows: {options.save}")
     if listed:

@@ -322,7 +322,7 @@ def _measure(
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
     """Compute the metrics of the stored trials, and write the results and the report."""
-    from precbench.score import final_values, not_ok, write_results
+    from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
     stored = {*store.keys()}
@@ -333,7 +333,7 @@ def _measure(
 
     figures: Literal["none", "changed"] = "none" if options.no_plots else "changed"
     report = Report([], []) if results.empty else write_report(store.folder, figures)
-    return report, {"not_ok": not_ok(results, part), "values": final_values(results)}
+    return report, {"not_ok": not_ok(results, part), "values": final_means(results)}
 
 
 def _shard_end(

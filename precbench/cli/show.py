@@ -11,7 +11,7 @@ import typer
 from pydantic import Field
 
 from precbench.cli.options import Json
-from precbench.cli.tables import show_length
+from precbench.cli.tables import print_table, show_length
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
 from precbench.errors import InputError
@@ -73,7 +73,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    from precbench.advice.importance import describe_importance
+    from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
 
@@ -86,17 +86,15 @@ def _show_model(path: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_facts(path, model, making, quality)))
         return
-    importance = quality and quality.importance
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {
         "fitted": [_made(making)],
-        "quality": describe_quality(quality) if quality else [],
+        "quality": [describe_quality(quality)] if quality else [],
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
         "columns": _columns(model),
         "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
-        "importance": describe_importance(importance) if importance else [],
         "versions": [
             ", ".join(f"{library} {version}" for library, version in making.versions.items())
         ],
@@ -107,8 +105,10 @@ def _show_model(path: str, as_json: bool) -> None:
             text = one_line(line if number else f"{name}: {line}")
             indent = "    " if number else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
+    if quality and quality.importance:
+        print_table(importance_table(quality.importance, "Importance of the columns"))
     if quality and quality.length:
-        show_length(quality.length, groups=True)
+        show_length(quality.length)
 
 
 def _kind(model: "Model") -> str:

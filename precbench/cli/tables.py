@@ -21,15 +21,14 @@ _NARROWEST = 20  # of a column with such cells
 _GAP = 2
 
 
-def show_length(length: "Length", *, groups: bool = False, quiet: bool = False) -> None:
-    """Print length, profit and days of a list, maybe with the gain table."""
-    from precbench.advice.length import by_day_lines, gain_table, length_table, profit_text
+def show_length(length: "Length", *, quiet: bool = False) -> None:
+    """Print length and profit of a list."""
+    from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
-    for table in (length_table(length), *([gain_table(length)] if groups else [])):
-        print_table(table, console)
-    for text in filter(None, (profit_text(length), *by_day_lines(length))):
-        console.print(one_line(text))
+    print_table(length_table(length), console)
+    if length.profit:
+        console.print(one_line(profit_text(length)))
 
 
 def print_table(table: Table, console: Console | None = None) -> None:

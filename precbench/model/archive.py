@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _PARTS = ("scaler", "mean", "calibration", "rows")
-_to_list = methodcaller("tolist")  # of scalars and arrays of NumPy
 
 
 class _Description(Fields):
@@ -62,12 +61,13 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
             for member in model.members
         ],
     }
-    text = np.array(json.dumps(described, default=_to_list))
+    text = np.array(json.dumps(described, default=methodcaller("tolist")))  # of NumPy's numbers
     with replacing(Path(path)) as unfinished:
         unfinished.write_bytes(pack({**_arrays(model), "description": text}))
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model by their names in the file: ``part_name``."""
     own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}

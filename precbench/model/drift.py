@@ -1,7 +1,7 @@
 """Whether new rows still look like those that a model was fitted to, counted block by block."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,11 @@ from precbench.topk import ceil_share
 
 _BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
 _FEWEST = 10  # training rows of such a category: shares of rarer ones are known too badly
-_SOME, _DRIFT = 0.1, 0.25
+_SOME, _DRIFT = 0.1, 0.25  # the usual limits of the index
 _CHANCE = 0.001  # that any column or the scores exceed what chance explains
 _OUTSIDE = 0.01  # of the rows
 _MODELS = 2  # times the index between models: the saved one has more rows than those of the lists
-_MOST_DAYS = 1e8
+_MOST_DAYS = 1e8  # since the origin of a date, which NumPy can still write
 _NEW, _GAPS = "new categories", "gaps"
 
 
@@ -84,7 +84,7 @@ class _Bins(Fields):
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count new rows."""
+        """Count the rows of new values by bin."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
@@ -128,6 +128,7 @@ class Profile(Fields):
     def learn(
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
+        """Describe encoded training rows, and the scores of held-out lists."""
         gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gaps.get(features.start, ()))
@@ -201,26 +202,11 @@ class Drift:
     ) -> dict[str, Any]:
         """Compare a column of the new rows with the training rows: PSI, verdict and bins."""
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
-        alpha, has_left, more = _CHANCE / len(self._counts), False, dict[str, Any]()
+        alpha = _CHANCE / len(self._counts)
         if bins.edges is None:
-            order = np.argsort(-before, kind="stable")
-            n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-            own, others = order[:n_kept], order[n_kept:]
-            # A category of one row would have been a new one, had this row not been there.
-            once = np.count_nonzero(before == 1)
-            before = np.array([*before[own], before[others].sum() - once, once])
-            now = np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]])
-            names = [*np.array(column.categories)[own].tolist(), "other categories", _NEW]
-            more = {"new_categories": sorted(self.gaps.unseen[column.name])}
+            names, before, now, facts, has_left = self._of_categories(column, before, now)
         else:
-            low, *upper = (_shown(edge, column) for edge in bins.edges)
-            n, m, left = now.sum(), before.sum(), float(max(now[0], now[-1]))
-            # So probable is it, of one distribution, that all of the highest rows are new ones.
-            has_left = bool(left > _OUTSIDE * n and (n / (n + m)) ** left < alpha / 2)
-            more = {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows}
-            names = [f"to {listed([edge])}" for edge in upper]
-            inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
-            before, now = (np.add.reduceat(counts, inner) for counts in (before, now))
+            names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
@@ -232,9 +218,55 @@ class Drift:
             "by_chance": float(chance) + beyond,
             "some": bool(index > max(_SOME, chance) + beyond),
             "drift": bool(index > max(_DRIFT, chance) + beyond) or has_left,
-            **more,
+            **facts,
             "bins": [{"values": name, "training": a, "new": b} for name, a, b in shares],
         }
+
+    def _of_categories(
+        self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
+    ) -> "_Compared":
+        """Compare the frequent categories, all others together, and those that are new."""
+        order = np.argsort(-before, kind="stable")
+        n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
+        own, others = order[:n_kept], order[n_kept:]
+        # A category of one row would have been a new one, had this row not been there.
+        once = np.count_nonzero(before == 1)
+        return _Compared(
+            [*np.array(column.categories)[own].tolist(), "other categories", _NEW],
+            np.array([*before[own], before[others].sum() - once, once]),
+            np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]]),
+            {"new_categories": sorted(self.gaps.unseen[column.name])},
+        )
+
+    def _of_numbers(
+        self,
+        column: Column,
+        bins: _Bins,
+        before: NDArray[np.float64],
+        now: NDArray[np.float64],
+        alpha: float,
+    ) -> "_Compared":
+        """Compare the bins of numbers, and test whether too many new rows lie beyond all others."""
+        low, *upper = (_shown(edge, column) for edge in bins.edges or ())
+        n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
+        # So probable is it, of one distribution, that all of the highest rows are new ones.
+        by_chance = (n_now / (n_now + n_before)) ** n_beyond
+        inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
+        return _Compared(
+            [f"to {listed([edge])}" for edge in upper],
+            np.add.reduceat(before, inner),
+            np.add.reduceat(now, inner),
+            {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows},
+            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),
+        )
+
+
+class _Compared(NamedTuple):
+    names: list[str]  # of the bins
+    before: NDArray[np.float64]  # training rows in each, and new ones
+    now: NDArray[np.float64]
+    facts: dict[str, Any]
+    has_left: bool = False  # the range of the training rows
 
 
 def _shown(value: float, column: Column) -> float | str:
@@ -255,6 +287,7 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
+    """Say how far a column has drifted, and where to."""
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"

@@ -34,7 +34,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
-_VALUES_AT_ONCE = 2**22
+_VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
 _ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
 
 
@@ -279,6 +279,7 @@ class Model:
         return scores
 
     def _encoded(self, X: Any) -> Any:
+        """Return rows as a matrix of the model's features; a frame is encoded."""
         if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
             X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
@@ -293,6 +294,8 @@ class Model:
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+        """Score encoded rows, in blocks where they are scaled, mapped or sent through trees."""
+        # Weights take the scaling of columns into themselves: w (x - shift) / scale.
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -303,7 +306,9 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
 
         def score_block(start: int) -> NDArray[np.float64]:
-            rows = self._prepared(X[start : start + length])
+            rows = self._scaled(X[start : start + length])
+            if self.random_features is not None:
+                rows = self.random_features.transform(rows)
             if self.members:
                 return weighted_scores(self.members, rows) + constant
             if self.trees is not None:
@@ -316,11 +321,6 @@ class Model:
         with _threads(n_threads) as pool:
             in_turn = map if n_threads == 1 else pool.map
             return np.concatenate([*in_turn(score_block, range(0, X.shape[0], length))])
-
-    def _prepared(self, rows: Any) -> Any:
-        """Scale rows and map them to random features."""
-        rows = self._scaled(rows)
-        return rows if self.random_features is None else self.random_features.transform(rows)
 
     def _scaled(self, rows: Any) -> Any:
         if self.scaler.kind != "none":
@@ -545,7 +545,7 @@ class Model:
             if top is not None:
                 kept = [_best(kept, top)]
             if listed is not None:
-                numbers = {int(row) for of in kept for row in of["row"]}
+                numbers = {int(row) for block in kept for row in block["row"]}
                 for row in listed.keys() - numbers:
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
@@ -639,6 +639,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
+    """Draw random Fourier features for scaled rows, after checking the names of the options."""
     known = {"n_components", "gamma", "bandwidth"}
     for name in options.keys() - known:
         raise InputError(

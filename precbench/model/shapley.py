@@ -63,6 +63,7 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> Self:
+        """Turn shares (less 1/2) into log odds, divided among the columns in proportion."""
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
         share = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
@@ -78,6 +79,7 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> tuple[float, NDArray[np.float64]]:
+    """Explain the scores of one member, without its weight: the base, and values by column."""
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -96,6 +98,7 @@ def _by_column(
 ) -> NDArray[np.float64]:
     if n_columns == values.shape[1]:
         return values
+    # The features of a column of categories count as one.
     summed = np.zeros((len(values), n_columns))
     np.add.at(summed.T, column, values.T)
     return summed
@@ -118,6 +121,7 @@ def _of_trees(
         feature, value = trees.feature[first:stop], trees.value[first:stop]
         right, n_nodes = trees.right[first:stop] - first, int(stop - first)
         cover = trees.cover[first:stop].astype(np.float64)
+        # The share of the training rows of its parent that went to each node
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])
         share[sides] = cover[sides] / cover[sides].sum(axis=0)

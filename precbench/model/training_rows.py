@@ -76,11 +76,8 @@ class TrainingRows:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
         """Rebuild from the arrays of an untrusted file."""
-        hashes, numbers = arrays["hashes"], arrays["numbers"]
-        is_whole = (hashes.dtype, hashes.ndim, numbers.dtype) == (np.int64, 1, np.float64)
-        if not (is_whole and 0 < len(hashes) <= _MOST and len(numbers) == 2 == len(arrays)):
-            raise ValueError("the hashes are damaged")
-        share, repeated = numbers.tolist()
-        if not (0 < share <= 1 and 0 <= repeated <= 1):
+        hashes, (share, repeated) = arrays["hashes"], arrays["numbers"].tolist()
+        is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(hashes) <= _MOST
+        if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
             raise ValueError("the hashes are damaged")
         return cls(hashes.view(np.uint64), share, repeated)

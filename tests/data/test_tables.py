@@ -27,7 +27,6 @@ N = 120
 def rows(tmp_path, monkeypatch):
     """Rows of every kind: numbers with gaps, integers, dates, text and groups."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("precbench.advice.quality._MOST_VALUES", 0)  # no trees beside a model
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
     return pd.DataFrame(
