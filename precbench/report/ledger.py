@@ -68,13 +68,17 @@ def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
     return text_table(title, ["id", "printed", "here", "runs", "verdict", "because"], rows)
 
 
+def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
+    """Return the claims with their places in the papers and the spread of our repetitions."""
+    header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because", "spread"]
+    rows = [(row.id, row.where, row.kind, *_outcome(row), row.spread) for row in ledger]
+    return text_table(title, header, rows)
+
+
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because"]
-    rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
-    everything = text_table("All claims", header, rows)
     tables = (
         *(counts_table(ledger), missing_table(ledger)),
-        *(*reversed(open_tables(ledger)), everything),
+        *(*reversed(open_tables(ledger)), full_table(ledger, "All claims")),
     )
     lines = [line for table in tables for line in markdown_table(table)]
     return "\n".join(["# Published numbers", "", *lines])

@@ -265,8 +265,7 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
-    table = _assemble(run, dataset, summary, "", header, cells, sentences, places)
+    table = _assemble(run, dataset, summary, "", header, cells, sentences)
     return [replace(table, n_spare=len(_TIMES) - 1)]
 
 
@@ -283,17 +282,11 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         sentences += notes(summary, times=False)
-        tables.append(
-            _assemble(
-                run, dataset, at_points, run.metric_name(metric), header, cells, sentences, points
-            )
-        )
-    places = [("seconds", sweep) for sweep in run.sweep_points]
+        name = run.metric_name(metric)
+        tables.append(_assemble(run, dataset, at_points, name, header, cells, sentences))
     sentences = [_SECONDS, *notes(summary)]
-    return [
-        *tables,
-        _assemble(run, dataset, summary, "time to final (s)", header, times, sentences, places),
-    ]
+    timed = _assemble(run, dataset, summary, "time to final (s)", header, times, sentences)
+    return [*tables, timed]
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
@@ -309,7 +302,6 @@ def _assemble(
     header: list[str],
     columns: list[list[Cell]],
     sentences: list[str],
-    places: list[tuple[str, str]],
 ) -> Table:
     title = run.dataset_title(dataset)
     stopped = {*summary["solver"][summary["stopped"] > 0]}
@@ -321,7 +313,6 @@ def _assemble(
         rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
         notes=[run.protocol_sentence, *sentences],
         dataset=dataset,
-        columns=places,
     )
 
 
