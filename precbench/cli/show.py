@@ -55,8 +55,9 @@ def show(
     drop in average precision on held-out rows when the column is shuffled). Weights are for scaled
     features. --json lists all columns.
 
-    For a trial: solver, data, chosen parameters, metrics, times, warnings, machine, whether it
-    would run again, and the command that repeats it. Keys are in the `key` column of results.csv.
+    For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
+    and machine; the parts of other versions since, for which it would run again; and the command
+    that repeats it. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
@@ -161,6 +162,7 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
+    """Name the features with the largest weights, or of trees those with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:
         return ""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from precbench.report.repeat import repeat_command
+from precbench.report.repeat import machine_facts, repeat_command
 from precbench.report.table import Table, text_table
 from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
@@ -34,10 +34,10 @@ def trial_groups(run: Run) -> list[TrialGroup]:
     ]
 
 
-def _group(run: Run, dataset: str, solver: str, finals: list[dict[str, Any]]) -> TrialGroup:
+def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
     points = run.sweep_points
-    trials: dict[tuple[int, int, int], dict[str, Any]] = {}
+    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
     values: dict[tuple[int, int, int], dict[str, float]] = {}
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
@@ -72,7 +72,7 @@ def _number(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.6g}"
 
 
-def _outcome(final: dict[str, Any]) -> str:
+def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
         return f"{final['status']}: {final['reason']}".removesuffix(": ")
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
@@ -85,17 +85,6 @@ def machines(run: Run) -> Table:
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
     rows = []
     for name in sorted(n_trials.keys() & known.keys()):
-        machine = known[name]
-        packages = [f"{package} {version}" for package, version in machine.packages.items()]
-        rows.append(
-            [
-                *(name, str(n_trials[name]), machine.cpu),
-                "" if machine.cores is None else str(machine.cores),
-                f"{machine.memory_gib:g} GiB",
-                f"{machine.os}, {machine.machine}",
-                ", ".join(filter(None, [machine.python, *packages])),
-                (machine.commit or "")[:12] + (", changed" if machine.dirty else ""),
-            ]
-        )
-    header = ["machine", "trials", "processor", "cores", "memory", "system", "software", "commit"]
-    return text_table("Machines", header, rows)
+        facts = ", ".join(f"{fact} {value}" for fact, value in machine_facts(known[name]).items())
+        rows.append([name, str(n_trials[name]), facts])
+    return text_table("Machines", ["machine", "trials", "about"], rows)
