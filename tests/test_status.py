@@ -54,7 +54,7 @@ def diff(*arguments, code=0):
 def test_equal_results_are_the_same(results):
     other = copied(results)
     said = diff(results, other)
-    assert said.startswith("small: 8 numbers are the same in both, the second took 1.00 times")
+    assert said.startswith("small: 8 numbers are the same in both")
     assert json.loads(diff(results / "small", other / "small", "--json"))["same"]
 
 
@@ -94,13 +94,6 @@ def test_what_only_one_folder_has_is_counted(results):
     shutil.copytree(results / "small", other / "small")
     tells(diff(results / "small", other / "small2", code=1), "small 4 first")
     tells(diff(results, other, code=1), "small2")
-
-
-def test_times_of_other_machines_are_not_compared(results):
-    other = copied(results)
-    [path] = other.glob("small/environments/*.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": "another"}))
-    assert "times as long" not in diff(results, other)
 
 
 def test_folders_without_a_common_experiment_are_refused(results, tmp_path):
