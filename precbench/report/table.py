@@ -21,7 +21,6 @@ class Table:
     warning: str = ""  # above the numbers, if data are synthetic
     dataset: str = ""  # of the trials, if all are on one
     best: str = "best value"  # what bold means
-    n_spare: int = 0  # last columns that a narrow screen may leave out
 
 
 def text_table(
