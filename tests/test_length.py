@@ -429,7 +429,7 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     assert f"about {of_list['hits']:.0f} hits in 10 ({of_list['low']:.0f} to" in page
     assert "How long a list" in page and "The most profitable length is " in page
     assert "The columns of payments.csv" in page
-    assert "cumulative capture" in page and "Hits and profit by the length of the list" in page
+    assert "cumulative capture" in page and "<figcaption>length</figcaption>" in page
     stored, *_ = read_length(folder)
     assert stored.model_dump(exclude={"of", "tables", "command"}) == length
     csv = pd.read_csv(folder / "figures" / "length.csv")

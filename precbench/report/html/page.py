@@ -1,7 +1,6 @@
 """The content of the page of an experiment or a study."""
 
 import base64
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,24 +18,10 @@ from precbench.results import Run
 from precbench.studies import Result
 from precbench.text import count
 
-_KINDS = {
-    "accuracy-time": "Quality against training time",
-    "accuracy-rows": "Quality of the iterates",
-    "accuracy-share": "Quality against the fraction of the rows",
-    "accuracy-sweep": "Quality against the swept parameter",
-    "length": "Hits and profit by the length of the list",
-    "precision-k": "prec@k against k",
-    "roc": "ROC curves",
-    "roc-counts": "ROC curves in counts of rows",
-}
-_PATH = re.compile(rb' d="[^"]*"')
-_DIGITS = re.compile(rb"(\d\.\d)\d+")
-
 
 @dataclass(frozen=True)
 class Page:
     html: str
-    folder: str
     title: str
     source: str | None
     fact: str = ""  # what is in it
@@ -81,15 +66,15 @@ def experiment_page(
         if run.is_stand_in(dataset)
     ]
     trials = trial_groups(run)
-    ids = {(group.dataset, group.solver): group.id for group in trials}
+    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = []
     for table in tables:
         if table.dataset not in missing:
             # The protocol has a place of its own on the page.
             notes = [note for note in table.notes if note != run.protocol_sentence]
-            links = [ids.get((table.dataset, solver), "") for solver in run.solvers]
-            results.append((replace(table, notes=notes), links))
+            in_rows = [links.get((table.dataset, solver), "") for solver in run.solvers]
+            results.append((replace(table, notes=notes), in_rows))
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
     fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
     return _page(
@@ -159,27 +144,17 @@ def _page(
         ),
         **content,
     )
-    return Page(html, about.folder.name, about.title, about.source, fact, marks, verdicts)
+    return Page(html, about.title, about.source, fact, marks, verdicts)
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
     """Return the names of the SVG drawings, and each as a data address."""
-    drawings = [path for path in paths if path.suffix == ".svg" and path.is_file()]
-    return [{"name": _name(path.stem), "data": _address(path.read_bytes())} for path in drawings]
-
-
-def _name(stem: str) -> str:
-    kinds = [kind for kind in _KINDS if stem == kind or stem.startswith(f"{kind}-")]
-    if not kinds:  # of a study
-        return stem
-    kind = max(kinds, key=len)
-    return f"{_KINDS[kind]}: {stem[len(kind) + 1 :]}".removesuffix(": ")
-
-
-def _address(svg: bytes) -> str:
-    """Encode a drawing, its lines rounded to 0.1 points: two thirds of the size."""
-    coarse = _PATH.sub(lambda path: _DIGITS.sub(rb"\1", path[0]), svg)
-    return "data:image/svg+xml;base64," + base64.b64encode(coarse).decode()
+    figures = []
+    for path in paths:
+        if path.suffix == ".svg" and path.is_file():
+            content = base64.b64encode(path.read_bytes()).decode()
+            figures.append({"name": path.stem, "data": f"data:image/svg+xml;base64,{content}"})
+    return figures
 
 
 def _data_table(run: Run) -> Table:
