@@ -613,7 +613,6 @@ def test_a_figure_of_times(small, laid_out):
     """On CPU seconds unless all trials ran alone; its CSV is what is drawn."""
     results = small_results()
     results["cpu_seconds"] = 2 * results["wall_seconds"]
-    results.loc[results["solver"] == "sgd-avg", "tuning_seconds"] = 7.0
     results.to_csv(small / "results.csv", index=False)
     (small / "experiment.json").write_text(json.dumps(ABOUT | {"plots": ["accuracy-time"]}))
     figures_of(small)
@@ -632,7 +631,6 @@ def test_a_figure_of_times(small, laid_out):
         assert set(zip(rows["seconds"], rows["median"], strict=True)) <= set(map(tuple, drawn))
     slow = alone[alone["solver"] == "cutting-plane"]
     assert slow["reached"].tolist()[-3:] == [3, 2, 1]
-    assert (alone["tuning_seconds"].dropna() == 7).any()
 
 
 def test_of_many_curves_the_best_are_drawn(tmp_path, laid_out):
@@ -650,7 +648,8 @@ def test_of_many_curves_the_best_are_drawn(tmp_path, laid_out):
     texts = {text.get_gid(): [] for text in figure.findobj(Text)}
     for text in figure.findobj(Text):
         texts[text.get_gid()].append(text.get_text())
-    assert sorted(texts["name"]) == labels[32:] and texts["smoke"] == ["smoke size"]
+    assert sorted(texts["name"]) == labels[32:]
+    assert any("smoke size" in text for text in texts[None])
     assert any("The 8 best of 40 methods by mean" in text for text in texts[None])
 
 

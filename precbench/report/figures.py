@@ -201,17 +201,12 @@ def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     metric, rows = _main_metric(run, dataset, sweep)
     alone = bool((rows["timing"] == "sequential").all())
     clock = "wall_seconds" if alone else "cpu_seconds"
-    data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
+    data = _per_solver(run, rows, partial(value_against_time, clock=clock))
     unit = "wall seconds of trials that ran alone" if alone else "CPU seconds"
     label = f"training time ({unit}, log scale)"
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     what = f"{metric} against training time"
     return _Page(dataset, sweep, what, data, draw, timed=True)
-
-
-def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
-    tuning = rows.drop_duplicates("split")["tuning_seconds"].dropna()  # else pandas 2 may warn
-    return value_against_time(rows, clock).assign(tuning_seconds=tuning.median())
 
 
 def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
@@ -492,7 +487,6 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         page.rows * (room + _AROUND),
         above=f"{run.protocol_sentence} {spread}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
-        smoke=run.smoke,
     )
 
 
