@@ -27,11 +27,9 @@ from precbench.report.curves import (
 from precbench.report.sheet import Sheet, wrapped
 from precbench.report.style import (
     MOST_CURVES,
-    NAME_LINE,
-    End,
     Style,
     log_scale,
-    name_ends,
+    name_curves,
     solver_styles,
 )
 from precbench.report.tables import is_mixed, notes
@@ -55,7 +53,6 @@ _AXIS_LABELS = {
     "reservoir_size": "reservoir (rows)",
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
-_AROUND = 0.6  # inches of a panel that its axes do not take: title, numbers and labels
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
@@ -102,7 +99,6 @@ class _Page:
     sentences: Sequence[str] = ()
     spread: str = "Median and quartiles over {} splits."  # "" if it shows none
     height: float = _HEIGHT
-    rows: int = 1  # of panels
     timed: bool = False  # whether an axis is time
 
 
@@ -110,7 +106,6 @@ class _Page:
 class _Lines:
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
-    room: float  # inches of a panel's height
 
     def look(self, solver: str) -> dict[str, Any]:
         style = self.styles[solver]
@@ -162,24 +157,11 @@ class _Lines:
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(point[x], point["median"], **look)
 
-    def name(
-        self, axes: "Axes", data: pd.DataFrame, x: str, y: str = "median", lead: bool = True
-    ) -> None:
-        """Write names at the ends of the curves; fine lines `lead` to them."""
-        left, right = axes.get_xlim()
-        axes.set(xlim=(left, right), ylim=axes.get_ylim())
-        points = data[data[y].notna()]
-        lasts = dict(zip(points["solver"], points[[x, y]].to_numpy(dtype=float), strict=True))
-        ends = []
-        for solver in self.names:
-            look, height = self.look(solver), np.nan
-            if solver in lasts:
-                at, height = lasts[solver]
-                if lead:
-                    fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
-                    axes.plot([at, right], [height, height], **fine)
-            ends.append(End(self.names[solver], height, look))
-        name_ends(axes, ends, self.room)
+    def name(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
+        """Write the names beside the axes, in the order of the last values."""
+        lasts = data[data[y].notna()].groupby("solver")[y].last()
+        ends = {name: lasts.get(solver, -np.inf) for solver, name in self.names.items()}
+        name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, ends)
 
 
 def _over_log_scale(
@@ -191,7 +173,7 @@ def _over_log_scale(
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
-        lines.name(axes, data, x, y)
+        lines.name(axes, data, y)
         _label(axes, label, metric)
 
     return draw
@@ -235,7 +217,7 @@ def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
             title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
-        lines.name(panels[-1], parts[shown[-1]], "share")
+        lines.name(panels[-1], parts[shown[-1]])
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
     return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
@@ -300,7 +282,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         )
         top.set(title="top of the list", xlabel="false positive rate (log scale)")
         top.set(xscale="log", xlim=(low, right))
-        lines.name(top, shown, "fpr")
+        lines.name(top, shown)
 
     sentence = f"Markers: {name}, the precision of the rows up to that point."
     return _Page(dataset, sweep, "ROC curves", data, draw, sentences=[sentence] if sizes else [])
@@ -330,7 +312,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
         if at:
             axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
             lines.mark(axes, data[data[x] == at], x)
-        lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
+        lines.name(axes, data[data[x] == at] if at else data)
         _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
     return _Page(
@@ -364,11 +346,11 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
                     axes.set_xlabel("false positives")
             shown = rows[rows[x] <= right]
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
-            lines.name(axes, shown, x, y)
+            lines.name(axes, shown, y)
 
     what = "ROC curves in counts of rows"
-    look: dict[str, Any] = {"spread": _FIRST_SPLIT, "height": 1.6 * _HEIGHT, "rows": 2}
-    return _Page(dataset, sweep, what, data, draw, **look)
+    height = 1.6 * _HEIGHT  # of two rows of panels
+    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
 
 
 def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
@@ -400,7 +382,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
             axes.minorticks_off()
             axis_label += ", log scale"
         axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
-        lines.name(axes, placed, name)
+        lines.name(axes, placed)
         _label(axes, axis_label, metric)
 
     is_incomplete = (data["n_splits"] < n).any()
@@ -478,13 +460,12 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         metric = run.metric_name(run.metrics[0])
         sentences.append(f"The {len(best)} best of {len(solvers)} methods by mean {metric}.")
     here = here[here["solver"].isin(best)]
-    room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(best) + 1))
-    lines = _Lines(styles, {solver: _name(solver, here, page.timed) for solver in best}, room)
+    lines = _Lines(styles, {solver: _name(solver, here, page.timed) for solver in best})
     return Sheet(
         f"{subject}{smoke}: {page.what}{at}",
         lambda figure: page.draw(figure, lines),
         _WIDTH,
-        page.rows * (room + _AROUND),
+        page.height,
         above=f"{run.protocol_sentence} {spread}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
     )
