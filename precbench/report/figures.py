@@ -232,15 +232,14 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
     return "", None
 
 
-def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
-    """Return positives, rows and `k` in rows of the test set, None if unknown."""
+def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
+    """Return `k` in rows of the test set, None if unknown."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
     share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
-    n_pos, n_rows = round(share * sizes.positives), round(share * sizes.rows)
     try:
-        return n_pos, n_rows, resolve_k(k, n_pos, n_rows)
+        return resolve_k(k, round(share * sizes.positives), round(share * sizes.rows))
     except InputError:
         return None
 
@@ -254,8 +253,6 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     vertices = _at(curves("roc.csv"), dataset, sweep)
     low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
-    name, k = _measured_k(run, sweep)
-    sizes = _test_sizes(run, dataset, k)
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -267,39 +264,23 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         shown = data[data["fpr"].between(low, right)]
         lines.draw(full, data, "fpr", marker="")
         lines.draw(top, shown, "fpr", marker="")
-        if sizes:
-            points = pd.DataFrame(
-                [
-                    (solver, *_where_k_rows(curve, sizes))
-                    for solver, curve in data.groupby("solver")
-                ],
-                columns=["solver", "fpr", "median"],
-            )
-            for axes in (full, top):
-                lines.mark(axes, points, "fpr")
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
-        top.set(title="top of the list", xlabel="false positive rate (log scale)")
-        top.set(xscale="log", xlim=(low, right))
+        label = "false positive rate (log scale)"
+        top.set(title="top of the list", xlabel=label, xlim=(low, right))
+        log_scale(top, "x")
         lines.name(top, shown)
 
-    sentence = f"Markers: {name}, the precision of the rows up to that point."
-    return _Page(dataset, sweep, "ROC curves", data, draw, sentences=[sentence] if sizes else [])
-
-
-def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[float, float]:
-    """Return the point of a ROC curve above which there are k rows."""
-    n_pos, n_rows, k = sizes
-    n_listed = curve["fpr"] * (n_rows - n_pos) + curve["median"] * n_pos
-    return tuple(np.interp(k, n_listed, curve[rate]) for rate in ("fpr", "median"))
+    return _Page(dataset, sweep, "ROC curves", data, draw)
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     name, k = _measured_k(run, sweep)
-    sizes = _test_sizes(run, dataset, k)
     x = "share" if isinstance(k, float) else "k"
-    at = sizes and (k if isinstance(k, float) else sizes[2])
+    at: float | None = _rows_of_k(run, dataset, k)
+    if at and isinstance(k, float):
+        at = k
     points = _at(curves("precision-k.csv"), dataset, sweep)
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
