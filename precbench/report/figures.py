@@ -91,6 +91,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
 
 @dataclass(frozen=True)
 class _Page:
+    """One figure: its numbers, how they are drawn, and what stands above and below."""
+
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the second half of the title
@@ -104,6 +106,8 @@ class _Page:
 
 @dataclass(frozen=True)
 class _Lines:
+    """Styles and names of the solvers that a figure shows."""
+
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
 
@@ -180,6 +184,7 @@ def _over_log_scale(
 
 
 def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+    """Show wall time if all trials ran alone, else CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
     alone = bool((rows["timing"] == "sequential").all())
     clock = "wall_seconds" if alone else "cpu_seconds"
@@ -276,6 +281,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+    """Show prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
     x = "share" if isinstance(k, float) else "k"
     at: float | None = _rows_of_k(run, dataset, k)
@@ -335,6 +341,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
 
 
 def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
+    """Place the final values by the numbers of the swept parameter, else at equal distances."""
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
@@ -424,6 +431,7 @@ def _per_solver(
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
+    """Choose the solvers and styles of a figure, and write its title, small print and caption."""
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here
