@@ -60,7 +60,7 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
         parameters = [*own, *fields.values()]
         command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {of.name: of.annotation for of in parameters}
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
         return command
 
     return decorated

@@ -79,8 +79,7 @@ def progress(
             shown = now
 
     note = TextColumn("{task.description}", markup=False)
-    times = TimeElapsedColumn(), TimeRemainingColumn()
-    columns = note, BarColumn(), MofNCompleteColumn(), *times
-    with Bars(*columns, console=console, disable=not has_bar) as bars:
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    with Bars(note, *columns, console=console, disable=not has_bar) as bars:
         task = bars.add_task("all trials", total=n_trials)
         yield finished

@@ -73,6 +73,7 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
+    # How many of the first columns together name each row, and none twice
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n

@@ -255,7 +255,7 @@ def _decade_below(fpr: float) -> float:
 
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Show full curves, and their start, to half of the positives, on a log scale."""
-    vertices = _at(curves("roc.csv"), dataset, sweep)
+    vertices = _curves_at(curves("roc.csv"), dataset, sweep)
     low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
@@ -272,8 +272,9 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
-        label = "false positive rate (log scale)"
-        top.set(title="top of the list", xlabel=label, xlim=(low, right))
+        top.set(
+            title="top of the list", xlabel="false positive rate (log scale)", xlim=(low, right)
+        )
         log_scale(top, "x")
         lines.name(top, shown)
 
@@ -287,7 +288,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     at: float | None = _rows_of_k(run, dataset, k)
     if at and isinstance(k, float):
         at = k
-    points = _at(curves("precision-k.csv"), dataset, sweep)
+    points = _curves_at(curves("precision-k.csv"), dataset, sweep)
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
@@ -316,7 +317,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
 def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Show the training set above the test set; on the right the top of the list."""
     x, y = "false_positives", "true_positives"
-    points = _at(curves("roc-counts.csv"), dataset, sweep)
+    points = _curves_at(curves("roc-counts.csv"), dataset, sweep)
     data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -407,7 +408,7 @@ def _label(axes: "Axes", x: str, metric: str) -> None:
     axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
-def _at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
+def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
     return curves[(curves["dataset"] == dataset) & (curves["sweep"] == sweep)]
 
 
@@ -438,7 +439,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
-    best = _best(run, here, solvers)
+    best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # too many solvers
         styles |= solver_styles(best)
@@ -449,7 +450,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         metric = run.metric_name(run.metrics[0])
         sentences.append(f"The {len(best)} best of {len(solvers)} methods by mean {metric}.")
     here = here[here["solver"].isin(best)]
-    lines = _Lines(styles, {solver: _name(solver, here, page.timed) for solver in best})
+    lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
         f"{subject}{smoke}: {page.what}{at}",
         lambda figure: page.draw(figure, lines),
@@ -460,7 +461,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     )
 
 
-def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
+def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
     """Return the solvers with the best mean ranks by the main metric, in their order."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
@@ -474,7 +475,7 @@ def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
     return [solver for solver in solvers if solver in best]
 
 
-def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
+def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
     """Return a label, with the number of results if some lack, and the marks of notes."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
