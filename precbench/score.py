@@ -8,7 +8,7 @@ rows, ``precision-k.csv`` prec@k at many k, ``experiment.json`` the description 
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
@@ -42,15 +42,12 @@ _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
 
 
 @plain_strings
-def write_results(
-    plan: Plan, store: Store, advance: Callable[[int], None] | None = None, config: str = ""
-) -> pd.DataFrame:
+def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     """Compute the metrics of every record of a plan, write the files, and return the rows.
 
     Nothing is computed if the records and the code that measures are unchanged. A trial without a
-    record has no row; one that is not ok has one row per metric, with the reason. `advance` is
-    called with the number of trials measured since the last call. `config` is the name or path of
-    the config, for the command that repeats a trial.
+    record has no row; one that is not ok has one row per metric, with the reason. `config` is the
+    name or path of the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
     facts = _description(plan, config)
@@ -90,8 +87,6 @@ def write_results(
                     curves.setdefault("roc-counts.csv", []).append(
                         _roc_counts(part_columns, y, final)
                     )
-        if advance is not None:
-            advance(len(trials))
     results = pd.DataFrame(rows, columns=[*COLUMNS])
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])

@@ -180,7 +180,7 @@ def no_page(monkeypatch):
     """No page of a run, which takes longer than the run of a small experiment."""
     from precbench.report.html.page import Page
 
-    page = Page(html="", folder="", title="", source=None, marks=[], verdicts="")
+    page = Page(html="", title="", source=None, marks=[], verdicts="")
     monkeypatch.setattr("precbench.report.folder.experiment_page", lambda *_: page)
 
 

@@ -527,7 +527,7 @@ def test_missing_data_are_reported(cache):
 
 
 def test_data_info(cache):
-    assert "  used by: kar2015 " in succeed("data", "info", "letter").stdout
+    assert "- paper: kar2015" in succeed("data", "info", "letter").stdout
     card = json.loads(invoke("data", "info", "letter", "--json").stdout)
     assert card["positives"] == 783 and card["cached"][0]["status"] == "missing"
 

@@ -93,7 +93,7 @@ def test_workers_get_their_data_from_the_client(
     start_worker(file)
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
-    tells(planned.output, "on 1 worker")
+    tells(planned.output, "of 1 worker")
     done = run("letter", tmp_path / "cluster", *where)
     assert done.exit_code == 0, done.output
     run("letter", tmp_path / "one", *where[2:])

@@ -311,7 +311,7 @@ def test_compare_says_how_long_and_reports_it(payments, monkeypatch):
     folder = payments / found["folder"]
     page = (folder / PAGE).read_text()
     said = ["about {:.0f} hits in 10 ({:.0f} to".format(*of_list), "The most profitable length is "]
-    said += ["The columns of payments.csv", "Hits and profit by the length of the list"]
+    said += ["The columns of payments.csv", "<figcaption>length</figcaption>"]
     assert [words for words in said if words not in page] == []
     stored, *_ = read_length(folder)
     assert stored.model_dump(exclude={"of", "tables", "command"}) == length

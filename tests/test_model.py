@@ -488,6 +488,8 @@ def test_damaged_arrays_are_refused(archives, tmp_path, kind, damage):
     for name in archives[kind].keys() - {"description"}:
         if name.endswith("splits") and damage in ("of another type", "no number"):
             continue  # only their number is read
+        if name.startswith("rows_") and damage in ("of another type", "cut off"):
+            continue  # fewer hashes are hashes, and two numbers of another type numbers
         parts = {name: WHATEVER[damage](archives[kind][name])}
         np.savez(tmp_path / "m.npz", **changed(archives[kind], **parts))
         with raises(InputError, "m.npz"):

@@ -566,7 +566,6 @@ def test_figures_and_their_numbers(small):
 def test_a_figure_of_times(small, laid_out):
     """On CPU seconds unless all trials ran alone; its CSV is what is drawn."""
     results = small_results().assign(cpu_seconds=lambda table: 2 * table["wall_seconds"])
-    results.loc[results["solver"] == "sgd-avg", "tuning_seconds"] = 7.0
     write_about(small, results, plots=["accuracy-time"])
     figures_of(small)
     alone, beside = (
@@ -584,7 +583,6 @@ def test_a_figure_of_times(small, laid_out):
         assert {*zip(rows["seconds"], rows["median"], strict=True)} <= drawn
     slow = alone[alone["solver"] == "cutting-plane"]
     assert slow["reached"].tolist()[-3:] == [3, 2, 1]
-    assert (alone["tuning_seconds"].dropna() == 7).any()
 
 
 def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
@@ -596,7 +594,7 @@ def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
     about |= {"title": "A title of many words, " * 8, "protocol": "as its protocol, " * 20}
     rows = []
     for i, solver in enumerate(labels):
-        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.2 + i / 100, 0.5 + i / 100))
+        rows += trial("letter", solver, 0, (0, 1 + i, 50), (0.1, 0.3 + i / 100, 0.5 + i / 100))
     folder = write(tmp_path / "many", pd.DataFrame(rows), about)
     about_curves = {"dataset": "letter", "title": "Letter", "split": 0, "sweep": "", "part": "test"}
     x = np.tile([0.01, 0.1, 0.5, 1], len(labels))
@@ -614,7 +612,7 @@ def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
     assert len(colours) == len(set(colours)) == MOST_CURVES
     texts = [(text.get_gid(), text.get_text()) for text in figure.findobj(Text)]
     assert sorted(text for kind, text in texts if kind == "name") == labels[32:]
-    assert ("smoke", "smoke size") in texts
+    assert any("smoke size" in text for _, text in texts)
 
 
 def test_figures_without_results_are_removed(small):

@@ -40,7 +40,7 @@ def diff(*arguments, code=0):
 
 def test_equal_results_are_the_same(finished, other):
     said = diff(finished, other)
-    assert said.startswith("small: 8 numbers are the same in both, the second took 1.00 times")
+    assert said.startswith("small: 8 numbers are the same in both")
     assert json.loads(diff(finished / "small", other / "small", "--json"))["same"]
 
 
@@ -77,12 +77,6 @@ def test_what_only_one_folder_has_is_counted(finished, other):
     shutil.copytree(finished / "small", other / "small")
     tells(diff(finished / "small", other / "small2", code=1), "small 4 first")
     tells(diff(finished, other, code=1), "small2")
-
-
-def test_times_of_other_machines_are_not_compared(finished, other):
-    [path] = other.glob("small/environments/*.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"cpu": "another"}))
-    assert "times as long" not in diff(finished, other)
 
 
 def test_folders_that_cannot_be_compared_are_refused(finished, tmp_path):

@@ -448,7 +448,8 @@ def test_every_study_runs_and_is_repeated_identically(
         assert invoke("plot", tmp_path).exit_code == 0
         assert [path.read_bytes() for path in drawn] == before
     assert "smoke size" in drawn[0].read_text()
-    assert drawn_without_fonts[-1].findobj(lambda artist: artist.get_gid() == "smoke")
+    title = drawn_without_fonts[-1].subfigs[0].texts
+    assert "smoke size" in " ".join(text.get_text() for text in title)
     measured = read_values(folder)
     assert all(table.rows for table in study_tables(read_study(measured)))
     assert str(drawn[2]) in result.output

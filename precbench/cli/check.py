@@ -32,7 +32,7 @@ from precbench.report.ledger import (
     counts_table,
     ledger_markdown,
     missing_table,
-    open_tables,
+    open_table,
 )
 from precbench.results import plain_strings
 from precbench.store import Store
@@ -145,7 +145,7 @@ def _print_verdicts(shown: Sequence[LedgerRow], verdict: str | None) -> None:
     if verdict is not None:
         print_table(claims_table(shown, f"{verdict.capitalize()}: {len(shown)}"))
     elif shown:
-        for table in [*reversed(open_tables(shown)), missing_table(shown), counts_table(shown)]:
+        for table in (open_table(shown), missing_table(shown), counts_table(shown)):
             if table.rows:
                 print_table(table)
     else:

@@ -136,20 +136,17 @@ def compare(options: CompareOptions) -> int:
     summary = prepared(experiment, run, name, datasets)()
     results = read_run(summary["folder"])
     choice = choose_method(results, prefer=options.prefer)
-    rows = options.list_rows
     choice, recipe = as_compared(
-        contest, results, choice, ks, list_rows=rows, worth=worth, amounts=amounts
+        contest,
+        results,
+        choice,
+        ks,
+        list_rows=options.list_rows,
+        worth=worth,
+        amounts=amounts,
     )
     assert choice.length is not None and choice.expected is not None
-    command = options.line("compare", [("save", "model.npz"), ("as_json", False)])
-    if options.save:
-        new = f"NEW{file.suffix}"
-        top = [
-            "--top",
-            str(choice.expected.k),
-            *(["--id", options.id[0].split(",")[0]] if options.id else []),
-        ]
-        command = shlex.join(["precbench", "score", str(options.save), new, *top])
+    command = _next_command(options, choice.expected.k)
     console.print(choice.card[0], style="bold")
     console.print(*choice.card[1:], f"Next: {command}", "", sep="\n")
     print_table(choice_table(choice, experiment.title), console)
@@ -172,3 +169,13 @@ def compare(options: CompareOptions) -> int:
         files = {"folder": summary["folder"], "model": options.save and str(options.save)}
         print(json.dumps({**files, **choice.to_dict()}, indent=1))
     return int(has_failed(summary))
+
+
+def _next_command(options: CompareOptions, k: int) -> str:
+    """Return the command that lists new rows with the saved model, or else that saves one."""
+    if not options.save:
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])
+    words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
+    if options.id:
+        words += ["--id", options.id[0].split(",")[0]]
+    return shlex.join(words)

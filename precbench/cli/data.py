@@ -4,18 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated
 
 import typer
 
 from precbench.cli import completion
-from precbench.cli.options import Json, Mirror
+from precbench.cli.options import Json, Mirror, print_facts
 from precbench.data import DATASETS, find_card, load_dataset
 from precbench.data.cards.clean import clean
 from precbench.data.cards.fetch import FileReport, add_files, info
-
-_WIDTH = 80
 
 
 def fetch_data(
@@ -139,26 +136,8 @@ def describe_data(
     Example:
       precbench data info kdd08
     """
-    card, files = find_card(name), info(name)
-    if as_json:
-        described = {**card.model_dump(mode="json"), "cached": list(map(asdict, files))}
-        print(json.dumps(described, default=str))
-        return
-    print(f"{card.title} ({name})")
-    size = f"{card.rows:,} rows, {card.features:,} features, {card.positives:,} positive"
-    print(f"  {size} ({card.positives / card.rows:.2%})")
-    uses = "; ".join(f"{use.paper} {use.how}" for use in card.used_by)
-    for field, text in [
-        ("positive", card.positive),
-        ("scaling", card.scaling),
-        ("note", card.note),
-        ("used by", uses),
-        ("licence", card.licence),
-        ("citation", card.citation),
-    ]:
-        if text is not None and text != "":
-            print(fill(f"{field}: {text}", _WIDTH, initial_indent="  ", subsequent_indent="    "))
-    _print_reports({name: files}, as_json=False)
+    card = find_card(name).model_dump(mode="json", exclude_none=not as_json)
+    print_facts({**card, "cached": list(map(asdict, info(name)))}, as_json=as_json)
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:

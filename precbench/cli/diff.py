@@ -13,10 +13,9 @@ from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.errors import InputError
 from precbench.report.table import Table, text_table
-from precbench.report.tables import three_digits
 from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
-from precbench.store import Store, find_result_folders
+from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
@@ -38,8 +37,7 @@ def compare_results(
     """Compare two folders of results, cell by cell.
 
     Counts the final numbers that are the same, bit for bit or to within a tolerance, and for the
-    others shows the means, their difference and its paired interval. Times are compared only for
-    trials that ran alone, on the same kind of machine.
+    others shows the means, their difference and its paired interval.
 
     Exit code 1: the numbers differ, or one folder has some that the other lacks.
 
@@ -66,6 +64,7 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
+    """Return the two folders of each experiment, and the experiments that only one has."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:
         return [(first, second)], []
@@ -80,6 +79,7 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
+    """Count the equal and the differing final numbers; compare the cells that differ."""
     one, other = _finals(first), _finals(second)
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
@@ -98,14 +98,13 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
         "only_first": len(one.index.difference(other.index)),
         "only_second": len(other.index.difference(one.index)),
         "cells": cells,
-        "time_ratio": _time_ratio(first, second, both),
     }
 
 
 def _finals(run: Run) -> pd.DataFrame:
     rows = run.results
     rows = rows[rows["final"] | (rows["status"] != "ok")]
-    return rows.set_index(_TRIAL)[["value", "wall_seconds", "timing"]]
+    return rows.set_index(_TRIAL)[["value"]]
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
@@ -135,17 +134,6 @@ def _json_number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _time_ratio(first: Run, second: Run, both: pd.DataFrame) -> float | None:
-    machines = [
-        {machine.kind for machine in Store(run.folder).machines().values()}
-        for run in (first, second)
-    ]
-    alone = both[(both["timing_first"] == "sequential") & (both["timing_second"] == "sequential")]
-    if machines[0] != machines[1] or len(machines[0]) != 1 or alone.empty:
-        return None
-    return _json_number((alone["wall_seconds_second"] / alone["wall_seconds_first"]).median())
-
-
 def _sentence(difference: dict[str, Any]) -> str:
     counts = {
         "differing": "differ",
@@ -154,10 +142,6 @@ def _sentence(difference: dict[str, Any]) -> str:
     }
     parts = [f"{difference['equal']:,} numbers are the same in both"]
     parts += [f"{difference[name]:,} {text}" for name, text in counts.items() if difference[name]]
-    if difference["time_ratio"] is not None:
-        parts.append(
-            f"the second took {three_digits(difference['time_ratio'])} times as long (median)"
-        )
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 

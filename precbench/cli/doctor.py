@@ -1,7 +1,6 @@
 """``precbench doctor``."""
 
 import importlib
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -11,8 +10,7 @@ from typing import Any
 
 from rich.filesize import decimal
 
-from precbench.cli.options import Json
-from precbench.cli.screen import screen
+from precbench.cli.options import Json, print_facts
 from precbench.locations import cache_folder
 
 _KERNELS = Path(__file__).parents[1] / "kernels"
@@ -44,11 +42,8 @@ def examine(as_json: Json = False) -> int:
         except Exception as error:  # whatever is broken, report the rest
             state[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
             wrong.append(name)
-    if as_json:
-        print(json.dumps({**state, "wrong": wrong}, indent=1))
-    else:
-        for name, value in state.items():
-            screen().print(f"{name}: {_written(value)}")
+    print_facts({**state, "wrong": wrong}, as_json=as_json)
+    if not as_json:
         print(f"does not work: {', '.join(wrong)}" if wrong else "everything works")
     return int(bool(wrong))
 
@@ -106,17 +101,6 @@ def _solver() -> str:
     if value != 1.0:
         raise ValueError(f"AUC {value} on linearly separable data")
     return "fits linearly separable data"
-
-
-def _written(value: Any) -> str:
-    """Write a value as one line of text, mappings and lists included."""
-    if isinstance(value, dict):
-        return ", ".join(
-            f"{name} {_written(item)}" for name, item in value.items() if item is not None
-        )
-    if isinstance(value, list):
-        return "; ".join(map(_written, value))
-    return str(value)
 
 
 _PARTS: dict[str, Callable[[], Any]] = {

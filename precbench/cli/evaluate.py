@@ -1,8 +1,9 @@
 """``precbench evaluate``."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -16,6 +17,10 @@ from precbench.metrics import auc
 from precbench.statistics import LEVEL
 from precbench.text import count
 from precbench.topk import first_rows, resolve_k, split_at
+
+if TYPE_CHECKING:
+    from precbench.data.dataset import Matrix
+    from precbench.model.model import Model
 
 
 @takes(FileLayout)
@@ -59,14 +64,13 @@ def evaluate(
       precbench evaluate top.npz may.csv --label churned --positive yes \\
           --against last.npz
     """
-    from scipy.stats import fisher_exact
-
     from precbench.advice.quality import quality_of
 
     is_hit = read_labels(file, label, positive or None, **options.layout) > 0
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
-    models = [load_model(path) for path in (model, against) if path is not None]
-    loaded, quality = models[0][0], quality_of(models[0][0], str(model))
+    loaded, encoding = load_model(model)
+    other = None if against is None else load_model(against)
+    quality = quality_of(loaded, str(model))
     wanted = plain_value(k) if k is not None else quality.k if quality else 0.25
     if not n_pos and isinstance(wanted, float):
         raise InputError(
@@ -74,56 +78,54 @@ def evaluate(
             "number of rows"
         )
     length = resolve_k(wanted, n_pos, n_rows)
-    lists, hits = [], []
-    for each, encoding in reversed(models):  # so that `scores` are those of the model itself
-        parts, n_known = list[NDArray[np.float64]](), 0
-        for X, _ in read_new_blocks(file, encoding, **options.layout):
-            parts.append(each.decision_function(X, n_jobs=-1))
-            n_known += each.training_rows.count(X) if each.training_rows else 0
-        scores = np.concatenate(parts)
-        lists.append(_listed(scores, length))
-        hits.append(round(float(lists[-1] @ is_hit), 6))
-    precision, fitted = hits[-1] / length, ""
+    blocks = read_new_blocks(file, encoding, **options.layout)
+    scores, n_known = _scores(loaded, blocks)
+    listed = _listed(scores, length)
+    hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None
-    result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits[-1]}
-    result |= {"precision": precision, "auc": area}
+    result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits}
+    result |= {"precision": hits / length, "auc": area}
+    text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
         share = length / n_rows  # of whatever list
         curve = measured.curve
         value = np.interp(share * measured.rows, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
-        fitted = f" ({value:.3f} when fitted)"
-    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive"]
-    text = f"{_hits(hits[-1])} among the first {length:,}: precision {precision:.3f}{fitted}"
-    lines.append(text if area is None else f"{text}, AUC {area:.3f}")
-    if n_tied := int(np.count_nonzero((lists[-1] > 0) & (lists[-1] < 1))):
+        text += f" ({value:.3f} when fitted)"
+    text += "" if area is None else f", AUC {area:.3f}"
+    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", text]
+    if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
-    known = loaded.training_rows
-    named = None if known is None else known.sentence(n_known, n_rows)
     if loaded.calibration is not None:
-        mean, low, high = promised = loaded.calibration.expected(
-            scores[first_rows(scores, length)], n_rows
-        )
-        verdict = "fewer" if hits[-1] < low else "more" if hits[-1] > high else "kept"
+        top = scores[first_rows(scores, length)]
+        mean, low, high = promised = loaded.calibration.expected(top, n_rows)
+        verdict = "fewer" if hits < low else "more" if hits > high else "kept"
         result |= {"promised": promised._asdict(), "verdict": verdict}
-        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits[-1]:g}"
+        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
         lines.append(f"{text}, {outcome}")
-    if named:
-        lines.append(named)
-    if against is not None:
-        own, others = (np.maximum(a - b, 0) for a, b in (lists[::-1], lists))
-        n, n_own, n_others = (round(float(x)) for x in (own.sum(), own @ is_hit, others @ is_hit))
-        p = float(fisher_exact([[n_own, n - n_own], [n_others, n - n_others]]).pvalue)
-        result["against"] = {"hits": hits[0], "rows": n, "own": n_own, "others": n_others, "p": p}
-        verdict = f"significantly {'more' if n_own > n_others else 'fewer'}"
-        verdict = verdict if p < LEVEL else "no significant difference"
-        text = f"{against}: {_hits(hits[0])}; of {count(n, 'row')} on only one of the lists"
-        lines.append(f"{text}, {n_own:,} against {n_others:,} are hits: {verdict} (p = {p:.2g})")
+    if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
+        lines.append(seen)
+    if other is not None:
+        blocks = read_new_blocks(file, other[1], **options.layout)
+        other_listed = _listed(_scores(other[0], blocks)[0], length)
+        result["against"] = compared = _compared(listed, other_listed, is_hit)
+        lines.append(f"{against}: {_compared_in_words(compared)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
-    return NOT_HELD if fail_below is not None and hits[-1] < fail_below else 0
+    return NOT_HELD if fail_below is not None and hits < fail_below else 0
+
+
+def _scores(
+    model: "Model", blocks: "Iterable[tuple[Matrix, object]]"
+) -> tuple[NDArray[np.float64], int]:
+    """Return the scores of all rows, and the number of rows that the model was trained on."""
+    parts, n_known = list[NDArray[np.float64]](), 0
+    for X, _ in blocks:
+        parts.append(model.decision_function(X, n_jobs=-1))
+        n_known += model.training_rows.count(X) if model.training_rows else 0
+    return np.concatenate(parts), n_known
 
 
 def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
@@ -133,6 +135,34 @@ def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     listed[above] = 1
     listed[tied] = free / len(tied)
     return listed
+
+
+def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float:
+    return round(float(listed @ is_hit), 6)
+
+
+def _compared(
+    own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test."""
+    from scipy.stats import fisher_exact
+
+    only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
+    n_rows, n_own, n_other = (
+        round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
+    )
+    p = float(fisher_exact([[n_own, n_rows - n_own], [n_other, n_rows - n_other]]).pvalue)
+    hits = _count_hits(other, is_hit)
+    return {"hits": hits, "rows": n_rows, "own": n_own, "others": n_other, "p": p}
+
+
+def _compared_in_words(compared: dict[str, Any]) -> str:
+    n_own, n_other, p = (compared[name] for name in ("own", "others", "p"))
+    verdict = f"significantly {'more' if n_own > n_other else 'fewer'}"
+    verdict = verdict if p < LEVEL else "no significant difference"
+    rows = count(compared["rows"], "row")
+    text = f"{_hits(compared['hits'])}; of {rows} on only one of the lists"
+    return f"{text}, {n_own:,} against {n_other:,} are hits: {verdict} (p = {p:.2g})"
 
 
 def _hits(n: float) -> str:

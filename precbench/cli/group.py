@@ -133,6 +133,7 @@ class MainGroup(LazyGroup):
         raise typer.Exit(code or 0)
 
 
+_LIMITED = "this process may take no more memory, processes or threads, see ulimit -a ({!r})"
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
@@ -149,12 +150,14 @@ def _reported(error: BaseException) -> tuple[str, int]:
             return str(error), error.exit_code
         case KeyboardInterrupt():
             return "interrupted", 130
-        case MemoryError() | OSError(errno=errno.ENOMEM):
-            return "this process may take no more memory", 1
-        case OSError(errno=errno.EAGAIN) | RuntimeError(args=("can't start new thread",)):
-            return "this process may start no more processes or threads, see ulimit -u", 1
+        case (
+            MemoryError()
+            | OSError(errno=errno.ENOMEM | errno.EAGAIN)
+            | RuntimeError(args=("can't start new thread",))
+        ):
+            return _LIMITED.format(error), 1
         case ImportError() if "map segment" in str(error):
-            return f"this process may take no more memory ({error})", 1
+            return _LIMITED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
         case OSError() if error.filename is not None:

@@ -19,7 +19,7 @@ from precbench.report.repeat import shipped_config
 from precbench.store import Store, find_stores
 from precbench.text import count, one_line
 
-_MOST_TOLD = 8
+_MOST_LISTED = 8
 
 
 def merge_results(
@@ -64,15 +64,15 @@ def merge_results(
             stack.enter_context(target.lock())
         compared = [compare_records(*merge) for merge in merges]
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
-            more = "; ..." if len(conflicts) > _MOST_TOLD else ""
+            more = "; ..." if len(conflicts) > _MOST_LISTED else ""
             raise PrecbenchError(
                 f"{count(len(conflicts), 'trial')} with other numbers in another folder "
-                f"({one_line('; '.join(conflicts[:_MOST_TOLD]))}{more}): nothing was written; "
+                f"({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}): nothing was written; "
                 "choose the folder to keep with --keep"
             )
         for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
             take_records(target, taken)
-            summary = _noted(target, sources) | {"taken": len(taken)}
+            summary = _note_request(target, sources) | {"taken": len(taken)}
             console.print(_sentence(summary))
             summaries.append(summary)
             experiment, name, smoke = _config_of(summary["experiment"], known)
@@ -108,16 +108,15 @@ def _merges(
     return [*merges.values()]
 
 
-def _noted(target: Store, sources: list[Store]) -> dict[str, Any]:
+def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note the joint request in the target, and return how much of it is there."""
     requests = [store.request() for store in (target, *sources)]
     present = set(target.keys())
-    keys = present.union(*(of.keys for of in requests))
-    shards = sorted({shard for of in requests for shard in of.shards}, key=Shard.parse)
+    keys = present.union(*(request.keys for request in requests))
+    shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    every = (
-        Shard(i + 1, of) for of in sorted({Shard.parse(s).of for s in shards}) for i in range(of)
-    )
+    divisions = sorted({Shard.parse(shard).of for shard in shards})
+    every = (Shard(i + 1, n_shards) for n_shards in divisions for i in range(n_shards))
     missing = [str(shard) for shard in every if str(shard) not in shards]
     return {
         "experiment": target.folder.resolve().name,

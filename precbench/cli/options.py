@@ -1,6 +1,8 @@
 """Options that several commands share, and dataclasses of options."""
 
-from collections.abc import Callable, Collection
+import json
+import sys
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from inspect import Signature, signature
 from typing import Annotated, Any
@@ -32,6 +34,18 @@ def refuse_unknown(what: str, value: str | None, known: Collection[str]) -> None
         raise InputError(f"unknown {what} {value!r}{near}; choose from {', '.join(known)}")
 
 
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print nested facts as JSON, or for people as YAML without those that are empty."""
+    text = json.dumps(facts, indent=1, default=str)
+    if not as_json:
+        import yaml
+
+        empty: tuple[Any, ...] = (None, "", [], {})
+        filled = {name: fact for name, fact in json.loads(text).items() if fact not in empty}
+        text = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+    print(text.rstrip())
+
+
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function of a dataclass, its last parameter, a command with the fields as options."""
 
@@ -46,7 +60,7 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
         parameters = [*own, *fields.values()]
         command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {of.name: of.annotation for of in parameters}
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
         return command
 
     return decorated

@@ -1,22 +1,18 @@
-"""Forecast of a run: time, and data to fetch or to move."""
+"""Forecast of a run: time, and data to fetch."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from precbench.data import find_card
 from precbench.data.cards.fetch import info
-from precbench.data.stream.row_stream import RowStream, n_bytes
 from precbench.experiment import Experiment, Trial
 from precbench.experiment.plan import Plan
 from precbench.experiment.sections import NamedData, StreamedCard
 from precbench.runner.cost import expected_seconds
 from precbench.store import Store
 from precbench.text import count, duration
-
-if TYPE_CHECKING:
-    from precbench.runner.cluster import Cluster
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
@@ -57,20 +53,13 @@ def show_outlook(
     store: Store,
     trials: Collection[Trial],
     at_once: int,
-    cluster: "Cluster | None",
     console: Console,
 ) -> float:
-    """Print the trials of a run and the data to move; return the expected seconds."""
+    """Print the trials of a run; return the expected seconds."""
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
         judged = "estimated from the sizes or from earlier trials"
         console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
-    if cluster is not None:
-        used = {trial.dataset.name for trial in trials}
-        rows = [plan.datasets[name].X for name in used]
-        size = sum(n_bytes(X) for X in rows if not isinstance(X, RowStream))  # read where it lies
-        workers = count(cluster.n_workers, "worker")
-        console.print(f"on {workers}, each of which gets the rows it needs of {size / 1e6:.3g} MB")
     return round(seconds, 1)

@@ -37,6 +37,8 @@ _LISTS = ("drop", "id", "categorical", "numeric")
 
 @dataclass(frozen=True, kw_only=True)
 class FileLayout:
+    """How a file of rows is written."""
+
     form: Annotated[
         str | None,
         typer.Option(
@@ -86,6 +88,8 @@ class FileLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRows(FileLayout):
+    """A file of labelled rows, the meaning of its columns, and the list that is made of it."""
+
     file: Annotated[
         Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
     ]

@@ -147,6 +147,7 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
+    """Lay out the rank of the method by each measure of the survey."""
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)

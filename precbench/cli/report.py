@@ -1,9 +1,9 @@
 """``precbench plot`` and ``precbench report``."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -14,6 +14,7 @@ from precbench.errors import InputError
 from precbench.files import write_whole
 from precbench.report.folder import PAGE
 from precbench.report.html import ledger_about, render
+from precbench.report.table import text_table
 from precbench.store import find_result_folders
 
 _MARKS = ("results.csv", "illustration.json")
@@ -67,17 +68,21 @@ def write_pages(
     """
     folders = finished_folders(results)
     ledger = ledger_about(read_evidence([results]))
-    pages = []
+    rows, written = [], []
     for folder in folders:
-        report = write_report(folder, "changed", ledger)
-        assert report.page is not None
-        pages.append(replace(report.page, html=""))  # all pages together would be large
+        page = write_report(folder, "changed", ledger).page
+        assert page is not None
+        about = "; ".join([page.fact, *page.marks])
+        rows.append([page.title, page.source or "", about, page.verdicts])
+        written.append(folder / PAGE)
         if not as_json:
             print(folder / PAGE, flush=True)  # a figure takes half a second
-    written = [folder / PAGE for folder in folders]
     if folders != [results]:
         index = results / "index.html"
-        write_whole({index: render("index.html.j2", entries=pages)})
+        header = ["report", "after", "what is in it", "published numbers"]
+        table = text_table("Experiments and studies", header, rows)
+        links = [f"{quote(folder.name)}/{PAGE}" for folder in folders]
+        write_whole({index: render("index.html.j2", table=table, links=links)})
         written.insert(0, index)
         if not as_json:
             print(index)

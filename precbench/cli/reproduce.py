@@ -14,7 +14,7 @@ from precbench.claims.kinds import Claim
 from precbench.claims.ledger import changes, read_ledger, reference_path
 from precbench.cli.check import report_regressions
 from precbench.cli.options import Json, Mirror
-from precbench.cli.run import RunOptions, has_failed, prepared, split_numbers
+from precbench.cli.run import RunOptions, has_failed, prepared
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
 from precbench.data import Dataset
@@ -22,9 +22,6 @@ from precbench.errors import DataUnavailableError, InputError, did_you_mean
 from precbench.experiment import Experiment, Study, load_config
 from precbench.experiment.plan import make_plan
 from precbench.report.ledger import claims_table
-from precbench.runner import to_do
-from precbench.runner.cost import expected_seconds
-from precbench.store import Store
 from precbench.text import count, duration, one_line
 
 
@@ -176,10 +173,8 @@ def _planned(
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    part = config.select(options.solvers, available, split_numbers(options.splits))
-    plan = make_plan(config, only=available, datasets=loaded)
-    store = Store(options.out / config.name)
-    trials = to_do(plan, store, wanted=plan.keys_of(part), timing=timing)
-    seconds = sum(expected_seconds(plan, store, trials.values())) / options.jobs
+    silent = replace(options, dry_run=True, quiet=True)
+    outlook = prepared(config, silent, name, loaded)()
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
-    return [_Run(name, config, claims, options, seconds, len(trials))]
+    n_trials = outlook["trials"] - outlook["cached"]
+    return [_Run(name, config, claims, options, outlook["expected_seconds"], n_trials)]

@@ -17,7 +17,7 @@ import typer
 from precbench import workers
 from precbench.cli import completion
 from precbench.cli.options import JSON, MIRROR, refuse_unknown, takes
-from precbench.cli.screen import Screen, measuring, progress, screen
+from precbench.cli.screen import Screen, progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
 from precbench.experiment.sections import MOST_SPLITS
@@ -274,13 +274,14 @@ def _run(
     cluster: "Cluster | None" = None,
     datasets: "Mapping[str, Dataset] | None" = None,
 ) -> dict[str, Any]:
+    """Run a part of an experiment, or only show what would run; return a summary."""
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
 
     console = screen(quiet=options.is_quiet)
     store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
-    if options.dry_run and (lacking := to_fetch(part)):
+    if options.dry_run and datasets is None and (lacking := to_fetch(part)):
         return show_fetching(part, lacking, store, console)
     plan = make_plan(
         experiment,
@@ -300,7 +301,7 @@ def _run(
         trials = _to_do(plan, store, wanted, options, console)
         n_workers = options.jobs if cluster is None else cluster.n_workers
         at_once = 1 if options.timing else n_workers
-        seconds = show_outlook(plan, store, trials.values(), at_once, cluster, console)
+        seconds = show_outlook(plan, store, trials.values(), at_once, console)
         return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
     with store.lock():
         trials = _to_do(plan, store, wanted, options, console)
@@ -325,9 +326,8 @@ def _measure(
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
-    stored = {*store.keys()}
-    with measuring(sum(key in stored for _, key in plan.trials), console) as advance:
-        results = write_results(plan, store, advance, config=name)
+    with console.status("measuring the stored results"):
+        results = write_results(plan, store, config=name)
     from precbench.advice.report import write_report
     from precbench.report.folder import Report
 
@@ -427,6 +427,7 @@ def _train(
     options: RunOptions,
     cluster: "Cluster | None",
 ) -> None:
+    """Train trials here or on a cluster, with a line or a bar that shows how many are done."""
     from precbench.runner import run_plan
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
@@ -471,6 +472,7 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
+    """Print the title, the data sets, and which of them are synthetic or left out."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape

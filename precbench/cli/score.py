@@ -3,6 +3,8 @@
 import json
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -114,16 +116,7 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    others = {"the model": model, "the file of the rows": file}
-    if out is not None:
-        if as_json:
-            raise InputError("--json and --out exclude each other: give one of the two")
-        check_target("--out", out, others, LISTS)
-    if drift is not None:
-        others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
-        check_target("--drift", drift, others, [".json"])
-    elif strict:
-        raise InputError("--strict needs --drift FILE")
+    _check_options(model, file, out=out, drift=drift, last=last, strict=strict, as_json=as_json)
     if explain is not None and top is None:
         raise InputError("--explain needs --top")
     listed_before = None if last is None else _names_in(last, row_id or "row")
@@ -144,23 +137,14 @@ def score(
         if known is not None:
             n_known += known.count(X)
 
-    with TemporaryDirectory() as folder:
-        if str(file) == "-":
-            file = Path(folder) / "stdin.csv"
-            with file.open("wb") as spooled:
-                shutil.copyfileobj(sys.stdin.buffer, spooled)
+    with _on_disk(file) as path:
         columns = [*([row_id] if row_id else ()), *(keep or ())]
-        blocks = read_new_blocks(file, encoding, keep=columns, gaps=gaps, **options.layout)
+        blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
         blocks = blocks if why is None else why.noting(blocks, gaps)
-        ranking, n_rows = loaded.rank_blocks(
-            blocks,
-            top,
-            n_jobs=-1,
-            watch=watch,
-            listed=None if why is None else why.rows,
-        )
+        listed = None if why is None else why.rows
+        ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
     if as_json or (out is not None and out.suffix == ".xlsx"):
         ranking = _with_numbers(ranking)
     scores = ranking["score"].to_numpy()
@@ -208,6 +192,42 @@ def score(
         file=sys.stderr,
     )
     return NOT_HELD if strict and report["drift"]["drift"] else 0
+
+
+def _check_options(
+    model: Path,
+    file: Path,
+    *,
+    out: Path | None,
+    drift: Path | None,
+    last: Path | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Refuse files that cannot be written, or that are other files of the command."""
+    others = {"the model": model, "the file of the rows": file}
+    if out is not None:
+        if as_json:
+            raise InputError("--json and --out exclude each other: give one of the two")
+        check_target("--out", out, others, LISTS)
+    if drift is not None:
+        others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
+        check_target("--drift", drift, others, [".json"])
+    elif strict:
+        raise InputError("--strict needs --drift FILE")
+
+
+@contextmanager
+def _on_disk(file: Path) -> Iterator[Path]:
+    """Yield the file of the rows; what comes from standard input is stored while it is read."""
+    if str(file) != "-":
+        yield file
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin.csv"
+        with path.open("wb") as spooled:
+            shutil.copyfileobj(sys.stdin.buffer, spooled)
+        yield path
 
 
 def _names_in(last: Path, column: str) -> set[str]:

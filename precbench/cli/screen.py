@@ -43,27 +43,6 @@ def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Scre
     return console
 
 
-def _bars(*columns: Any, console: Console, hidden: bool) -> Bars:
-    bars = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    note = TextColumn("{task.description}", markup=False)
-    return Bars(note, *bars, *columns, console=console, disable=hidden)
-
-
-@contextmanager
-def measuring(n_trials: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """Show how many trials are measured: a bar on a terminal, one line in a pipe.
-
-    Yield a function of the number of trials measured since its last call.
-    """
-    what = "measuring the stored results"
-    is_hidden = console.quiet or not console.is_terminal
-    if is_hidden:
-        console.print(what)
-    with _bars(console=console, hidden=is_hidden) as bars:
-        task = bars.add_task(what, total=n_trials)
-        yield lambda n_more: bars.advance(task, n_more)
-
-
 @contextmanager
 def progress(
     n_trials: int, *, quiet: bool = False, verbose: bool = False
@@ -99,6 +78,8 @@ def progress(
             console.print(line)
             shown = now
 
-    with _bars(TimeRemainingColumn(), console=console, hidden=not has_bar) as bars:
+    note = TextColumn("{task.description}", markup=False)
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    with Bars(note, *columns, console=console, disable=not has_bar) as bars:
         task = bars.add_task("all trials", total=n_trials)
         yield finished

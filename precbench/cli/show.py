@@ -27,7 +27,8 @@ _WIDTH = 100
 _MOST_SHOWN = 10  # columns, categories and features, each
 
 
-class _Making(Fields):
+class _Provenance(Fields):
+    # What a model says of its rows and of the programs that made it
     rows: Count | None = None
     features: Count | None = None
     positives: Count | None = None
@@ -55,8 +56,9 @@ def show(
     drop in average precision on held-out rows when the column is shuffled). Weights are for scaled
     features. --json lists all columns.
 
-    For a trial: solver, data, chosen parameters, metrics, times, warnings, machine, whether it
-    would run again, and the command that repeats it. Keys are in the `key` column of results.csv.
+    For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
+    and machine; the parts of other versions since, for which it would run again; and the command
+    that repeats it. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
@@ -80,15 +82,15 @@ def _show_model(path: str, as_json: bool) -> None:
     model = Model.load(path)
     quality = quality_of(model, path)
     try:
-        making = checked(model.about, _Making)
+        provenance = checked(model.about, _Provenance)
     except ValueError as error:
         raise InputError(f"{path}: the description in the model is damaged: {error}") from error
     if as_json:
-        print(json.dumps(_facts(path, model, making, quality)))
+        print(json.dumps(_facts(path, model, provenance, quality)))
         return
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {
-        "fitted": [_made(making)],
+        "fitted": [_provenance_in_words(provenance)],
         "quality": [describe_quality(quality)] if quality else [],
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],
@@ -96,7 +98,7 @@ def _show_model(path: str, as_json: bool) -> None:
         "members": [f"{m.name}: {m.weight:.2f}" for m in _by_weight(model)],
         "most weight" if model.trees is None else "most splits": [_most_used(model)],
         "versions": [
-            ", ".join(f"{library} {version}" for library, version in making.versions.items())
+            ", ".join(f"{library} {version}" for library, version in provenance.versions.items())
         ],
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
@@ -124,12 +126,12 @@ def _kind(model: "Model") -> str:
     return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 
-def _made(making: _Making) -> str:
+def _provenance_in_words(provenance: _Provenance) -> str:
     """Describe when, and to which rows, a model was fitted."""
-    parts = [f"on {making.fitted}"] if making.fitted else []
-    if making.rows is not None and making.positives is not None:
-        parts.append(f"to {making.rows:,} rows, {making.positives:,} positive")
-        parts += [f"weighted by {making.weight}"] if making.weight else []
+    parts = [f"on {provenance.fitted}"] if provenance.fitted else []
+    if provenance.rows is not None and provenance.positives is not None:
+        parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
+        parts += [f"weighted by {provenance.weight}"] if provenance.weight else []
     return ", ".join(parts)
 
 
@@ -161,6 +163,7 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
+    """Name the features with the largest weights, or of trees those with the most splits."""
     names = model.encoding and model.encoding.feature_names
     if not names or model.members or model.random_features is not None:
         return ""
@@ -170,7 +173,9 @@ def _most_used(model: "Model") -> str:
     return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
 
 
-def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None") -> dict[str, Any]:
+def _facts(
+    path: str, model: "Model", provenance: _Provenance, quality: "Quality | None"
+) -> dict[str, Any]:
     features, trees = model.random_features, model.trees
     return {
         "model": path,
@@ -183,6 +188,6 @@ def _facts(path: str, model: "Model", making: _Making, quality: "Quality | None"
         "members": [{"name": m.name, "weight": m.weight} for m in _by_weight(model)],
         "format": model.encoding and model.encoding.format,
         "columns": [asdict(column) for column in model.encoding.columns] if model.encoding else [],
-        **making.model_dump(),
+        **provenance.model_dump(),
         "quality": quality and quality.model_dump(),
     }

@@ -34,8 +34,8 @@ def show_length(length: "Length", *, quiet: bool = False) -> None:
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table as wide as the screen, without empty columns.
 
-    If columns find no room, spare ones are left out, and others follow below, with the names of the
-    rows again. Where bold cannot be shown, as in a pipe, an asterisk marks it.
+    Columns that find no room follow below, with the names of the rows again. Where bold cannot be
+    shown, as in a pipe, an asterisk marks it.
     """
     console = console or screen()
     marks = console.color_system is None
@@ -48,31 +48,31 @@ def print_table(table: Table, console: Console | None = None) -> None:
     console.print(one_line(table.title), style="bold", soft_wrap=False)
     if table.warning:
         console.print(one_line(table.warning), style="bold yellow", soft_wrap=False)
-    blocks, notes = _blocks(names, others, console.width), [*map(one_line, table.notes)]
-    if len(blocks) > 1 and table.n_spare:
-        blocks = _blocks(names, others[: -table.n_spare], console.width)
-        notes.append(f"In the report: {', '.join(table.header[-table.n_spare :])}.")
-    for i, block in enumerate(blocks):
+    for i, block in enumerate(_blocks(names, others, console.width)):
         if i > 0:
             console.print()
         console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
+    notes = [*map(one_line, table.notes)]
     if marks and any(cell.bold for row in table.rows for cell in row):
         notes.append(f"*: {table.best}.")
     console.print(*notes, "", sep="\n", soft_wrap=False)
 
 
 class _Column:
+    """A column of texts, and the least width in which no word or number of it is split."""
+
     def __init__(self, header: str, cells: list[Text]):
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         whole = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *whole, *map(cell_len, words)])  # in which no word or number is split
+        self.least = max([1, *whole, *map(cell_len, words)])
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
 def _n_names(table: Table) -> int:
+    # How many of the first columns together name each row, and none twice
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n

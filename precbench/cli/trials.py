@@ -1,65 +1,37 @@
 """Description of a trial, given by its key or its place in a table."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from precbench.cli.options import print_facts
 from precbench.errors import InputError
 from precbench.experiment.trial import algorithm_version
-from precbench.report.repeat import repeat_command
+from precbench.report.repeat import machine_facts, repeat_command
 from precbench.results import Run, read_run
 from precbench.solvers import SOLVERS
 from precbench.store import Record, Store, find_result_folders
-from precbench.text import one_line
 
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 _PLACE = re.compile(r"([^/]+)/(.+)/(\d{1,9})")  # data set, label and split
 _MOST_LISTED = 8
-_STOPPED = {
-    "limit": "training stopped by its limit",
-    "tuning limit": "tuning stopped by its limit",
-}
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
     store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
-    metrics = [] if run is None else _metrics(run, trial)
-    machine = _machine(store, trial.environment)
-    changed = _changed(trial)
-    command = _command(store, trial, None if run is None else run.config)
-    if as_json:
-        more = {"metrics": metrics, "machine": machine, "changed_versions": changed}
-        print(json.dumps({**trial.to_dict(), **more, "command": command}, indent=1))
-        return
-    sweep = f" at {trial.sweep_point}" if trial.sweep_point else ""
-    print(one_line(f"{trial.dataset}/{trial.label}/{trial.split}{sweep}: {_outcome(trial)}"))
-    state = "the versions are current: the trial is kept"
-    if changed:
-        state = f"{' and '.join(changed)} has another version now: the trial would run again"
-    description = trial.description
-    sections = {
-        "metrics": ", ".join(f"{m['metric']} {m['value']:.4f}" for m in metrics),
-        "data": f"{trial.title or trial.dataset}, "
-        f"sha256 {description.get('data_sha256', 'unknown')}",
-        "split": _assigned({**description.get("split", {}), "training rows": trial.n_train}),
-        "preparation": _assigned(description.get("preprocessing", {})),
-        "parameters": _assigned({**description.get("params", {}), "seed": trial.seed}),
-        "chosen": _chosen(trial),
-        "time": _time(trial),
-        "before": f"{trial.before}; it was run again" if trial.before else "",
-        "warnings": "; ".join(trial.warnings),
-        "machine": _assigned(machine),
-        "code": "; ".join(filter(None, [trial.code, state])),
+    machine = store.machines().get(trial.environment)
+    facts = {
+        **trial.to_dict(),
         "record": str(store.folder / "trials" / f"{trial.key}.json"),
-        "repeat": command,
+        "metrics": [] if run is None else _metrics(run, trial),
+        "machine": machine_facts(machine) if machine else {},
+        "changed_versions": _changed(trial),
+        "command": _command(store, trial, None if run is None else run.config),
     }
-    for name, text in sections.items():
-        if text:
-            print(f"  {name}: {one_line(text)}")
+    print_facts(facts, as_json=as_json)
 
 
 def find_trial(what: str, results: Path) -> tuple[Store, Record]:
@@ -80,6 +52,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
+    """Find the records that the start of a key, or DATASET/SOLVER/SPLIT, names."""
     place = _PLACE.fullmatch(what)
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()
@@ -96,6 +69,7 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 
 
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
+    """Return the final values of a trial, as they stand in results.csv."""
     rows = run.results
     place: dict[str, Any] = {"dataset": trial.dataset, "solver": trial.label}
     place |= {"split": trial.split, "sweep": trial.sweep_point}
@@ -104,13 +78,6 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
     records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
     return records
-
-
-def _machine(store: Store, name: str) -> dict[str, Any]:
-    if (machine := store.machines().get(name)) is None:
-        return {}
-    values = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _changed(trial: Record) -> list[str]:
@@ -130,32 +97,3 @@ def _command(store: Store, trial: Record, config: str | None) -> str:
     if command is None:
         return ""
     return f"{trial.split}".join(command) + f" --out {shlex.quote(str(store.folder.parent))}"
-
-
-def _outcome(trial: Record) -> str:
-    outcome = f"{trial.status}: {trial.reason}" if trial.reason else str(trial.status)
-    if trial.stopped:
-        outcome += f", {_STOPPED.get(trial.stopped, f'stopped: {trial.stopped}')}"
-    return outcome
-
-
-def _time(trial: Record) -> str:
-    if trial.seconds is None:
-        return ""
-    how = {"sequential": ", alone", "parallel": ", beside other trials"}.get(trial.timing, "")
-    tuned = f", {trial.tuning_seconds:.3g} s to choose" if trial.tuning_seconds else ""
-    return f"{trial.seconds:.3g} s to train{tuned}{how}"
-
-
-def _chosen(trial: Record) -> str:
-    among = (trial.description.get("tuning") or {}).get("candidates", {})
-    return "; ".join(
-        f"{name}={value} of {', '.join(map(str, among[name]))}"
-        if name in among
-        else f"{name}={value}"
-        for name, value in trial.chosen.items()
-    )
-
-
-def _assigned(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

@@ -27,11 +27,9 @@ from precbench.report.curves import (
 from precbench.report.sheet import Sheet, wrapped
 from precbench.report.style import (
     MOST_CURVES,
-    NAME_LINE,
-    End,
     Style,
     log_scale,
-    name_ends,
+    name_curves,
     solver_styles,
 )
 from precbench.report.tables import is_mixed, notes
@@ -55,7 +53,6 @@ _AXIS_LABELS = {
     "reservoir_size": "reservoir (rows)",
 }
 _WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
-_AROUND = 0.6  # inches of a panel that its axes do not take: title, numbers and labels
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
@@ -94,6 +91,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
 
 @dataclass(frozen=True)
 class _Page:
+    """One figure: its numbers, how they are drawn, and what stands above and below."""
+
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
     what: str  # the second half of the title
@@ -102,15 +101,15 @@ class _Page:
     sentences: Sequence[str] = ()
     spread: str = "Median and quartiles over {} splits."  # "" if it shows none
     height: float = _HEIGHT
-    rows: int = 1  # of panels
     timed: bool = False  # whether an axis is time
 
 
 @dataclass(frozen=True)
 class _Lines:
+    """Styles and names of the solvers that a figure shows."""
+
     styles: Mapping[str, Style]
     names: Mapping[str, str]  # of the solvers that are drawn
-    room: float  # inches of a panel's height
 
     def look(self, solver: str) -> dict[str, Any]:
         style = self.styles[solver]
@@ -162,24 +161,11 @@ class _Lines:
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(point[x], point["median"], **look)
 
-    def name(
-        self, axes: "Axes", data: pd.DataFrame, x: str, y: str = "median", lead: bool = True
-    ) -> None:
-        """Write names at the ends of the curves; fine lines `lead` to them."""
-        left, right = axes.get_xlim()
-        axes.set(xlim=(left, right), ylim=axes.get_ylim())
-        points = data[data[y].notna()]
-        lasts = dict(zip(points["solver"], points[[x, y]].to_numpy(dtype=float), strict=True))
-        ends = []
-        for solver in self.names:
-            look, height = self.look(solver), np.nan
-            if solver in lasts:
-                at, height = lasts[solver]
-                if lead:
-                    fine = {**look, "linewidth": 0.5, "marker": "", "alpha": 0.6}
-                    axes.plot([at, right], [height, height], **fine)
-            ends.append(End(self.names[solver], height, look))
-        name_ends(axes, ends, self.room)
+    def name(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
+        """Write the names beside the axes, in the order of the last values."""
+        lasts = data[data[y].notna()].groupby("solver")[y].last()
+        ends = {name: lasts.get(solver, -np.inf) for solver, name in self.names.items()}
+        name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, ends)
 
 
 def _over_log_scale(
@@ -191,27 +177,23 @@ def _over_log_scale(
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
-        lines.name(axes, data, x, y)
+        lines.name(axes, data, y)
         _label(axes, label, metric)
 
     return draw
 
 
 def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+    """Show wall time if all trials ran alone, else CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
     alone = bool((rows["timing"] == "sequential").all())
     clock = "wall_seconds" if alone else "cpu_seconds"
-    data = _per_solver(run, rows, partial(_time_statistics, clock=clock))
+    data = _per_solver(run, rows, partial(value_against_time, clock=clock))
     unit = "wall seconds of trials that ran alone" if alone else "CPU seconds"
     label = f"training time ({unit}, log scale)"
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     what = f"{metric} against training time"
     return _Page(dataset, sweep, what, data, draw, timed=True)
-
-
-def _time_statistics(rows: pd.DataFrame, clock: str) -> pd.DataFrame:
-    tuning = rows.drop_duplicates("split")["tuning_seconds"].dropna()  # else pandas 2 may warn
-    return value_against_time(rows, clock).assign(tuning_seconds=tuning.median())
 
 
 def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
@@ -240,7 +222,7 @@ def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
             title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
-        lines.name(panels[-1], parts[shown[-1]], "share")
+        lines.name(panels[-1], parts[shown[-1]])
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
     return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
@@ -255,15 +237,14 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
     return "", None
 
 
-def _test_sizes(run: Run, dataset: str, k: float | int | str | None) -> tuple[int, int, int] | None:
-    """Return positives, rows and `k` in rows of the test set, None if unknown."""
+def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
+    """Return `k` in rows of the test set, None if unknown."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
     share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
-    n_pos, n_rows = round(share * sizes.positives), round(share * sizes.rows)
     try:
-        return n_pos, n_rows, resolve_k(k, n_pos, n_rows)
+        return resolve_k(k, round(share * sizes.positives), round(share * sizes.rows))
     except InputError:
         return None
 
@@ -274,11 +255,9 @@ def _decade_below(fpr: float) -> float:
 
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Show full curves, and their start, to half of the positives, on a log scale."""
-    vertices = _at(curves("roc.csv"), dataset, sweep)
+    vertices = _curves_at(curves("roc.csv"), dataset, sweep)
     low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
-    name, k = _measured_k(run, sweep)
-    sizes = _test_sizes(run, dataset, k)
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -290,40 +269,26 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         shown = data[data["fpr"].between(low, right)]
         lines.draw(full, data, "fpr", marker="")
         lines.draw(top, shown, "fpr", marker="")
-        if sizes:
-            points = pd.DataFrame(
-                [
-                    (solver, *_where_k_rows(curve, sizes))
-                    for solver, curve in data.groupby("solver")
-                ],
-                columns=["solver", "fpr", "median"],
-            )
-            for axes in (full, top):
-                lines.mark(axes, points, "fpr")
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
-        top.set(title="top of the list", xlabel="false positive rate (log scale)")
-        top.set(xscale="log", xlim=(low, right))
-        lines.name(top, shown, "fpr")
+        top.set(
+            title="top of the list", xlabel="false positive rate (log scale)", xlim=(low, right)
+        )
+        log_scale(top, "x")
+        lines.name(top, shown)
 
-    sentence = f"Markers: {name}, the precision of the rows up to that point."
-    return _Page(dataset, sweep, "ROC curves", data, draw, sentences=[sentence] if sizes else [])
-
-
-def _where_k_rows(curve: pd.DataFrame, sizes: tuple[int, int, int]) -> tuple[float, float]:
-    """Return the point of a ROC curve above which there are k rows."""
-    n_pos, n_rows, k = sizes
-    n_listed = curve["fpr"] * (n_rows - n_pos) + curve["median"] * n_pos
-    return tuple(np.interp(k, n_listed, curve[rate]) for rate in ("fpr", "median"))
+    return _Page(dataset, sweep, "ROC curves", data, draw)
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+    """Show prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
-    sizes = _test_sizes(run, dataset, k)
     x = "share" if isinstance(k, float) else "k"
-    at = sizes and (k if isinstance(k, float) else sizes[2])
-    points = _at(curves("precision-k.csv"), dataset, sweep)
+    at: float | None = _rows_of_k(run, dataset, k)
+    if at and isinstance(k, float):
+        at = k
+    points = _curves_at(curves("precision-k.csv"), dataset, sweep)
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
@@ -335,7 +300,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
         if at:
             axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
             lines.mark(axes, data[data[x] == at], x)
-        lines.name(axes, data[data[x] == at] if at else data, x, lead=not at)
+        lines.name(axes, data[data[x] == at] if at else data)
         _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
     return _Page(
@@ -352,7 +317,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
 def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Show the training set above the test set; on the right the top of the list."""
     x, y = "false_positives", "true_positives"
-    points = _at(curves("roc-counts.csv"), dataset, sweep)
+    points = _curves_at(curves("roc-counts.csv"), dataset, sweep)
     data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -369,14 +334,15 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
                     axes.set_xlabel("false positives")
             shown = rows[rows[x] <= right]
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
-            lines.name(axes, shown, x, y)
+            lines.name(axes, shown, y)
 
     what = "ROC curves in counts of rows"
-    look: dict[str, Any] = {"spread": _FIRST_SPLIT, "height": 1.6 * _HEIGHT, "rows": 2}
-    return _Page(dataset, sweep, what, data, draw, **look)
+    height = 1.6 * _HEIGHT  # of two rows of panels
+    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
 
 
 def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
+    """Place the final values by the numbers of the swept parameter, else at equal distances."""
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
@@ -405,7 +371,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
             axes.minorticks_off()
             axis_label += ", log scale"
         axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
-        lines.name(axes, placed, name)
+        lines.name(axes, placed)
         _label(axes, axis_label, metric)
 
     is_incomplete = (data["n_splits"] < n).any()
@@ -442,7 +408,7 @@ def _label(axes: "Axes", x: str, metric: str) -> None:
     axes.set_ylabel(f"{metric} on the test set", parse_math=False)
 
 
-def _at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
+def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
     return curves[(curves["dataset"] == dataset) & (curves["sweep"] == sweep)]
 
 
@@ -466,13 +432,14 @@ def _per_solver(
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
+    """Choose the solvers and styles of a figure, and write its title, small print and caption."""
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
-    best = _best(run, here, solvers)
+    best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # too many solvers
         styles |= solver_styles(best)
@@ -483,20 +450,18 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
         metric = run.metric_name(run.metrics[0])
         sentences.append(f"The {len(best)} best of {len(solvers)} methods by mean {metric}.")
     here = here[here["solver"].isin(best)]
-    room = max(page.height / page.rows - _AROUND, NAME_LINE * (len(best) + 1))
-    lines = _Lines(styles, {solver: _name(solver, here, page.timed) for solver in best}, room)
+    lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
         f"{subject}{smoke}: {page.what}{at}",
         lambda figure: page.draw(figure, lines),
         _WIDTH,
-        page.rows * (room + _AROUND),
+        page.height,
         above=f"{run.protocol_sentence} {spread}",
         caption=[" ".join(sentences), *notes(here, page.timed)],
-        smoke=run.smoke,
     )
 
 
-def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
+def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
     """Return the solvers with the best mean ranks by the main metric, in their order."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
@@ -510,7 +475,7 @@ def _best(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
     return [solver for solver in solvers if solver in best]
 
 
-def _name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
+def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
     """Return a label, with the number of results if some lack, and the marks of notes."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()

@@ -10,6 +10,7 @@ from precbench.report.table import Table, text_table
 from precbench.report.tables import markdown_table
 
 _NOTE = "Here: the median of our repetitions, if there are several; spread: their quartiles."
+_HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
@@ -25,24 +26,14 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     return text_table(title, ["paper", "place", *Verdict], rows)
 
 
-def open_tables(ledger: Sequence[LedgerRow]) -> list[Table]:
-    """Return the measured claims not plainly reproduced, by verdict, the worst last."""
+def open_table(ledger: Iterable[LedgerRow]) -> Table:
+    """Return the measured claims not plainly reproduced, the worst first."""
     verdicts = (
-        *(Verdict.WITH_DEVIATION, Verdict.INCONCLUSIVE, Verdict.NO_POWER),
-        *(Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED),
+        *(Verdict.NOT_REPRODUCED, Verdict.TREND_ONLY, Verdict.NO_POWER),
+        *(Verdict.INCONCLUSIVE, Verdict.WITH_DEVIATION),
     )
-    tables: list[Table] = []
-    for verdict in verdicts:
-        rows = [
-            [row.id, row.printed, row.measured, row.spread, _because(row)]
-            for row in ledger
-            if row.verdict is verdict
-        ]
-        if rows:
-            header = ["id", "printed", "here", "spread", "because"]
-            title = f"{verdict.capitalize()}: {len(rows)}"
-            tables.append(text_table(title, header, rows, *([] if tables else [_NOTE])))
-    return tables
+    rows = [row for verdict in verdicts for row in ledger if row.verdict is verdict]
+    return claims_table(rows, f"Not plainly reproduced: {len(rows)}")
 
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
@@ -64,17 +55,19 @@ def change_table(changes: Iterable[Change]) -> Table:
 
 
 def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    rows = [(row.id, *_outcome(row)) for row in ledger]
-    return text_table(title, ["id", "printed", "here", "runs", "verdict", "because"], rows)
+    return text_table(title, _HEADER, [[row.id, *_outcome(row)] for row in ledger], _NOTE)
+
+
+def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
+    """Return the claims with their places in the papers."""
+    rows = [[row.id, *_outcome(row), row.where, row.kind] for row in ledger]
+    return text_table(title, [*_HEADER, "where", "kind"], rows)
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    header = ["id", "where", "kind", "printed", "here", "runs", "verdict", "because"]
-    rows = [(row.id, row.where, row.kind, *_outcome(row)) for row in ledger]
-    everything = text_table("All claims", header, rows)
     tables = (
         *(counts_table(ledger), missing_table(ledger)),
-        *(*reversed(open_tables(ledger)), everything),
+        *(open_table(ledger), full_table(ledger, "All claims")),
     )
     lines = [line for table in tables for line in markdown_table(table)]
     return "\n".join(["# Published numbers", "", *lines])
@@ -90,8 +83,6 @@ def _count(n: int) -> str:
 
 
 def _outcome(row: LedgerRow) -> list[str]:
-    return [row.printed, row.measured, str(row.runs), row.verdict, _because(row)]
-
-
-def _because(row: LedgerRow) -> str:
-    return "; ".join(text for text in (row.deviation, row.reason) if text)
+    """Return what stands in the table of a claim after its id."""
+    because = "; ".join(text for text in (row.deviation, row.reason) if text)
+    return [row.printed, row.measured, row.spread, str(row.runs), row.verdict, because]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from precbench.report.style import End, Style, name_ends, solver_styles
+from precbench.report.style import Style, name_curves, solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,15 +34,15 @@ def draw_curves(
         axes.plot(rows[x], rows[y], label=name, **look)
 
 
-def name_curves(axes: "Axes", height: float) -> None:
-    """Write the labels of curves at their ends; `height` of the axes is in inches, roughly."""
-    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
-    ends = []
-    for line in axes.lines:
-        if not str(line.get_label()).startswith("_"):
-            look = {name: getattr(line, f"get_{name}")() for name in Style._fields}
-            ends.append(End(str(line.get_label()), np.ravel(line.get_ydata())[-1], look))
-    name_ends(axes, ends, height)
+def name_labelled_curves(axes: "Axes") -> None:
+    lines = {str(line.get_label()): line for line in axes.lines}
+    named = {name: line for name, line in lines.items() if not name.startswith("_")}
+    ends = {name: np.ravel(line.get_ydata())[-1] for name, line in named.items()}
+    looks = {
+        name: {part: getattr(line, f"get_{part}")() for part in Style._fields}
+        for name, line in named.items()
+    }
+    name_curves(axes, looks, ends)
 
 
 def draw_beside(

@@ -1,9 +1,11 @@
-"""The command that repeats a trial."""
+"""What it takes to repeat a trial: the command and the machine."""
 
 import shlex
 from functools import cache
+from typing import Any
 
 from precbench.locations import config_names
+from precbench.store import Machine
 
 
 @cache
@@ -26,3 +28,9 @@ def repeat_command(
     if smoke:
         parts.append("--smoke")
     return f"{shlex.join(parts)} --splits ", " --force"
+
+
+def machine_facts(machine: Machine) -> dict[str, Any]:
+    """Return what is known of a machine and of the versions on it."""
+    facts = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
+    return {name: value for name, value in facts.items() if value is not None}

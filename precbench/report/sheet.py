@@ -61,7 +61,6 @@ class Sheet:
     height: float
     above: str = ""  # small print below the title
     caption: Sequence[str] = ()  # paragraphs below the drawing
-    smoke: bool = False
 
     def figure(self) -> "Figure":
         from matplotlib.figure import Figure
@@ -75,10 +74,6 @@ class Sheet:
         # No frames: whether their edges are at 0 or at -0 differs from time to time.
         parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
         self.draw(parts[1])
-        if self.smoke:
-            mark: dict[str, Any] = {"fontsize": 36, "rotation": 20, "color": "0.5", "alpha": 0.2}
-            mark |= {"ha": "center", "va": "center", "in_layout": False, "gid": "smoke"}
-            parts[1].text(0.5, 0.5, "smoke size", **mark)
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
         for part, lines, start, step, look in (

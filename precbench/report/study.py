@@ -48,7 +48,6 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
             width,
             height - _TITLE,
             caption=[kind.caption.format(**study.parameters)],
-            smoke=study.smoke,
         )
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
 

@@ -1,7 +1,7 @@
-"""Styles of solvers in figures, and names at the ends of curves."""
+"""Styles of solvers in figures, and names of curves."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,9 +26,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
 # Of one figure
 MOST_CURVES = 8
-
-# Inches from one name at the ends of curves to the next
-NAME_LINE = 0.155
 
 
 class Style(NamedTuple):
@@ -68,47 +65,19 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
     return styles
 
 
-class End(NamedTuple):
-    name: str
-    y: float  # NaN for a curve of another panel
-    look: dict[str, Any]  # keywords of a line
+def name_curves(
+    axes: "Axes", looks: Mapping[str, Mapping[str, Any]], ends: Mapping[str, float]
+) -> None:
+    """Write names of curves beside the axes, in the order of their ends; those without last."""
+    from matplotlib.lines import Line2D
 
-
-def name_ends(axes: "Axes", ends: Sequence[End], height: float) -> None:
-    """Write the names of curves at the right of their ends, without overlap.
-
-    The limits of the axes are final; `height` is in inches, roughly.
-    """
-    from scipy.optimize import isotonic_regression
-
-    scale = axes.transScale + axes.transLimits
-    heights = [scale.transform((axes.get_xlim()[1], end.y))[1] for end in ends]
-    order = sorted(range(len(ends)), key=lambda i: (np.nan_to_num(heights[i], nan=-np.inf), -i))
-    offsets = NAME_LINE / height * np.arange(len(ends))
-    wanted = np.clip(np.nan_to_num([heights[i] for i in order], nan=0.0), 0, 1)
-    # The least squares among all places that are far enough apart.
-    places = isotonic_regression(wanted - offsets).x
-    places = np.clip(places, 0, max(1 - offsets[-1], 0)) + offsets if len(ends) else places
-    side = axes.inset_axes((1, 0, 0.1, 1), xlim=(0, 1), ylim=(0, 1))
-    side.axis("off")
-    for i, place in zip(order, places, strict=True):
-        end = ends[i]
-        look: dict[str, Any] = {**end.look, "clip_on": False}
-        if np.isfinite(heights[i]) and 0 <= heights[i] <= 1:
-            thin = {**look, "linewidth": 0.6, "marker": "", "linestyle": "-"}
-            side.plot([0, 0.4], [heights[i], place], **thin)
-        side.plot([0.4, 0.7, 1], [place] * 3, **look, markevery=[1])
-        side.annotate(
-            end.name,
-            (1, place),
-            (3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            parse_math=False,
-            annotation_clip=False,
-            gid="name",
-        )
+    order = sorted(looks, key=lambda name: -ends.get(name, -np.inf))
+    handles = [Line2D([], [], **looks[name]) for name in order]
+    places = [str(place) for place in range(len(order))]
+    legend = axes.legend(handles, places, loc="upper left", bbox_to_anchor=(1, 1))
+    # Afterwards, since a legend leaves out labels that begin with an underscore.
+    for text, name in zip(legend.get_texts(), order, strict=True):
+        text.set(text=name, parse_math=False, gid="name")
 
 
 def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:

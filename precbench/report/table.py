@@ -21,9 +21,6 @@ class Table:
     warning: str = ""  # above the numbers, if data are synthetic
     dataset: str = ""  # of the trials, if all are on one
     best: str = "best value"  # what bold means
-    n_spare: int = 0  # last columns that a narrow screen may leave out
-    # Beyond the first column: metric (or time, as in `summarise`), and point of the sweep.
-    columns: list[tuple[str, str]] = field(default_factory=list)
 
 
 def text_table(

@@ -6,14 +6,11 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from precbench.files import write_whole
 from precbench.report.table import Cell, Table
@@ -95,40 +92,22 @@ def summarise_trials(
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
     """Return the final value and the times of each trial and metric, NaN without any."""
-    rows = results[results["part"] == "test"]
+    rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    groups = rows.groupby(of_trial, sort=False, dropna=False)
-    trial, n_trials = groups.ngroup().to_numpy(), groups.ngroups
-    value = rows["value"].to_numpy(float)
-    ok = (rows["status"] == "ok").to_numpy(bool) & ~np.isnan(value)
-    gain = np.where(rows["metric"].isin(losses), -value, value)
-    learnt = np.flatnonzero(
-        ok & (rows["rows_seen"] > 0).to_numpy(bool)
-    )  # before, all scores are tied
-    best = np.full(n_trials, -np.inf)
-    np.maximum.at(best, trial[learnt], gain[learnt])
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()
+    ok = (rows["status"] == "ok") & rows["value"].notna()
+    gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])
+    gain = gain.where(ok & (rows["rows_seen"] > 0))  # before, all scores are tied
+    best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         least = best - 0.01 * np.abs(best)
-    reached = learnt[gain[learnt] >= least[trial[learnt]]]
-    reached = reached[np.argsort(rows["checkpoint"].to_numpy()[reached], kind="stable")]
-
-    def last(places: NDArray, numbers: Any) -> NDArray:
-        lasts = np.full(n_trials, np.nan)
-        lasts[trial[places]] = np.asarray(numbers, float)[places]
-        return lasts
-
-    final = np.flatnonzero(ok & rows["final"].to_numpy(bool))
-    ends = np.empty(n_trials, dtype=int)
-    ends[trial] = np.arange(len(rows))
-    return (
-        rows[[*of_trial, *_TRIAL_COLUMNS]]
-        .iloc[ends]
-        .reset_index(drop=True)
-        .assign(
-            value=last(final, value),
-            seconds=last(final, rows["wall_seconds"]),
-            seconds_to_99=last(reached[::-1], rows["wall_seconds"]),
-        )
+    reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
+    final = rows[ok & rows["final"]].groupby(trial)
+    last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
+    return last_rows.sort_index().assign(
+        value=final["value"].last(),
+        seconds=final["wall_seconds"].last(),
+        seconds_to_99=reached["wall_seconds"].first(),
     )
 
 
@@ -144,43 +123,34 @@ def _against_the_best(
 ) -> dict[tuple, float]:
     """Return p-values of methods with the most trials against the best mean."""
     p_values = {}
-    row = trials.groupby(_TRIAL).ngroup().to_numpy()
-    solvers, column = np.unique(trials["solver"].to_numpy(str), return_inverse=True)
-    values = trials["value"].to_numpy(float)
-    groups: dict[Any, Any] = trials.groupby(_GROUP[:3], sort=False).indices
-    for at, places in groups.items():
-        dataset, _, metric = map(str, at)
-        wide = np.full((len(solvers), row.max(initial=0) + 1), np.nan)
-        wide[column[places], row[places]] = values[places]
-        n = np.count_nonzero(~np.isnan(wide), axis=1)
-        if dataset not in test_shares or n.max() < 2:
+    for (dataset, sweep, metric), rows in trials.groupby(_GROUP[:3], sort=False):
+        wide = rows.pivot(index=_TRIAL, columns="solver", values="value")
+        n, test_share = wide.count(), test_shares.get(str(dataset))
+        if test_share is None or n.max() < 2:
             continue
-        competing = np.flatnonzero(n == n.max())
+        competing = n.index[n == n.max()]
         with np.errstate(invalid="ignore"):  # of values that have overflowed
-            means = levels(
-                [np.mean(row_values[~np.isnan(row_values)]) for row_values in wide[competing]]
-            )
-        best = competing[np.argmin(means) if metric in losses else np.argmax(means)]
-        for solver in competing:
-            both = ~np.isnan(wide[best]) & ~np.isnan(wide[solver])
-            pair = wide[best][both], wide[solver][both]
-            if solver != best and both.sum() > 1 and np.isfinite(pair).all():
-                p_values[(*at, str(solvers[solver]))] = resampled_test(
-                    *pair, test_shares[dataset]
-                ).p
+            means = levels([np.mean(wide[solver].dropna().to_numpy()) for solver in competing])
+        best = competing[int(np.argmin(means) if metric in losses else np.argmax(means))]
+        for solver in competing.drop(best):
+            first, second = wide[[best, solver]].dropna().to_numpy().T
+            if len(first) > 1 and np.isfinite([first, second]).all():
+                place = dataset, sweep, metric, solver
+                p_values[place] = resampled_test(first, second, test_share).p
     return p_values
 
 
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
+    """Return the row of the summary about the trials of one solver."""
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(known) if len(known) else np.nan for known in times)
     low = high = np.nan
     if key[0] in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[key[0]])
-    quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
     with np.errstate(invalid="ignore"):  # of values that have overflowed
+        quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
         mean = values.mean() if len(values) else np.nan
         std = values.std(ddof=1) if len(values) > 1 else np.nan
     labels = {name: trials[name].tolist() for name in _LABELS}
@@ -250,6 +220,7 @@ def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
 
 
 def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+    """Lay out the metrics and the times of an experiment without a sweep."""
     columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
     main = columns[run.metrics[0]]
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
@@ -265,12 +236,11 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         *_edges(run, dataset),
         *notes(summary),
     ]
-    places = [(quantity, "") for quantity in (*run.metrics, *_TIMES)]
-    table = _assemble(run, dataset, summary, "", header, cells, sentences, places)
-    return [replace(table, n_spare=len(_TIMES) - 1)]
+    return [_assemble(run, dataset, summary, "", header, cells, sentences)]
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
+    """Lay out each metric, and the times, by the points of the sweep."""
     header = ["solver", *run.sweep_points]
     tables: list[Table] = []
     times: list[list[Cell]] = []
@@ -283,17 +253,11 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         sentences += notes(summary, times=False)
-        tables.append(
-            _assemble(
-                run, dataset, at_points, run.metric_name(metric), header, cells, sentences, points
-            )
-        )
-    places = [("seconds", sweep) for sweep in run.sweep_points]
+        name = run.metric_name(metric)
+        tables.append(_assemble(run, dataset, at_points, name, header, cells, sentences))
     sentences = [_SECONDS, *notes(summary)]
-    return [
-        *tables,
-        _assemble(run, dataset, summary, "time to final (s)", header, times, sentences, places),
-    ]
+    timed = _assemble(run, dataset, summary, "time to final (s)", header, times, sentences)
+    return [*tables, timed]
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
@@ -309,7 +273,6 @@ def _assemble(
     header: list[str],
     columns: list[list[Cell]],
     sentences: list[str],
-    places: list[tuple[str, str]],
 ) -> Table:
     title = run.dataset_title(dataset)
     stopped = {*summary["solver"][summary["stopped"] > 0]}
@@ -321,7 +284,6 @@ def _assemble(
         rows=[[Cell(name), *cells] for name, *cells in zip(names, *columns, strict=True)],
         notes=[run.protocol_sentence, *sentences],
         dataset=dataset,
-        columns=places,
     )
 
 
@@ -431,6 +393,7 @@ def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
 
 
 def _mean(row: pd.Series) -> str:
+    """Format a mean and its standard deviation, or why there is none."""
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from precbench.claims.ledger import LedgerRow, changes, read_ledger, to_csv, updated
 from precbench.claims.verdicts import Verdict
-from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_tables
+from precbench.report.ledger import counts_table, ledger_markdown, missing_table, open_table
 from tests.claims.helpers import row_of
 
 
@@ -109,11 +109,11 @@ def test_tables_of_the_ledger():
     assert [row[1] for row in counts] == ["table-1", "table-2", "table-10", ""]
     assert counts[0][2:] == ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
     assert counts[-1][2:] == ["3", "2", "3", "4", "5", "6", "7", "8", "9"]
-    shown = {row[0].text for table in open_tables(ledger) for row in table.rows}
+    shown = open_table(ledger).rows
     measured = set(Verdict) - {Verdict.REPRODUCED, Verdict.NO_DATA}
     measured -= {Verdict.NO_CONFIG, Verdict.NOT_TESTABLE}
-    assert shown == {row.id for row in ledger if row.verdict in measured}
-    assert open_tables(ledger)[-1].title == "Not reproduced: 4"
+    assert {row[0].text for row in shown} == {row.id for row in ledger if row.verdict in measured}
+    assert [row[5].text for row in shown[:5]] == ["not reproduced"] * 4 + ["trend only"]
     missing = [[cell.text for cell in row] for row in missing_table(ledger).rows]
     assert missing == [
         ["toy", "no data", "no data | why", "7"],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from precbench.report.panels import name_curves, side_by_side
+from precbench.report.panels import name_labelled_curves, side_by_side
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
 from precbench.report.tables import three_digits
@@ -37,7 +37,7 @@ def _draw(figure: "SubFigure", result: Result) -> None:
         log_scale(axes, "x")
         log_scale(axes, "y")
         axes.set(xlabel="size", ylabel=measure)
-        name_curves(axes, 2.7)
+        name_labelled_curves(axes)
 
 
 GROWING_COSTS = StudyKind(

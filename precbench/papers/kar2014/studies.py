@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.panels import name_curves, side_by_side
+from precbench.report.panels import name_labelled_curves, side_by_side
 from precbench.report.study import value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
@@ -141,7 +141,7 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
         log_scale(axes, "x")
         size = "T (rows of the stream)" if "4" in theorem else "s (rows of a buffer)"
         axes.set(title=theorem, xlabel=size, ylabel="excess")
-        name_curves(axes, 3.4)
+        name_labelled_curves(axes)
 
 
 ERROR_BOUNDS = StudyKind(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from precbench.report.panels import draw_curves, name_curves, side_by_side
+from precbench.report.panels import draw_curves, name_labelled_curves, side_by_side
 from precbench.report.study import value_table
 from precbench.report.style import log_scale, solver_styles
 from precbench.report.table import Table, text_table
@@ -180,7 +180,7 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set(xscale="log", yscale="log", xlabel="eta0", title=f"rows {kind}")
     figure.axes[0].set_ylabel("surrogate, relative to w = 0")
-    name_curves(figure.axes[-1], 2.9)
+    name_labelled_curves(figure.axes[-1])
 
 
 _FITS = {
@@ -250,7 +250,7 @@ def _draw_rates(figure: "SubFigure", result: Result) -> None:
         xlabel="b = T (batches, and rows of each)", ylabel="smallest factor with which it holds"
     )
     axes.axhline(0, color="0.6", linewidth=0.8)
-    name_curves(axes, 2.7)
+    name_labelled_curves(axes)
 
 
 PRECISION_RATES = StudyKind(

@@ -1,4 +1,4 @@
-"""The templates of pages, whose texts are escaped, with their style and script."""
+"""The templates of pages, whose texts are escaped, with their style."""
 
 import base64
 import hashlib
@@ -12,22 +12,17 @@ from precbench.report.table import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_HERE = Path(__file__).parent
+
 
 def render(template: str, **values: Any) -> str:
     """Fill in a template; `values` may hold untrusted text, which is escaped."""
     from markupsafe import Markup
 
-    here = Path(__file__).parent
-    parts = {name: (here / f"{name}.{end}").read_text("utf-8") for name, end in _PARTS.items()}
-    hashes = {
-        f"{name}_hash": base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for name, text in parts.items()
-    }
-    inlined = {name: Markup(text) for name, text in parts.items()}
-    return _templates().get_template(template).render(**inlined, **hashes, **values)
-
-
-_PARTS = {"style": "css", "script": "js"}
+    style = (_HERE / "style.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page = _templates().get_template(template)
+    return page.render(style=Markup(style), style_hash=digest, **values)
 
 
 @cache
@@ -35,14 +30,13 @@ def _templates() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent, encoding="utf-8"),
+        loader=FileSystemLoader(_HERE, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     templates.filters["columns_of_words"] = _columns_of_words
-    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return templates
 
 

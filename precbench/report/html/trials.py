@@ -1,88 +1,90 @@
 """The trials behind the cells of tables, and their machines."""
 
-from collections import Counter, defaultdict
-from pathlib import Path
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from precbench.report.repeat import machine_facts, repeat_command
 from precbench.report.table import Table, text_table
 from precbench.report.tables import final_values, three_digits
 from precbench.results import Run
 from precbench.store import Store
 
 
-class Trial(NamedTuple):
+class TrialGroup(NamedTuple):
+    """The trials of a solver on a data set."""
+
     dataset: str
     solver: str
-    split: int
-    seed: int
-    sweep: str
-    status: str
-    reason: str
-    stopped: str
-    chosen: str
-    values: dict[str, float]  # by label of the metric
-    seconds: float
-    key: str
-    environment: str
-
-    def text(self, label: str) -> str:
-        return "–" if np.isnan(self.values[label]) else f"{self.values[label]:.6g}"
-
-    @property
-    def time(self) -> str:
-        return "–" if np.isnan(self.seconds) else three_digits(self.seconds)
-
-    @property
-    def outcome(self) -> str:
-        if self.status != "ok":
-            return f"{self.status}: {self.reason}" if self.reason else self.status
-        return f"ok, stopped by a {self.stopped}" if self.stopped else "ok"
+    id: str  # of the HTML element
+    ok: str  # how many of them
+    command: str  # which repeats the first; "" for trials of no config
+    table: Table
 
 
-def trials_of(run: Run) -> list[Trial]:
-    environments = {record.key: record.environment for record in Store(run.folder).records()}
-    trials: dict[tuple[Any, ...], Trial] = {}
-    finals: list[dict[Any, Any]] = final_values(run.results, run.losses).to_dict("records")
-    for row in finals:
-        at = tuple(row[name] for name in ("dataset", "solver", "sweep", "split", "seed"))
-        if at not in trials:
-            row |= {"split": int(row["split"]), "seed": int(row["seed"])}
-            row |= {"values": defaultdict(lambda: np.nan)}
-            row |= {"environment": environments.get(row["key"], "")}
-            trials[at] = Trial(**{name: row[name] for name in Trial._fields})
-        trials[at].values[row["metric"]] = row["value"]
+def trial_groups(run: Run) -> list[TrialGroup]:
+    finals = final_values(run.results, run.losses)
+    parts = dict(iter(finals.groupby(["dataset", "solver"])))
+    return [
+        _group(run, dataset, solver, parts[dataset, solver].to_dict("records"))
+        for dataset in run.datasets
+        for solver in run.solvers
+        if (dataset, solver) in parts
+    ]
+
+
+def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
+    """Lay out the final values of a solver, one row per trial and one column per metric."""
     points = run.sweep_points
-    return sorted(
-        trials.values(),
-        key=lambda trial: (
-            run.datasets.index(trial.dataset),
-            run.solvers.index(trial.solver),
-            points.index(trial.sweep),
-            trial.split,
-        ),
+    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
+    values: dict[tuple[int, int, int], dict[str, float]] = {}
+    for final in finals:
+        trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
+        trials[trial] = final
+        values.setdefault(trial, {})[final["metric"]] = final["value"]
+    rows = []
+    for trial in sorted(trials):
+        (point, split, seed), final = trial, trials[trial]
+        labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
+        numbers = [_number(values[trial].get(label, np.nan)) for label in labels]
+        seconds = "–" if np.isnan(final["seconds"]) else three_digits(final["seconds"])
+        texts = [seconds, final["chosen"], _outcome(final), final["key"]]
+        rows.append([str(split), str(seed), points[point], *numbers, *texts])
+    metrics = [run.metric_name(metric) for metric in run.metrics]
+    header = ["split", "seed", "at", *metrics, "seconds", "chosen", "outcome", "record"]
+    columns = [column for column in zip(header, *rows, strict=True) if any(column[1:])]
+    header, *rows = map(list, zip(*columns, strict=True))
+    table = text_table(solver if len(run.datasets) == 1 else f"{dataset}: {solver}", header, rows)
+    n_ok = sum(final["status"] == "ok" for final in trials.values())
+    command = repeat_command(run.name, solver, dataset, config=run.config, smoke=run.smoke)
+    return TrialGroup(
+        dataset,
+        solver,
+        f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
+        f"{n_ok} of {len(trials)} ok",
+        "" if command is None else rows[0][0].join(command),
+        table,
     )
 
 
-def machines(folder: Path, trials: list[Trial]) -> Table:
-    known = Store(folder).machines()
-    counts = Counter(trial.environment for trial in trials if trial.environment in known)
+def _number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.6g}"
+
+
+def _outcome(final: dict[Any, Any]) -> str:
+    if final["status"] != "ok":
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")
+    return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
+
+
+def machines(run: Run) -> Table:
+    """Describe the machines of the trials in the results."""
+    store, keys = Store(run.folder), {*run.results["key"]}
+    known = store.machines()
+    n_trials = Counter(record.environment for record in store.records() if record.key in keys)
     rows = []
-    for name, n in sorted(counts.items()):
-        machine = known[name]
-        cores = "" if machine.cores is None else f"{machine.cores}"
-        packages = ", ".join(
-            f"{package} {version}" for package, version in machine.packages.items()
-        )
-        commit = (machine.commit or "")[:12] + (", changed" if machine.dirty else "")
-        rows.append(
-            [
-                *(name, str(n), machine.cpu, cores, f"{machine.memory_gib:g} GiB"),
-                f"{machine.os}, {machine.machine}",
-                ", ".join(filter(None, [machine.python, packages])),
-                commit,
-            ]
-        )
-    header = ["machine", "trials", "processor", "cores", "memory", "system", "software", "commit"]
-    return text_table("Machines", header, rows)
+    for name in sorted(n_trials.keys() & known.keys()):
+        facts = ", ".join(f"{fact} {value}" for fact, value in machine_facts(known[name]).items())
+        rows.append([name, str(n_trials[name]), facts])
+    return text_table("Machines", ["machine", "trials", "about"], rows)
