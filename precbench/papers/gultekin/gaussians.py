@@ -129,7 +129,7 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
     area = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
-    largest, _ = mixture.largest_auc(drawn, at.rng(_RATIO))
+    largest = mixture.largest_auc(drawn, at.rng(_RATIO))
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
     other_area = other.auc(minimise_over_ball(other.second, other.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_area
