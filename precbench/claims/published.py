@@ -12,13 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from precbench.claims.kinds import KINDS, Claim
 from precbench.locations import shipped

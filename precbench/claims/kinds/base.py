@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -181,9 +181,9 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = rest, rest.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for *_, text in claim._stopped(evidence, "tuning limit"):
-            row = replace(row, reason=_joined(row.reason, text))
-        if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
+        for stops in claim._stopped(evidence, "tuning limit"):
+            row = replace(row, reason=_joined(row.reason, stops.text))
+        if cut := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             bound = f"{', '.join(cut)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
@@ -210,9 +210,9 @@ class Claim(Section):
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
                 doubts[known.solver] = Verdict.NO_POWER, reason
         for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
-            for solver, stopped, trials, text in self._stopped(evidence, by):
-                if 2 * stopped >= trials:
-                    doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
+            for stops in self._stopped(evidence, by):
+                if stops.are_too_many:
+                    doubts.setdefault(stops.solver, (Verdict.INCONCLUSIVE, stops.text))
         return doubts
 
     def drop_solver(self, solver: str) -> Self | None:
@@ -224,10 +224,8 @@ class Claim(Section):
         """Whether the results of solvers decide, not only their times."""
         return not self.is_timed
 
-    def _stopped(
-        self, evidence: Evidence, by: str = "limit"
-    ) -> Iterator[tuple[str, int, int, str]]:
-        """Yield solvers with the number of stopped trials, of all trials, and a sentence."""
+    def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
+        """Yield what a limit stopped, by solver and data set."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -241,7 +239,7 @@ class Claim(Section):
                     continue  # it is not compared
                 if stopped:
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
-                    yield solver, stopped, trials, text
+                    yield _Stops(solver, 2 * stopped >= trials, text)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         if self.experiment not in results:
@@ -300,6 +298,10 @@ class Claim(Section):
         reason = _joined(would, row.reason, SECONDHAND)
         return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
 
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+        """Return the row of the ledger for too few or unsuitable results."""
+        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
+
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
@@ -311,6 +313,14 @@ class Claim(Section):
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
+
+
+class _Stops(NamedTuple):
+    """The trials of a solver on a data set that a limit stopped."""
+
+    solver: str
+    are_too_many: bool  # half of its trials, or more
+    text: str
 
 
 class MeasuredClaim(Claim):

@@ -57,10 +57,8 @@ class ExactClaim(Claim):
         values = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, values, strict=True):
             if agreed:
-                deviations = [reading.deviation] if reading.deviation else []
-                return self.ledger_row(
-                    *self.judged(True, more=deviations), measured=measured, runs=1
-                )
+                verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
+                return self.ledger_row(*verdict, measured=measured, runs=1)
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
@@ -122,7 +120,7 @@ class BoundClaim(Claim):
         if not holds.all():
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
-                return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+                return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
         if self.trivial is None:
             informative = (values != 0) | (right != 0)
@@ -190,10 +188,8 @@ class RateClaim(Claim):
         slower = sum(slope.low > self.exponent for slope in slopes)
         measured, of_all = _shown(slopes), f"of {len(curves)} curves"
         if slower:
-            reason = (
-                f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, which "
-                "refutes no O"
-            )
+            reason = f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, "
+            reason += "which refutes no O"
             verdict = Verdict.INCONCLUSIVE
         elif telling < MIN_INFORMATIVE * len(curves):
             reason = f"only {telling} {of_all} can be told from the slope {idle:g}"
