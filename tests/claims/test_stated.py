@@ -28,24 +28,27 @@ FULL, HALF = ({"cell": {"list": "f1", "scale": scale}} for scale in (1.0, 0.5))
 CUT_OFF = {"truncated": True, "deviations": ["truncated-cell"]}
 
 
+DEVIATING = "reproduced with deviation"
+
+
 @pytest.mark.parametrize(
     ("printed", "fields", "verdict", "deviation", "measured"),
     [
-        ("4", F1, Verdict.REPRODUCED, "", "4"),
-        ("1.3", F1, Verdict.WITH_DEVIATION, "half-scores", "1.25"),
-        ("5", F1, Verdict.NOT_REPRODUCED, "", "4"),
-        ("1.2", HALF, Verdict.REPRODUCED, "", "1.25"),
-        ("1.1", HALF, Verdict.NOT_REPRODUCED, "", "1.25"),
-        ("1.2", HALF | CUT_OFF, Verdict.WITH_DEVIATION, "truncated-cell", "1.25"),
-        ("1.3", HALF | CUT_OFF, Verdict.NOT_REPRODUCED, "truncated-cell", "1.25"),
-        ("f_2", LEAST, Verdict.REPRODUCED, "", "f2"),
-        ("f_1", LEAST, Verdict.WITH_DEVIATION, "half-scores", "f1"),
-        ("f_3", LEAST, Verdict.NOT_REPRODUCED, "", "f2"),
-        ("four", FULL | {"expected": 4.0}, Verdict.REPRODUCED, "", "4"),
-        ("four", FULL | {"expected": 4.1}, Verdict.NOT_REPRODUCED, "", "4"),
-        ("many", FULL | {"at_least": 4.0}, Verdict.REPRODUCED, "", "4"),
-        ("many", FULL | {"at_least": 4.1}, Verdict.NOT_REPRODUCED, "", "4"),
-        ("some", FULL | {"at_least": 0.0}, Verdict.REPRODUCED, "", "4"),
+        ("4", F1, "reproduced", "", "4"),
+        ("1.3", F1, DEVIATING, "half-scores", "1.25"),
+        ("5", F1, "not reproduced", "", "4"),
+        ("1.2", HALF, "reproduced", "", "1.25"),
+        ("1.1", HALF, "not reproduced", "", "1.25"),
+        ("1.2", HALF | CUT_OFF, DEVIATING, "truncated-cell", "1.25"),
+        ("1.3", HALF | CUT_OFF, "not reproduced", "truncated-cell", "1.25"),
+        ("f_2", LEAST, "reproduced", "", "f2"),
+        ("f_1", LEAST, DEVIATING, "half-scores", "f1"),
+        ("f_3", LEAST, "not reproduced", "", "f2"),
+        ("four", FULL | {"expected": 4.0}, "reproduced", "", "4"),
+        ("four", FULL | {"expected": 4.1}, "not reproduced", "", "4"),
+        ("many", FULL | {"at_least": 4.0}, "reproduced", "", "4"),
+        ("many", FULL | {"at_least": 4.1}, "not reproduced", "", "4"),
+        ("some", FULL | {"at_least": 0.0}, "reproduced", "", "4"),
     ],
 )
 def test_exact_numbers(printed, fields, verdict, deviation, measured):
@@ -65,61 +68,41 @@ CURVES = pd.DataFrame(
 REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
 
 
-@pytest.mark.parametrize(
-    ("fields", "verdict", "measured"),
-    [
-        (REGRET, Verdict.REPRODUCED, "holds in 2 of 2, ratio 0.25 to 0.333"),
-        (REGRET | {"factor": 0.3}, Verdict.NOT_REPRODUCED, "holds in 1 of 2, ratio 0.25 to 0.333"),
-        (REGRET | {"factor": 0.3, "open_constant": True}, Verdict.INCONCLUSIVE, None),
-        (REGRET | {"factor": 0.2, "margin": 0.04}, Verdict.REPRODUCED, None),
-        (REGRET | {"deviations": ["x"]}, Verdict.WITH_DEVIATION, None),
-        (REGRET | {"by": {"quantity": "lower"}}, Verdict.NOT_REPRODUCED, None),
-        (
-            REGRET | {"by": {"quantity": "lower", "horizon": 10}},
-            Verdict.NOT_REPRODUCED,
-            "holds in 1 of 2, ratio 0.667 to 1.33",
-        ),
-        (
-            {"cell": {**REGRET["cell"], "horizon": 100}, "by": {**REGRET["cell"], "horizon": 10}},
-            Verdict.REPRODUCED,
-            "0.1 against 0.2",
-        ),
-        (REGRET | {"open_constant": True}, Verdict.TREND_ONLY, None),
-        (
-            REGRET | {"open_constant": True, "trivial": {"quantity": "lower"}},
-            Verdict.NO_POWER,
-            None,
-        ),
-        (REGRET | {"trivial": {"quantity": "w = 0"}}, Verdict.REPRODUCED, None),
-        (REGRET | {"trivial": {"quantity": "lower"}}, Verdict.NO_POWER, None),
-        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 10}}, Verdict.REPRODUCED, None),
-        (REGRET | {"trivial": {"quantity": "w = 0", "horizon": 100}}, Verdict.NO_POWER, None),
-        (
-            REGRET | {"by": {"quantity": "lower"}, "trivial": {"quantity": "lower"}},
-            Verdict.NOT_REPRODUCED,
-            None,
-        ),
-    ],
-)
-def test_values_below_others(tmp_path, fields, verdict, measured):
-    study_folder(tmp_path / "toy", CURVES)
-    evidence = read_evidence([tmp_path])
-    [row] = judged([claim("bound", "below", **fields)], values=evidence.values)
-    assert row.verdict == verdict and measured in (None, row.measured)
+IDLE_AT, LOWER = ({"quantity": name} for name in ("w = 0", "lower"))
+BETWEEN = {"cell": REGRET["cell"] | {"horizon": 100}, "by": REGRET["cell"] | {"horizon": 10}}
+BELOW = [  # fields, verdict, and what was measured
+    (REGRET, "reproduced", "holds in 2 of 2, ratio 0.25 to 0.333"),
+    (REGRET | {"factor": 0.3}, "not reproduced", "holds in 1 of 2, ratio 0.25 to 0.333"),
+    (REGRET | {"factor": 0.3, "open_constant": True}, "inconclusive", ""),
+    (REGRET | {"factor": 0.2, "margin": 0.04}, "reproduced", ""),
+    (REGRET | {"deviations": ["x"]}, "reproduced with deviation", ""),
+    (REGRET | {"by": LOWER}, "not reproduced", ""),
+    (REGRET | {"by": LOWER | {"horizon": 10}}, "not reproduced", "1 of 2, ratio 0.667 to 1.33"),
+    (BETWEEN, "reproduced", "0.1 against 0.2"),
+    (REGRET | {"open_constant": True}, "trend only", ""),
+    (REGRET | {"open_constant": True, "trivial": LOWER}, "no power", ""),
+    (REGRET | {"trivial": IDLE_AT}, "reproduced", ""),
+    (REGRET | {"trivial": LOWER}, "no power", ""),
+    (REGRET | {"trivial": IDLE_AT | {"horizon": 10}}, "reproduced", ""),
+    (REGRET | {"trivial": IDLE_AT | {"horizon": 100}}, "no power", ""),
+    (REGRET | {"by": LOWER, "trivial": LOWER}, "not reproduced", ""),
+]
+
+
+@pytest.mark.parametrize(("fields", "verdict", "measured"), BELOW)
+def test_values_below_others(fields, verdict, measured):
+    [row] = judged([claim("bound", "below", **fields)], values={"toy": CURVES})
+    assert row.verdict == verdict and measured in row.measured
 
 
 @pytest.mark.parametrize(("telling", "verdict"), [(1, "no power"), (2, "reproduced")])
 def test_at_least_half_of_the_bounds_can_fail(telling, verdict):
     """One of four is no evidence; two are, however far the others lie above w = 0."""
     trivial = [3.0] * telling + [1.0] * (4 - telling)
-    table = pd.DataFrame(
-        {
-            "size": [1, 2, 3, 4] * 3,
-            "quantity": ["regret"] * 4 + ["bound"] * 4 + ["w = 0"] * 4,
-            "value": [0.5] * 4 + [2.0] * 4 + trivial,
-        }
-    )
-    fields = REGRET | {"trivial": {"quantity": "w = 0"}}
+    quantities = np.repeat(["regret", "bound", "w = 0"], 4)
+    values = [0.5] * 4 + [2.0] * 4 + trivial
+    table = pd.DataFrame({"size": [1, 2, 3, 4] * 3, "quantity": quantities, "value": values})
+    fields = REGRET | {"trivial": IDLE_AT}
     [row] = judged([claim("bound", "below", **fields)], values={"toy": table})
     assert row.verdict == verdict
     tells(row.reason, f"{telling} 4")
@@ -128,12 +111,9 @@ def test_at_least_half_of_the_bounds_can_fail(telling, verdict):
 def test_nothing_against_nothing():
     """0 is no more than 0, whatever a method does; a control that is above it shows otherwise."""
     table = CURVES.assign(value=[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
-    [row] = judged([claim("bound", "below", **REGRET)], values={"toy": table})
-    assert row.verdict is Verdict.NO_POWER
-    tells(row.reason, "0")
-    controlled = REGRET | {"trivial": {"quantity": "lower"}}
-    [row] = judged([claim("bound", "below", **controlled)], values={"toy": table})
-    assert row.verdict is Verdict.REPRODUCED
+    for fields, verdict in ((REGRET, "no power"), (REGRET | {"trivial": LOWER}, "reproduced")):
+        [row] = judged([claim("bound", "below", **fields)], values={"toy": table})
+        assert row.verdict == verdict
 
 
 SIZES = np.array([100.0, 200, 400, 800, 1600])
@@ -142,15 +122,10 @@ SIZES = np.array([100.0, 200, 400, 800, 1600])
 def falling(*powers, noise=0.0):
     """Return curves that fall or grow with these powers of the sizes."""
     rng = np.random.default_rng(0)
+    noises = [np.exp(noise * rng.standard_normal(len(SIZES))) for _ in powers]
+    columns = {"size": SIZES, "quantity": "deviation"}
     curves = [
-        pd.DataFrame(
-            {
-                "data": str(i),
-                "size": SIZES,
-                "quantity": "deviation",
-                "value": 3 * SIZES**power * np.exp(noise * rng.standard_normal(len(SIZES))),
-            }
-        )
+        pd.DataFrame({"data": str(i), **columns, "value": 3 * SIZES**power * noises[i]})
         for i, power in enumerate(powers)
     ]
     return pd.concat(curves, ignore_index=True)
@@ -234,33 +209,33 @@ def test_the_interval_of_a_slope_covers_it():
     assert 0.93 <= np.mean(covered) <= 0.97
 
 
-def study_folder(folder, values, **changes):
-    """Write a study's folder and return it."""
+@pytest.mark.parametrize(
+    ("about", "table", "what"),
+    [
+        (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
+        (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
+        (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
+        (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
+        (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
+    ],
+)
+def test_values_that_cannot_be_compared(about, table, what):
+    with raises(InputError, f"toy/table-1/0 {what}"):
+        judged([about], values={"toy": table})
+
+
+def test_a_study_of_smoke_size_decides_nothing(tmp_path):
+    folder = tmp_path / "toy"
+    folder.mkdir()
     about = {"schema": 1, "name": "toy", "title": "Toy", "source": None, "kind": "lemma-7"}
-    folder.mkdir(parents=True)
-    text = json.dumps({**about, "parameters": {}, "smoke": False, **changes})
-    (folder / "illustration.json").write_text(text)
-    values.to_csv(folder / "values.csv", index=False)
-    return folder
-
-
-def test_values_that_cannot_be_compared(tmp_path):
-    missing = REGRET | {"by": {"quantity": "regrets"}}
-    for fields, what in [(missing, "2 0"), (REGRET | {"by": {"colour": "red"}}, "colour")]:
-        with raises(InputError, f"toy/table-1/0 {what}"):
-            judged([claim("bound", "below", **fields)], values={"toy": CURVES})
-    study_folder(tmp_path / "toy", CURVES, smoke=True)
-    evidence = read_evidence([tmp_path])
-    assert evidence.has_results and not evidence.values
-    [row] = judged([claim("bound", "below", **REGRET)], tmp_path)
-    assert row.verdict is Verdict.NO_DATA
-    tells(row.reason, "letter")
-
-
-def test_exact_claim_must_select_one_value():
-    for cell, what in [({"list": "f1"}, "2"), ({"list": "f9"}, "0"), ({"colour": "red"}, "colour")]:
-        with raises(InputError, f"toy/table-1/0 {what}"):
-            judged([claim("exact", "4", cell=cell)], values={"toy": TABLE})
+    CURVES.to_csv(folder / "values.csv", index=False)
+    for smoke in (False, True):
+        text = json.dumps({**about, "parameters": {}, "smoke": smoke})
+        (folder / "illustration.json").write_text(text)
+        evidence = read_evidence([tmp_path])
+        assert evidence.has_results and bool(evidence.values) != smoke
+        [row] = judged([claim("bound", "below", **REGRET)], tmp_path, values=evidence.values)
+        assert row.verdict == ("no data" if smoke else "reproduced")
 
 
 FORMULA = {"reason": "a formula"}
