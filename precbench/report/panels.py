@@ -1,6 +1,6 @@
 """The figures of studies: curves in panels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -20,7 +20,7 @@ def draw_panels(
     panel: str,
     curve: str,
     dashes: Mapping[str, Any],
-    log: Literal["", "x", "xy"] = "xy",
+    log: Sequence[Literal["x", "y"]] = ("x", "y"),
     n_columns: int = 4,
     **labels: str,
 ) -> "list[Axes]":
@@ -31,7 +31,7 @@ def draw_panels(
     Text in `x` or ``value`` is shown in the order of the table.
     """
     table = table[table["quantity"].isin(dashes)]
-    if log == "xy":
+    if "y" in log:
         table = table[table["value"] > 0]
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))

@@ -29,6 +29,7 @@ ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 _DATA = ("dataset", "datasets")
 # Fields that name data sets, and those that name solvers by their labels, of whatever kind
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
+_SOLVER_LISTS = ("better", "worse", "among", "steady", "unsteady")
 
 
 class Minimum(Section):
@@ -48,12 +49,8 @@ class Claim(Section):
 
     Attributes
     ----------
-    id : str
-        Permanent: paper, place, row or column.
-    where : str
-        Where in the paper.
-    printed : str
-        With the printed digits.
+    id, where, printed : str
+        A permanent name (paper, place, row or column), the place, and the text with its digits.
     says : str
         The sentence, for a claim that is not a cell of a table.
     experiment, config : str
@@ -217,7 +214,9 @@ class Claim(Section):
 
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if nothing is left to compare."""
-        return None
+        lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
+        rest = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
+        return self.model_copy(update=rest) if rest and all(rest.values()) else None
 
     @property
     def is_decided_by_values(self) -> bool:
@@ -279,16 +278,10 @@ class Claim(Section):
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
         """Return the row of the ledger, with all deviations of the claim and more."""
-        fields: dict[str, Any] = {
-            "id": self.id,
-            "paper": self.paper,
-            "where": self.where,
-            "kind": self.kind,
-            "printed": self.printed,
-            "verdict": verdict,
-            "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
-        }
-        row = LedgerRow(**fields | other)
+        copied = ("id", "paper", "where", "kind", "printed")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in copied}
+        fields["deviation"] = " ".join(dict.fromkeys([*self.deviations, *deviations]))
+        row = LedgerRow(verdict=verdict, **fields | other)
         if self.after_results and row.verdict.holds:
             reason = _joined("what decides it was chosen after our results", row.reason)
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
@@ -339,11 +332,11 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
+        reason = claim.untested
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
+        if reason:
             rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
-        elif claim.untested:
-            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=claim.untested))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
     for kind, of_kind in by_kind.items():

@@ -74,10 +74,9 @@ class MeanClaim(MeasuredClaim):
             error = prediction_half_width(cell.draws.to_numpy(), self.runs)
             # There is none relative to 0.
             fields["smallest_error"] = error / abs(mean) if mean else None
-        if abs(self.scaled(self.printed) - mean) <= error:
-            return cell.row(*self.judged(True), **fields)
-        if self.runs is None:
-            return cell.row(*self.judged(False), **fields)
+        holds = abs(self.scaled(self.printed) - mean) <= error
+        if holds or self.runs is None:
+            return cell.row(*self.judged(holds), **fields)
         trend, side = _trend(cell, evidence)
         reason = f"farther than {error:.3g}, which chance allows for means of {self.runs}; {side}"
         return cell.row(*self.judged(False, trend), reason=reason, **fields)
@@ -144,6 +143,7 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     for cell in placed:
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     rows = list(by_row.values())
+    # With our powers of ten as they are, and one lower or higher.
     placed_at = {shift: place([_compared(row, shift) for row in rows]) for shift in (-1, 0, 1)}
     passing = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
     misfits = _misfits(cell for row in passing for cell in row)

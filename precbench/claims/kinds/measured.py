@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -54,13 +54,6 @@ class OrderClaim(MeasuredClaim):
         if self.of == "gap":
             return 0.5
         return share if self.one_draw else max(share, 0.5)
-
-    def drop_solver(self, solver: str) -> Self | None:
-        better = tuple(name for name in self.better if name != solver)
-        worse = tuple(name for name in self.worse if name != solver)
-        if not better or not worse:
-            return None
-        return self.model_copy(update={"better": better, "worse": worse})
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
@@ -246,11 +239,11 @@ class FactClaim(Claim):
     kind: Literal["fact"]
     dataset: str
     of: Literal[
-        *("rows", "features", "positives", "negatives", "positives_per_fold"),
+        "rows", "features", "positives", "negatives", "positives_per_fold",
         "training_rows",  # of the provided split
         "columns",  # features and label
         "share",  # percentage of positives
-    ]
+    ]  # fmt: skip
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         outcomes = self.results_in(evidence.outcomes)

@@ -143,11 +143,10 @@ class RateClaim(Claim):
 
     The slope of the logarithm of the values against that of their sizes has an interval that holds
     for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong side on
-    any curve (the values fall more slowly, or grow faster), the rate does not show at these sizes,
-    which is inconclusive: no size refutes an O with an open constant, nor proves it. Otherwise it
-    is a trend only. A curve whose interval reaches the slope of what does not obey the rate at all
-    says nothing, nor does one with a value of 0 or less; unless at least half of the curves say
-    something, there is no power.
+    any curve, the rate does not show at these sizes, which is inconclusive: no size refutes an O
+    with an open constant, nor proves it. Otherwise it is a trend only. A curve whose interval
+    reaches the slope of what does not obey the rate says nothing, nor does one with a value of 0 or
+    less; unless at least half of the curves say something, there is no power.
     """
 
     reads_study: ClassVar[bool] = True

@@ -48,7 +48,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     table["panel"] += table["components"].map(", K = {:.0f}".format)
     table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")
     for axes in draw_panels(
-        figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"}, log="",
+        figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"}, log=(),
         n_columns=3, xlabel="S (pairs), ρ (fraction of positives)",
     ):  # fmt: skip
         if "seconds" in axes.get_title():

@@ -39,7 +39,7 @@ def _draw_errors(figure: "SubFigure", result: Result) -> None:
     named = result.values.assign(curve=result.values["dataset"] + ", " + result.values["objective"])
     dashes = {"excess": "-", "bound": "--"}
     draw_panels(
-        figure, named, x="size", panel="theorem", curve="curve", dashes=dashes, log="x",
+        figure, named, x="size", panel="theorem", curve="curve", dashes=dashes, log=("x",),
         xlabel="T (rows of the stream), s (rows of a buffer)", ylabel="excess",
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The claim that some solvers are near the best on all data sets, and others not."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -29,13 +29,6 @@ class ConsistencyClaim(Claim):
 
     def is_about(self, dataset: str) -> bool:
         return False  # no single data set decides it
-
-    def drop_solver(self, solver: str) -> Self | None:
-        lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
-        rest = {n: tuple(s for s in labels if s != solver) for n, labels in lists.items()}
-        if not rest["unsteady"] or bool(self.steady) != bool(rest["steady"]):
-            return None
-        return self.model_copy(update=rest)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         outcomes = self.results_in(evidence.outcomes)

@@ -25,7 +25,8 @@ def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
     wide["holds"] = holds.where(wide["bound"].notna())
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
-    return means.stack().rename_axis([*_KEYS, "quantity"]).rename("value").reset_index()
+    tidy = means.reset_index().melt(_KEYS, var_name="quantity")
+    return tidy.dropna(subset="value")
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -81,7 +82,7 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
     marks = {"excess": "", "control": ""}
     [axes] = draw_panels(
-        figure, largest, x="excess", panel="panel", curve="quantity", dashes=marks, log="",
+        figure, largest, x="excess", panel="panel", curve="quantity", dashes=marks, log=(),
         xlabel="largest excess of the left side",
     )  # fmt: skip
     axes.axvline(0, color="0.6", linewidth=0.8)
@@ -93,7 +94,7 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
     dashes = dict.fromkeys(signs, "-")
     draw_panels(
-        figure, values, x="weight", panel="panel", curve="quantity", dashes=dashes, log="",
+        figure, values, x="weight", panel="panel", curve="quantity", dashes=dashes, log=(),
         xlabel="w", ylabel="struct, and the loss prec@1",
     )  # fmt: skip
 
@@ -125,7 +126,7 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
     named = paths.assign(panel=places + ", C = " + paths["C"].map("{:g}".format))
     dashes = {"value": "-", "best": "--", "bound so far": ":", "measure": "-"}
     draw_panels(
-        figure, named, x="iteration", panel="panel", curve="quantity", dashes=dashes, log="",
+        figure, named, x="iteration", panel="panel", curve="quantity", dashes=dashes, log=(),
         xlabel="iteration",
     )  # fmt: skip
 
@@ -134,7 +135,7 @@ def _draw_rates(figure: "SubFigure", result: Result) -> None:
     named = result.values.assign(curve=result.values["theorem"] + ", " + result.values["solver"])
     draw_panels(
         figure, named, x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"},
-        log="x", xlabel="b = T (batches, and rows of each)",
+        log=("x",), xlabel="b = T (batches, and rows of each)",
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _draw_ranked(figure: "SubFigure", result: Result) -> None:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
     for axes in draw_panels(
-        figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log="",
+        figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log=(),
         n_columns=2, xlabel="p",
     ):  # fmt: skip
         axes.axhline(1, color="black", linewidth=0.8, zorder=1)
@@ -142,7 +142,7 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> No
     table = result.values.dropna(subset=x)
     table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
     draw_panels(
-        figure, table, x=x, panel="panel", curve="curve", dashes={"": "-"}, log="", xlabel=x,
+        figure, table, x=x, panel="panel", curve="curve", dashes={"": "-"}, log=(), xlabel=x,
         ylabel=ylabel,
     )  # fmt: skip
 
@@ -157,7 +157,7 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
 def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
     marks = {"R_max / I": "", "AUC": ""}
     draw_panels(
-        figure, result.values, x="function", panel="quantity", curve="part", dashes=marks, log=""
+        figure, result.values, x="function", panel="quantity", curve="part", dashes=marks, log=()
     )
 
 
@@ -167,7 +167,7 @@ def _draw_fits(figure: "SubFigure", result: Result) -> None:
     table["panel"] = table["dataset"] + ": " + table["measure"]
     n_columns = table["measure"].nunique()
     for axes in draw_panels(
-        figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log="",
+        figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log=(),
         n_columns=n_columns,
     ):  # fmt: skip
         axes.tick_params(axis="x", labelsize=7, labelrotation=60)
