@@ -64,17 +64,20 @@ def test_open_constants_are_the_smallest_that_suffice(theorems):
         assert found["measured"][needed].to_numpy() == pytest.approx(bounds[needed].to_numpy())
 
 
+def noisy_stream():
+    data = load_dataset("margin-noisy")
+    return kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
+
+
 def test_mistakes_are_those_of_the_solver(theorems):
     """Along the rows of the first split, in batches that partial_fit takes one by one."""
-    data = load_dataset("margin-noisy")
-    stream = kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
+    stream = noisy_stream()
     assert len(stream.y) == 14_000 and stream.n_batches == len(stream.batches) == 70
     assert stream.uniform_rate == pytest.approx(np.sqrt(np.log(70 / 0.05) / 200))
-    assert [k for *_, k in stream.batches] == [
-        resolve_k(0.25, n_pos) if (n_pos := int(np.sum(y > 0))) else 0 for _, y, _ in stream.batches
-    ]
     solver = PerceptronAtK("max", k=0.25, batch_size=200, shuffle=False)
-    for X, y, _ in stream.batches:
+    for X, y, k in stream.batches:
+        n_pos = int(np.sum(y > 0))
+        assert k == (resolve_k(0.25, n_pos) if n_pos else 0)
         solver.partial_fit(X, y, classes=[-1, 1])
     found = quantities(theorems, "Theorem 9").set_index(["dataset", "batch_size"])
     assert found["measured"]["margin-noisy", 200] == solver.n_mistakes_ > 0
@@ -86,9 +89,7 @@ def test_steps_of_the_proofs(theorems):
     assert ((ratio > 0) & (ratio <= 1)).all()
     for lemma, variant in (("Lemma 19", "avg"), ("Lemma 20", "max")):
         assert (quantities(theorems, lemma)["measured"] <= 1e-9).all()
-        data = load_dataset("margin-noisy")
-        stream = kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
-        path = kar2015._Path()
+        stream, path = noisy_stream(), kar2015._Path()
         options = {"k": 0.25, "batch_size": 200, "epochs": 1, "shuffle": False}
         PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
         mistakes = np.diff(path.mistakes)
@@ -115,12 +116,6 @@ def test_deviation_falls_with_the_sample(theorems):
         first, *_, last = of.sort_values("batch_size")["measured"]
         assert last < 0.5 * first
     assert found["constant"].to_numpy() == pytest.approx(found["measured"] / found["rate"])
-
-
-def test_rates_use_the_constants_of_the_theorems():
-    table = smoke_table("kar2015/rates")
-    assert set(table["quantity"]) == {"constant"}
-    assert len(table) == 4 * 2 and (table["value"] >= 0).all()
 
 
 def test_laws_hold_and_their_controls_do_not():

@@ -33,6 +33,7 @@ MEMBERS = {
         solvers.XGBoost, "rank:ndcg", min_child_weight=0.0, reg_lambda=0.01, learning_rate=0.1
     ),
 }
+OWN = [name for name in MEMBERS if name not in SOLVERS or not SOLVERS.package(name)]
 LINEAR = [name for name, factory in MEMBERS.items() if laws.is_linear(factory)]
 IN_PASSES = [name for name, factory in MEMBERS.items() if isinstance(factory(), PassRanker)]
 INCREMENTAL = [name for name, factory in MEMBERS.items() if hasattr(factory(), "partial_fit")]

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
 from precbench.errors import InputError
@@ -74,16 +73,6 @@ def test_the_likelihood_ratio_is_one_of_densities():
     assert_allclose(mixture.log_likelihood_ratio(X), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_optimum_of_the_risk(seed):
-    mixture = pair(seed)
-    w = minimise_over_ball(mixture.second, mixture.mean)
-    assert_allclose(w, np.linalg.solve(mixture.second, mixture.mean), rtol=1e-9)
-    found = minimize(mixture.risk, np.zeros(4), method="Nelder-Mead", options={"xatol": 1e-7})
-    assert mixture.risk(w) <= found.fun + 1e-12
-    assert mixture.risk(w) == pytest.approx(found.fun, abs=1e-8)
-
-
 def test_one_component_has_a_linear_likelihood_ratio():
     mixture = pair(k=1)
     gap = mixture.means[1][0] - mixture.means[0][0]
@@ -118,12 +107,6 @@ def test_drawn_mixtures():
     assert np.trace(other.covariance) == pytest.approx(160)
     variances = np.linalg.eigvalsh(other.covariance)
     assert 3 * variances[0] > variances[-1] > 1.2 * variances[0] > 0
-
-
-def test_samples():
-    X, y = pair().sample(3, 5, np.random.default_rng(2))
-    assert X.shape == (8, 4) and X.flags.c_contiguous
-    assert_array_equal(y, [1] * 3 + [-1] * 5)
 
 
 # --- Figure 1 ---

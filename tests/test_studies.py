@@ -163,13 +163,6 @@ def test_the_ratio_of_lemma_5_by_hand():
     assert ratio == pytest.approx(max(0, gaps[0] - gaps[1]) / stated) and ratio > 0
 
 
-def test_price_that_is_not_monotonic_breaks_theorem_1(monkeypatch):
-    monkeypatch.setattr(rudin2009_theorems, "_log_power", lambda p, r: -p * np.log(r + 1))
-    table = values("rudin2009/theorems", **load_config("rudin2009/theorems").smoke)
-    broken = {"statement": "Theorem 1, r^2", "quantity": "largest ratio, R_g,1 <= K g(R_max)"}
-    assert one(table, **broken) > 1
-
-
 def test_adaboost_and_rankboost_have_the_same_minimiser():
     """Where a constant is among the weak classifiers (Rudin and Schapire, 2009)."""
     changes = load_config("rudin2009/objectives").smoke

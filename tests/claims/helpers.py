@@ -116,6 +116,15 @@ def judged(claims, *folders, values=None):
     return rows
 
 
+def expect(folder, *cases, values=None):
+    """Judge claims on the same results; compare the verdicts with those that stand beside them."""
+    ids = [{"id": f"toy/table-1/{i}"} for i in range(len(cases))]
+    claims = [c.model_copy(update=of) for (c, _), of in zip(cases, ids, strict=True)]
+    rows = judged(claims, folder, values=values)
+    assert [row.verdict for row in rows] == [verdict for _, verdict in cases]
+    return rows
+
+
 def claim(kind, printed, **fields):
     number = fields.pop("number", 0)
     about = {"id": f"toy/table-1/{number}", "where": "Table 1", "printed": printed, "kind": kind}

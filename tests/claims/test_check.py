@@ -46,7 +46,6 @@ def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
 
 
 MEASURES = ("auc", "pnorm_risk(p=16)")
-
 CELL = "rudin2009/table-5/p=4/auc"
 
 
@@ -108,15 +107,12 @@ def test_files_of_the_check(checked):
     before = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
     assert set(before) == {"ledger.csv", "ledger.json", "ledger.md"}
 
-    def constant(name):
-        pytest.fail(f"{name} is not JSON")
-
-    rows = json.loads(before["ledger.json"], parse_constant=constant)
+    rows = json.loads(before["ledger.json"], parse_constant=pytest.fail)
     assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
     assert list(rows[0]) == list(pd.read_csv(folder / "ledger.csv"))
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
-    assert json.loads(result.stdout, parse_constant=constant) == rows
+    assert json.loads(result.stdout, parse_constant=pytest.fail) == rows
     other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
     assert other == before
 

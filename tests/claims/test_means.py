@@ -7,7 +7,7 @@ import pytest
 
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict
 from precbench.errors import InputError
-from tests.claims.helpers import REPRODUCED, auc_of, judged, mean, normal, write_results
+from tests.claims.helpers import auc_of, expect, judged, mean, normal, write_results
 from tests.sentences import raises, tells
 
 FEW, UNDECIDED = MIN_REPETITIONS - 1, Verdict.INCONCLUSIVE
@@ -103,13 +103,10 @@ def test_a_power_of_ten_that_is_ours_has_to_fit_those_that_were_printed(tmp_path
     logs = {"pnorm_risk(p=2)": 7 + common, "pnorm_risk(p=16)": 42 + 2 * common + own}
     cells = {("housing", "a", metric, "test"): np.exp(values) for metric, values in logs.items()}
     folder = write_results(tmp_path, cells)
-    claims = [
-        mean("1096", metric="pnorm_risk(p=2)", logarithm=True, number=1),
-        mean("1.739", metric="pnorm_risk(p=16)", logarithm=True, power_of_ten=power, number=2),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict for row in rows] == verdicts
-    tells(rows[1].reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
+    risks = [{"metric": metric, "logarithm": True} for metric in logs]
+    printed = mean("1096", **risks[0]), mean("1.739", power_of_ten=power, **risks[1])
+    [_, row] = expect(folder, *zip(printed, verdicts, strict=True))
+    tells(row.reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
 
 
 def test_a_repetition_without_a_fold_does_not_count(tmp_path):
@@ -119,29 +116,32 @@ def test_a_repetition_without_a_fold_does_not_count(tmp_path):
     for name, cell, runs in (("a", folds, 100), ("b", lacking, 99), ("c", [0.8, 0.7], 0)):
         [row] = judged([mean("0.8")], write_results(tmp_path / name, auc_of(a=cell), folds=3))
         assert (row.verdict is Verdict.REPRODUCED, row.runs) == (cell is folds, runs)
-        assert cell is not folds or float(row.measured) == pytest.approx(
-            np.median(values), rel=1e-5
-        )
+        middle = f"{np.median(values):.6g}"
+        assert (row.measured == middle) == (cell is folds)
 
 
 def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
     """Its distances are infinite: were it judged, nothing would be farther than it allows."""
     hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
     folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
-    claims = [mean("0.80", number=1), mean("0.99", number=2), mean("0.1", "hits", number=3)]
-    verdicts = [row.verdict for row in judged(claims, folder)]
-    assert verdicts == ["reproduced", "not reproduced", "inconclusive"]
+    verdicts = ("reproduced", "not reproduced", "inconclusive")
+    claims = mean("0.80"), mean("0.99"), mean("0.1", "hits")
+    expect(folder, *zip(claims, verdicts, strict=True))
 
 
 def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
     first = {"first_solver": "a", "first_printed": "0.800"}
     cells = auc_of(a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2))
     folder = write_results(tmp_path, cells)
-    cases = [("0.990", "b", first), ("0.600", "b", first), ("0.990", "c", first)]
-    cases += [("0.990", "a", first), ("0.990", "b", {})]
-    claims = [mean(n, solver, number=i, **of) for i, (n, solver, of) in enumerate(cases)]
-    rows = judged(claims, folder)
-    assert [row.verdict for row in rows] == ["trend only"] + ["not reproduced"] * 4
+    wrong = "not reproduced"
+    rows = expect(
+        folder,
+        (mean("0.990", "b", **first), "trend only"),
+        (mean("0.600", "b", **first), wrong),
+        (mean("0.990", "c", **first), wrong),
+        (mean("0.990", "a", **first), wrong),
+        (mean("0.990", "b"), wrong),
+    )
     wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
     for row, places in zip(rows, (f"{wins} 120", f"{120 - wins} 120", "", "first"), strict=False):
         tells(row.reason, places)
@@ -173,14 +173,14 @@ def test_approximately_and_means_of_few_runs(tmp_path):
     draws += 0.892 - draws.mean()
     folder = write_results(tmp_path, auc_of(a=draws))
     half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
-    claims = [
-        mean("90%", averaged=True, power_of_ten=-2, number=1),
-        mean("90%", averaged=True, power_of_ten=-2, margin=0.01, number=2),
-        mean(f"{0.892 + 0.99 * half:.6f}", runs=5, number=3),
-        mean(f"{0.892 - 1.01 * half:.6f}", runs=5, number=4),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict in REPRODUCED for row in rows] == [False, True, True, False]
-    assert rows[2].smallest_error == pytest.approx(half / 0.892, rel=1e-3)
+    near = mean(f"{0.892 + 0.99 * half:.6f}", runs=5)
+    [*_, row, _] = expect(
+        folder,
+        (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
+        (mean("90%", averaged=True, power_of_ten=-2, margin=0.01), "reproduced"),
+        (near, "reproduced"),
+        (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
+    )
+    assert row.smallest_error == pytest.approx(half / 0.892, rel=1e-3)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
-    assert judged(claims[2:3], few)[0].verdict is Verdict.INCONCLUSIVE
+    expect(few, (near, "inconclusive"))

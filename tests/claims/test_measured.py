@@ -8,10 +8,10 @@ from precbench.claims.evidence import WALL_SECONDS
 from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, MIN_TIMED_SPLITS, Verdict
 from scripts.survey.tables import apart
 from tests.claims.helpers import (
-    REPRODUCED,
     TIMED,
     auc_of,
     claim,
+    expect,
     judged,
     mean,
     normal,
@@ -61,8 +61,7 @@ def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     table = pd.read_csv(folder / "results.csv")
     table.loc[(table["checkpoint"] == 0) & (table["solver"] == "a"), "value"] = 0.1
     table.to_csv(folder / "results.csv", index=False)
-    claims = [order(number=1), order(number=2, checkpoint=0), order(number=3, checkpoint=7)]
-    assert [row.verdict for row in judged(claims, folder)] == [YES, NO, UNDECIDED]
+    expect(folder, (order(), YES), (order(checkpoint=0), NO), (order(checkpoint=7), UNDECIDED))
 
 
 @pytest.mark.parametrize(
@@ -122,22 +121,21 @@ def test_compared_values_of_an_order(tmp_path):
         cells["housing", "low", "dcg", part] = first
         cells["housing", "high", "dcg", part] = second
     folder = write_results(tmp_path, cells)
-    several = {"better": ["other", "high"], "worse": ["low", "other"]}
-    claims = [
-        order("high", "low", number=1),
-        order("low", "high", number=2),
-        order("low", "high", number=3, metric=risk),
-        order("high", "low", number=4, metric=risk),
-        order("high", "low", number=5, metric="dcg"),
-        order("low", "high", number=6, metric="dcg", part="training"),
-        claim("order", "the best", number=7, **several),
-        claim("order", "near", number=8, better=["low", "other"], worse=["low", "high"], of="gap"),
-        claim("order", "near", number=9, better=["low", "high"], worse=["low", "other"], of="gap"),
-        claim("order", "x", number=10, better=["low", "high"], worse=["between"], metric=risk),
-    ]
-    rows = judged(claims, folder)
-    holds = [row.verdict in REPRODUCED for row in rows]
-    assert holds == [True, False, True, False, True, True, True, True, False, True]
+    best = claim("order", "x", better=["other", "high"], worse=["low", "other"])
+    near = claim("order", "x", better=["low", "other"], worse=["low", "high"], of="gap")
+    expect(
+        folder,
+        (order("high", "low"), YES),
+        (order("low", "high"), NO),
+        (order("low", "high", metric=risk), YES),
+        (order("high", "low", metric=risk), NO),
+        (order("high", "low", metric="dcg"), YES),
+        (order("low", "high", metric="dcg", part="training"), YES),
+        (best, YES),
+        (near, YES),
+        (near.model_copy(update={"better": near.worse, "worse": near.better}), NO),
+        (claim("order", "x", better=["low", "high"], worse=["between"], metric=risk), YES),
+    )
 
 
 def write_curves(folder, curves, n=MIN_SPLITS):
@@ -161,17 +159,16 @@ CURVES_OF = {"smooth": (0.01, [0.6, 0.7, 0.8, 0.79]), "zig": (1.0, [0.8, 0.3, 0.
 def test_whole_curves_are_compared(tmp_path):
     folder = write_curves(tmp_path, CURVES_OF)
     falls = {"of": "falls", "fall_by": 0.02}
-    claims = [
-        order("smooth", "zig", number=1, **falls),  # 0 of 3 steps against 2 of 4
-        order("zig", "smooth", number=2, **falls),
-        order("smooth", "zig", number=3, of="shortfall"),  # 0.1 against 0.279
-        order("zig", "smooth", number=4, of="shortfall"),
-        order("smooth", "zig", number=5, of="falls", fall_by=0.6),  # no step of either
-        order("smooth", "zig", number=6, checkpoint=2, worse_checkpoint=4),  # 0.7 against 0.2
-        order("smooth", "zig", number=7, checkpoint=2, worse_checkpoint=3),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict in REPRODUCED for row in rows] == [True, False] * 2 + [False, True, False]
+    expect(
+        folder,
+        (order("smooth", "zig", **falls), YES),  # 0 of 3 steps against 2 of 4
+        (order("zig", "smooth", **falls), NO),
+        (order("smooth", "zig", of="shortfall"), YES),  # 0.1 against 0.279
+        (order("zig", "smooth", of="shortfall"), NO),
+        (order("smooth", "zig", of="falls", fall_by=0.6), NO),  # no step of either
+        (order("smooth", "zig", checkpoint=2, worse_checkpoint=4), YES),  # 0.7 against 0.2
+        (order("smooth", "zig", checkpoint=2, worse_checkpoint=3), NO),
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,13 +198,14 @@ def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
 def test_small_spread(tmp_path):
     draws = normal(30, spread=0.02)
     error = draws.std(ddof=1) / 30**0.5
-    limits = enumerate((1.01 * error, 0.99 * error))
-    claims = [claim("spread", "small", solver="a", at_most=at, number=i) for i, at in limits]
-    small, large = judged(claims, write_results(tmp_path, auc_of(a=draws)))
-    assert (small.verdict, large.verdict) == (YES, NO)
-    assert float(small.measured) == pytest.approx(error, rel=0.01)
+    smaller, larger = (
+        claim("spread", "small", solver="a", at_most=f * error) for f in (0.99, 1.01)
+    )
+    folder = write_results(tmp_path, auc_of(a=draws))
+    [row, _] = expect(folder, (larger, YES), (smaller, NO))
+    assert float(row.measured) == pytest.approx(error, rel=0.01)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
-    assert judged(claims[:1], few)[0].verdict is UNDECIDED
+    expect(few, (larger, UNDECIDED))
 
 
 def falling_behind(tmp_path, n=20, **shares):
@@ -222,9 +220,7 @@ def falling_behind(tmp_path, n=20, **shares):
     folder = write_results(tmp_path / str((shares, n)), cells)
     steady = claim("consistency", "the most", steady=["a"], **fields)
     large = claim("consistency", "large", margin=0.05, **fields)
-    return [
-        row.verdict for row in judged([steady, large.model_copy(update={"id": "t/x/1"})], folder)
-    ]
+    return [judged([about], folder)[0].verdict for about in (steady, large)]
 
 
 def test_consistency_is_the_largest_shortfall(tmp_path):
@@ -268,41 +264,36 @@ def test_points_of_a_sweep_are_compared(tmp_path):
     write_sweep(folder, "batch_size", points)
     one, two, three = (f"batch_size={i}" for i in range(3))
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
-    claims = [
-        order("a", "a", number=1, at=two, worse_at=three),
-        order("a", "a", number=2, at=three, worse_at=two),
-        order("a", "b", number=3, at=three),
-        order("b", "a", number=4, of="variation"),
-        order("a", "b", number=5, of="variation"),
-        claim("variation", "5%", number=6, points=[one, two], **fields),
-        claim("variation", "5%", number=7, **fields),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict is YES for row in rows] == [True, False, False, True, False, True, False]
-    [row] = judged([order("a", "b", at="batch_size=9")], folder)
-    assert row.verdict is Verdict.NO_DATA
-    tells(row.reason, "batch_size=9")
+    [*_, missing] = expect(
+        folder,
+        (order("a", "a", at=two, worse_at=three), YES),
+        (order("a", "a", at=three, worse_at=two), NO),
+        (order("a", "b", at=three), NO),
+        (order("b", "a", of="variation"), YES),
+        (order("a", "b", of="variation"), NO),
+        (claim("variation", "5%", points=[one, two], **fields), YES),
+        (claim("variation", "5%", **fields), NO),
+        (order("a", "b", at="batch_size=9"), NO_DATA),
+    )
+    tells(missing.reason, "batch_size=9")
 
 
 def test_ratios_of_times(tmp_path):
-    cases = [
-        ("3", {}, YES),
-        ("1.6", {}, YES),
-        ("5.9", {}, YES),
-        ("1.4", {}, TREND),
-        ("6.1", {}, TREND),
-        ("1.4", {"at_least": True}, YES),
-        ("3.1", {"at_least": True}, TREND),
-        ("3", {"slower": "a", "faster": "b"}, NO),
-        ("3", DEVIATION, Verdict.WITH_DEVIATION),
-    ]
     values = [0.5] * MIN_TIMED_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
-    sides = {"slower": "b", "faster": "a"}
-    claims = [claim("ratio", n, number=i, **sides | more) for i, (n, more, _) in enumerate(cases)]
-    rows = judged(claims, folder)
-    assert [row.verdict for row in rows] == [verdict for *_, verdict in cases]
-    assert (rows[0].measured, rows[-2].measured, rows[0].runs) == ("3", "0.333", MIN_TIMED_SPLITS)
+    [first, *_, turned] = expect(
+        folder,
+        (ratio("3"), YES),
+        (ratio("1.6"), YES),
+        (ratio("5.9"), YES),
+        (ratio("1.4"), TREND),
+        (ratio("6.1"), TREND),
+        (ratio("1.4", at_least=True), YES),
+        (ratio("3.1", at_least=True), TREND),
+        (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
+        (claim("ratio", "3", slower="a", faster="b"), NO),
+    )
+    assert (first.measured, turned.measured, first.runs) == ("3", "0.333", MIN_TIMED_SPLITS)
 
 
 def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
@@ -357,72 +348,61 @@ FACTS = [
 
 def test_facts(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5]), folds=3)
-    claims = [
-        claim("fact", printed, of=of, number=i, **fields)
-        for i, (of, printed, fields, *_) in enumerate(FACTS)
-    ]
-    found = [(row.verdict, row.measured) for row in judged(claims, folder)]
-    assert found == [tuple(fact[3:]) for fact in FACTS]
+    cases = [(claim("fact", n, of=of, **more), verdict) for of, n, more, verdict, _ in FACTS]
+    measured = [row.measured for row in expect(folder, *cases)]
+    assert measured == [fact[-1] for fact in FACTS]
 
 
 MINIMA = pd.DataFrame({"dataset": ["housing", "letter"], "problem": "struct", "value": [1.0, 0.0]})
 AT_ZERO = {"solver": "b", "study": "minima", "config": "kar2015/minima", "cell": {}}
 
 
-@pytest.mark.parametrize("about", [order(minimum=AT_ZERO), ratio(minimum=AT_ZERO)])
-def test_nothing_rests_on_a_problem_whose_minimum_is_at_zero(tmp_path, about):
+def test_nothing_rests_on_a_problem_whose_minimum_is_at_zero(tmp_path):
     """What the solver returns is a point on the way to a ranking of nothing."""
-    better, worse = [0.9] * MIN_SPLITS, [0.5] * MIN_SPLITS
-    folder = write_results(tmp_path, auc_of(a=better, b=worse), seconds=TIMED)
-    [row] = judged([about], folder, values={"minima": MINIMA})
-    assert row.verdict is IDLE and row.measured and row.runs == MIN_SPLITS
-    tells(row.reason, "b w = 0 housing")
-    elsewhere = MINIMA.assign(value=0.0)
-    [row] = judged([about], folder, values={"minima": elsewhere})
-    assert row.verdict in REPRODUCED
-    for values, what in [({}, "kar2015/minima"), ({"minima": MINIMA[1:]}, "housing")]:
-        [row] = judged([about], folder, values=values)
-        assert row.verdict is Verdict.NO_DATA
-        tells(row.reason, what)
+    cells = auc_of(a=[0.9] * MIN_SPLITS, b=[0.5] * MIN_SPLITS)
+    folder = write_results(tmp_path, cells, seconds=TIMED)
+    for values, verdict, words in (
+        ({"minima": MINIMA}, IDLE, "b w = 0 housing"),
+        ({"minima": MINIMA.assign(value=0.0)}, YES, ""),
+        ({}, NO_DATA, "kar2015/minima"),
+        ({"minima": MINIMA[1:]}, NO_DATA, "housing"),
+    ):
+        claims = (order(minimum=AT_ZERO), verdict), (ratio(minimum=AT_ZERO), verdict)
+        for row in expect(folder, *claims, values=values):
+            assert all(word in row.reason for word in words.split())
+            assert row.runs == (0 if verdict is NO_DATA else MIN_SPLITS)
 
 
 def test_the_others_are_compared_without_it(tmp_path):
-    values = {"a": 0.7, "b": 0.9, "c": 0.6}
-    cells = auc_of(**{name: [value] * MIN_SPLITS for name, value in values.items()})
+    cells = auc_of(a=[0.7] * MIN_SPLITS, b=[0.9] * MIN_SPLITS, c=[0.6] * MIN_SPLITS)
     folder = write_results(tmp_path, cells)
     both = claim("order", "better", better=["a"], worse=["b", "c"], minimum=AT_ZERO)
     consistent = claim(
         "consistency", "steady", datasets=["housing"], metric="auc", among=["a", "b", "c"],
-        steady=["a"], unsteady=["b", "c"], minimum=AT_ZERO, number=1,
+        steady=["a"], unsteady=["b", "c"], minimum=AT_ZERO,
     )  # fmt: skip
-    for row in judged([both, consistent], folder, values={"minima": MINIMA}):
-        assert row.verdict is YES, row
+    expect(folder, (both, NO), (consistent, NO), values={"minima": MINIMA.assign(value=0.0)})
+    for row in expect(folder, (both, YES), (consistent, YES), values={"minima": MINIMA}):
         tells(row.reason, "b w = 0")
-    for row in judged([both, consistent], folder, values={"minima": MINIMA.assign(value=0.0)}):
-        assert row.verdict is NO, row
 
 
-@pytest.mark.parametrize(("cut", "verdict"), [(9, "reproduced"), (10, "inconclusive")])
+@pytest.mark.parametrize(("cut", "verdict"), [(9, YES), (10, UNDECIDED)])
 def test_no_value_of_fits_that_were_stopped_decides(tmp_path, cut, verdict):
     """Half of them are too many; of fewer the others decide."""
-    better, worse = [0.9] * MIN_SPLITS, [0.5] * MIN_SPLITS
-    folder = write_results(tmp_path, auc_of(a=better, b=worse))
+    cells = auc_of(a=[0.9] * MIN_SPLITS, b=[0.5] * MIN_SPLITS, c=[0.5] * MIN_SPLITS)
+    folder = write_results(tmp_path, cells)
     stop(folder, "b", cut)
-    [row] = judged([order()], folder)
-    assert row.verdict == verdict and row.measured == "holds in 20 of 20, fails in 0"
-    if verdict == "inconclusive":
-        tells(row.reason, f"b {cut} {MIN_SPLITS} housing")
+    [row, others] = expect(folder, (order(), verdict), (order(worse="c"), YES))
+    assert row.measured == "holds in 20 of 20, fails in 0" and others.reason.startswith("sign")
+    tells(row.reason, f"b {cut} {MIN_SPLITS} housing" if verdict is UNDECIDED else "")
+    both = claim("order", "better", better=["a"], worse=["b", "c"])
+    [row] = expect(folder, (both, YES))
+    assert ("left out" in row.reason) == (verdict is UNDECIDED)
     stop(folder, "b", cut, "tuning limit")
-    for compared in ("auc", WALL_SECONDS):  # with another parameter both would be others
-        [row] = judged([order(metric=compared)], folder)
-        assert (row.verdict is UNDECIDED) == (verdict == "inconclusive")
+    for row in judged([order(), order(metric=WALL_SECONDS, number=1)], folder):
+        # With another parameter both the value and the time would be others.
+        assert (row.verdict is UNDECIDED) == (verdict is UNDECIDED)
         tells(row.reason, f"tuning limit {cut}")
-    third = auc_of(a=better, b=worse, c=worse)
-    folder = write_results(tmp_path / "c", third)
-    stop(folder, "b", MIN_SPLITS)
-    [row] = judged([claim("order", "better", better=["a"], worse=["b", "c"])], folder)
-    assert row.verdict is YES
-    tells(row.reason, "b left out")
 
 
 def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
@@ -430,15 +410,14 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
     values = [0.5] * MIN_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
-    longer = order(metric=WALL_SECONDS, number=1)
-    shorter = order("b", "a", metric=WALL_SECONDS, number=2)
-    three = ratio(at_least=True, number=3)
-    hundred = ratio("100", at_least=True, number=4)
-    to_accuracy = ratio(at_least=True, within=0.1, metric="auc", number=5)
-    rows = judged([longer, shorter, three, hundred, to_accuracy], folder)
-    undecided = UNDECIDED
-    expected = [YES, undecided, YES, undecided, undecided]
-    assert [row.verdict for row in rows] == expected
+    rows = expect(
+        folder,
+        (order(metric=WALL_SECONDS), YES),
+        (order("b", "a", metric=WALL_SECONDS), UNDECIDED),
+        (ratio(at_least=True), YES),
+        (ratio("100", at_least=True), UNDECIDED),
+        (ratio(at_least=True, within=0.1, metric="auc"), UNDECIDED),
+    )
     for row in rows:
         tells(row.reason, "b 20 20 housing")
 
@@ -446,24 +425,21 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
 def stop(folder, solver, n, by="limit"):
     """Let a limit stop a solver in the first splits."""
     table = pd.read_csv(folder / "results.csv", keep_default_na=False)
-    cut = (table["solver"] == solver) & (table["split"] < n)
-    table.loc[cut, "stopped"] = by
+    table.loc[(table["solver"] == solver) & (table["split"] < n), "stopped"] = by
     table.to_csv(folder / "results.csv", index=False)
 
 
-@pytest.mark.parametrize(("printed", "would"), [("0.5", "reproduced"), ("0.9", "not reproduced")])
+@pytest.mark.parametrize(("printed", "would"), [("0.5", YES), ("0.9", NO)])
 def test_what_another_source_says_was_printed_is_never_decided(tmp_path, printed, would):
     folder = write_results(tmp_path, auc_of(a=normal(20, 0.5)))
-    first, second = (mean(printed, runs=1, number=n, secondhand=n == 2) for n in (1, 2))
-    read, heard = judged([first, second], folder)
-    assert str(read.verdict) == would and heard.verdict is UNDECIDED
+    first, second = (mean(printed, runs=1, secondhand=heard) for heard in (False, True))
+    read, heard = expect(folder, (first, would), (second, UNDECIDED))
     assert heard.reason.startswith(f"would be {would}; ") and heard.measured == read.measured
     assert (apart(first), apart(second)) == ("", ", second-hand")
 
 
 def test_what_was_chosen_after_our_results_can_fail_but_not_pass(tmp_path):
     folder = write_results(tmp_path, auc_of(a=normal(20, 0.9), b=normal(20)))
-    claims = [order(a, b, number=a, after_results=True) for a, b in ("ab", "ba")]
-    passed, failed = judged(claims, folder)
-    assert (passed.verdict, failed.verdict) == (IDLE, NO)
+    passing, failing = (order(a, b, after_results=True) for a, b in ("ab", "ba"))
+    [passed, _] = expect(folder, (passing, IDLE), (failing, NO))
     tells(passed.reason, "after results")

@@ -26,11 +26,6 @@ from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
 
 
-def test_ids(claims):
-    ids = [c.id for c in claims]
-    assert len(set(ids)) == len(ids) >= 500
-
-
 @pytest.mark.parametrize("name", [name for name in list_configs() if "/" in name])
 def test_a_column_is_of_the_parameter_that_its_label_names(name):
     config = load_config(name)
@@ -87,17 +82,13 @@ def test_every_testable_claim_has_a_config_that_could_decide_it(claims):
 
 def test_deviations_are_used_and_their_evidence_exists(claims):
     deviations = load_deviations()
-    used = {name for c in claims for name in c.all_deviations()}
-    assert used == set(deviations)
+    assert {name for c in claims for name in c.all_deviations()} == set(deviations)
     papers = {(name, c.paper) for c in claims for name in c.all_deviations()}
-    configs = set(list_configs())
-    planned = {c.config for c in claims} - configs
-    assert {name.split("/")[0] for name in planned} <= {"kar2014", "gultekin"}
     for name, deviation in deviations.items():
         assert (name, deviation.paper) in papers
         match shlex.split(deviation.evidence):
             case ["precbench", "run", config] | ["precbench", "run", config, "--timing"]:
-                assert config in configs | planned, name
+                assert config in list_configs(), name
             case ["precbench", "data", "info", dataset]:
                 assert dataset in DATASETS, name
             case ["python", "-c", code]:
