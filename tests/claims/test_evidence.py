@@ -72,6 +72,14 @@ def test_no_verdict_without_a_config(tmp_path, published_claim):
         assert (row.verdict, row.reason) == (Verdict.NO_CONFIG, reason)
 
 
+def test_one_stand_in_split_excludes_all(tmp_path):
+    folder = write_results(tmp_path, auc_of(a=normal(120)))
+    table = pd.read_csv(folder / "results.csv")
+    table.loc[0, "stand_in"] = True
+    table.to_csv(folder / "results.csv", index=False)
+    assert judged([mean("0.8")], folder)[0].verdict is Verdict.NO_DATA
+
+
 def test_points_of_a_sweep_cannot_be_named(tmp_path):
     folder = write_results(tmp_path, auc_of(a=[0.5] * 30, b=[0.4] * 30), seconds=TIMED)
     table = pd.read_csv(folder / "results.csv")
