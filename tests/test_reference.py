@@ -35,24 +35,13 @@ def contestants():
     return found
 
 
-_TELL = "add a contestant to configs/regression, then make regression, then {}".format(
-    "python -m scripts.reference results --write"
-)
+_TELL = "add a contestant to configs/regression, then make regression, then write the reference"
 
 
 @pytest.mark.promise("R21")
-def test_every_solver_is_in_the_regression_of_values(contestants, committed):
+def test_every_solver_is_in_the_regression_of_values(contestants):
     missing = sorted({*SOLVERS.built_in} - {name for name, _ in contestants})
     assert not missing, f"no reference sees a change of {', '.join(missing)}: {_TELL}"
-    labels = [
-        (config.name, label)
-        for config in map(load_config, reference.CONFIGS)
-        if isinstance(config, Experiment)
-        for label in config.solvers
-    ]
-    rows = {*zip(committed["experiment"], committed["solver"], strict=True)}
-    missing = sorted(f"{label} ({name})" for name, label in {*labels} - rows)
-    assert not missing, f"without a row in regression.csv: {'; '.join(missing)}"
 
 
 @pytest.mark.promise("R21")

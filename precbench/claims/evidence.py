@@ -1,7 +1,7 @@
 """The measured values that claims are compared with, read from folders of results."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import pandas as pd
 from precbench.errors import InputError
 from precbench.results import Run, read_run, read_values
 from precbench.store import find_result_folders
+from precbench.studies import Result
 
 _CELL = ["dataset", "solver", "metric", "part"]
 # Takes the place of a metric in claims about times
@@ -105,19 +106,14 @@ class Outcomes:
         return int((rows["stopped"] == by).sum()), len(rows)
 
     def sweep(
-        self,
-        dataset: str,
-        solver: str,
-        metric: str,
-        part: str = "test",
-        points: Collection[str] = (),
+        self, dataset: str, solver: str, metric: str, part: str = "test", points: Iterable[str] = ()
     ) -> pd.DataFrame:
         """Return the values by split (rows) and point of the sweep (columns)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
         if lacks := sorted(set(points) - set(values)):
             raise MissingError(f"the results lack the points {', '.join(lacks)} of the sweep")
-        return values[list(points or values)].dropna()
+        return values[list(points) or values.columns].dropna()
 
     def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
         return self._cell(dataset, solver, self.run.metrics[0], "test")
@@ -131,22 +127,24 @@ class Outcomes:
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         """Return the final values by split; raise `MissingError` if there are none."""
         key = (dataset, solver, metric, part)
-        if dataset in self._stand_ins:
-            raise MissingError(f"synthetic data stood in for {dataset}")
+        self._refuse_missing(dataset)
         if key not in self._places:
-            if dataset not in self.run.results["dataset"].to_numpy():
-                raise MissingError(_nothing_of(dataset))
-            raise MissingError(
-                f"the results hold no {metric} of {solver} on {dataset} ({part} set)"
-            )
+            lacking = f"{metric} of {solver} on {dataset} ({part} set)"
+            raise MissingError(f"the results hold no {lacking}")
         return self._final.iloc[self._places[key]].set_index("split")
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
-        if dataset not in self.run.data:
-            raise MissingError(_nothing_of(dataset))
-        if self.run.data[dataset].stand_in:
-            raise MissingError(f"synthetic data stood in for {dataset}")
+        """Return the counts of a data set: rows, features, positives and so on."""
+        self._refuse_missing(dataset)
         return self.run.data[dataset].model_dump()
+
+    def _refuse_missing(self, dataset: str) -> None:
+        """Raise `MissingError` if there are no results on the real rows of a data set."""
+        if dataset not in self.run.data:
+            info = f"see precbench data info {dataset}"
+            raise MissingError(f"the results hold nothing of {dataset}: {info}")
+        if self.run.data[dataset].stand_in or dataset in self._stand_ins:
+            raise MissingError(f"synthetic data stood in for {dataset}")
 
 
 @dataclass
@@ -159,26 +157,21 @@ class Evidence:
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments and studies from folders of results; smoke runs decide nothing."""
     evidence, paths = Evidence(), dict[str, Path]()
-    for folder in map(Path, folders):
-        for path in find_result_folders(folder, "values.csv"):
-            study = read_values(path)
-            evidence.has_results = True
-            if not study.smoke:
-                _refuse_second(paths, study.name, path)
-                evidence.values[study.name] = study.values
-        for path in find_result_folders(folder, "results.csv"):
-            run = read_run(path)
-            evidence.has_results = True
-            if not run.smoke:
-                _refuse_second(paths, run.name, path)
-                evidence.outcomes[run.name] = Outcomes(run)
+    for path, measured in _results_in(map(Path, folders)):
+        evidence.has_results = True
+        if measured.smoke:
+            continue
+        name = measured.name
+        if paths.setdefault(name, path) != path:
+            raise InputError(f"{paths[name]} and {path} both hold results of {name}: name one")
+        if isinstance(measured, Run):
+            evidence.outcomes[name] = Outcomes(measured)
+        else:
+            evidence.values[name] = measured.values
     return evidence
 
 
-def _refuse_second(paths: dict[str, Path], name: str, path: Path) -> None:
-    if paths.setdefault(name, path) != path:
-        raise InputError(f"{paths[name]} and {path} both hold results of {name}: name one")
-
-
-def _nothing_of(dataset: str) -> str:
-    return f"the results hold nothing of {dataset}: see precbench data info {dataset}"
+def _results_in(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
+    for folder in folders:
+        yield from ((path, read_values(path)) for path in find_result_folders(folder, "values.csv"))
+        yield from ((path, read_run(path)) for path in find_result_folders(folder, "results.csv"))

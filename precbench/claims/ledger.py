@@ -125,7 +125,6 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:
-    error = row["smallest_error"]
-    typed: dict[str, Any] = {"smallest_error": float(error) if error else None}
-    typed |= {"verdict": Verdict(row["verdict"]), "runs": int(row["runs"])}
-    return LedgerRow(**row | typed)
+    error = float(row["smallest_error"]) if row["smallest_error"] else None
+    typed: dict[str, Any] = {"smallest_error": error, "runs": int(row["runs"])}
+    return LedgerRow(**row | typed | {"verdict": Verdict(row["verdict"])})

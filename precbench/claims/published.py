@@ -12,13 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from precbench.claims.kinds import KINDS, Claim
 from precbench.locations import shipped
@@ -250,7 +244,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, which inherits fields and placeholders."""
     keys, own = outer.keys, entry.model_extra or {}
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for point in product(*axes):
+    for point in product(*axes):  # a value of each name, with the fields that it brings
         brought = {n: (*keys, "for", axis, str(v)) for axis, v, fields in point for n in fields}
         here = _Unchecked(
             keys,

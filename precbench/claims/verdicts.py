@@ -135,14 +135,16 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     ]
 
 
-def _how_far(
-    printed: NDArray[np.float64], samples: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return squared Mahalanobis distances of a row.
+class _Distances(NamedTuple):
+    """Squared Mahalanobis distances of a row."""
 
-    That of the printed values from our repetitions, that of each repetition from the others, and
-    for each cell the error of it alone that is at distance 1 from the mean.
-    """
+    printed: float  # of the printed values from our repetitions
+    drawn: NDArray[np.float64]  # of each repetition from the others
+    unit: NDArray[np.float64]  # for each cell the error of it alone that is at distance 1
+
+
+def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
+    """Measure the distances of a row, in closed form by a singular value decomposition."""
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     used = s > 1e-9 * s[0]
@@ -157,7 +159,7 @@ def _how_far(
         each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     far = np.inf if outside else (n - 1) * float(((along @ away) ** 2).sum())
-    return far, each, np.where(fixed, 0.0, unit)
+    return _Distances(far, each, np.where(fixed, 0.0, unit))
 
 
 def _share(as_far: NDArray[np.bool_]) -> float:

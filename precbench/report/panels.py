@@ -1,53 +1,59 @@
-"""Common parts of the figures of studies."""
+"""The figures of studies: curves in panels."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from precbench.report.style import Style, name_curves, solver_styles
+from precbench.report.style import log_scale, solver_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import BarContainer
     from matplotlib.figure import SubFigure
 
 
-def side_by_side(
-    figure: "SubFigure", table: pd.DataFrame, column: str, **options: Any
-) -> Iterator[tuple["Axes", str, pd.DataFrame]]:
-    """Yield axes side by side for the entries of a column, with the entry and its rows."""
-    entries = list(dict.fromkeys(table[column]))
-    grid = figure.subplots(1, len(entries), squeeze=False, **options)[0]
-    for axes, entry in zip(grid, entries, strict=True):
-        yield axes, entry, table[table[column] == entry]
+def draw_panels(
+    figure: "SubFigure",
+    table: pd.DataFrame,
+    *,
+    x: str,
+    panel: str,
+    curve: str,
+    dashes: Mapping[str, Any],
+    log: Sequence[Literal["x", "y"]] = ("x", "y"),
+    n_columns: int = 4,
+    **labels: str,
+) -> "list[Axes]":
+    """Draw ``value`` against the column `x`, with one legend, and return the axes of the panels.
 
-
-def draw_curves(
-    axes: "Axes", table: pd.DataFrame, names: pd.Series, x: str, y: str = "value"
-) -> None:
-    styles = solver_styles(list(dict.fromkeys(names)))
-    for name, rows in table.groupby(names, sort=False):
-        look: dict[str, Any] = styles[str(name)]._asdict()
-        axes.plot(rows[x], rows[y], label=name, **look)
-
-
-def name_labelled_curves(axes: "Axes") -> None:
-    lines = {str(line.get_label()): line for line in axes.lines}
-    named = {name: line for name, line in lines.items() if not name.startswith("_")}
-    ends = {name: np.ravel(line.get_ydata())[-1] for name, line in named.items()}
-    looks = {
-        name: {part: getattr(line, f"get_{part}")() for part in Style._fields}
-        for name, line in named.items()
-    }
-    name_curves(axes, looks, ends)
-
-
-def draw_beside(
-    axes: "Axes", i: int, heights: ArrayLike, color: str, label: object
-) -> "BarContainer":
-    """Draw the bars of the first or the second of two sides."""
-    places = np.arange(np.size(heights)) + 0.4 * i - 0.2
-    return axes.bar(places, heights, 0.38, color=color, label=label)
+    Each entry of the column `panel` has axes of its own, each entry of `curve` a colour, and each
+    entry of ``quantity`` the line style that `dashes` gives it; other quantities are left out.
+    Text in `x` or ``value`` is shown in the order of the table.
+    """
+    table = table[table["quantity"].isin(dashes)]
+    if "y" in log:
+        table = table[table["value"] > 0]
+    names = list(dict.fromkeys(table[panel]))
+    n_columns = max(1, min(n_columns, len(names)))
+    grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).flat
+    looks, lines = solver_styles(list(dict.fromkeys(table[curve]))), dict[str, Any]()
+    for axes, name in zip(grid, names, strict=False):
+        rows = table[table[panel] == name]
+        for (label, quantity), points in rows.groupby([curve, "quantity"], sort=False):
+            look, style = looks[label], dashes[quantity]
+            [line] = axes.plot(
+                points[x],
+                points["value"],
+                color=look.color,
+                linestyle=style,
+                marker=look.marker if style in ("", "-") else "",
+                markevery=-(-len(points) // 20),
+            )
+            lines.setdefault(label, line)
+        for which in log:
+            log_scale(axes, which)
+        axes.set(title=name, **labels)
+    for axes in grid[len(names) :]:
+        axes.remove()
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
+    return list(grid[: len(names)])

@@ -1,9 +1,10 @@
 """Tables and figure of a study, from ``values.csv`` and ``illustration.json``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from precbench.errors import InputError
@@ -52,12 +53,39 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
 
 
-def value_table(result: Result, rows: pd.DataFrame, columns: list[str], note: str = "") -> Table:
-    texts = [rows[column].map(str) for column in columns]
-    values = rows["value"].map(three_digits)
-    header = ["", *columns[1:], "value"]
-    notes = [note] if note else []
-    return text_table(result.title, header, zip(*texts, values, strict=True), *notes)
+def value_table(
+    result: Result,
+    rows: pd.DataFrame,
+    columns: list[str],
+    note: str = "",
+    across: str = "",
+) -> Table:
+    """Lay out values, with a line for each entry of `columns`.
+
+    The entries of the column `across` stand beside each other.
+    """
+    beside = rows[across].map(_entry) if across else pd.Series("value", rows.index)
+    names = list(dict.fromkeys(beside))
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
+    for key, name, value in zip(keys, beside, rows["value"], strict=True):
+        lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
+    cells = [(*key, *(line.get(name, "") for name in names)) for key, line in lines.items()]
+    return text_table(result.title, ["", *columns[1:], *names], cells, *([note] if note else []))
+
+
+def tabulate(
+    columns: list[str], note: str = "", across: str = ""
+) -> Callable[[Result], list[Table]]:
+    """Return the ``tables`` of a kind of study that shows all values in one `value_table`."""
+    return lambda result: [value_table(result, result.values, columns, note, across)]
+
+
+def _entry(key: str | float) -> str:
+    """Write an entry of a column, a missing number as nothing."""
+    if isinstance(key, str):
+        return key
+    return "" if np.isnan(key) else f"{key:,.10g}"
 
 
 @contextmanager

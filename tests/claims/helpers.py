@@ -33,32 +33,30 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     """
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
+    metrics, solvers, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (2, 1, 0))
     about = {
         "name": name,
         "title": "A toy",
-        "source": None,
+        "metrics": metrics,
+        "solvers": solvers,
+        **dict.fromkeys(("source", "sweep")),
+        **dict.fromkeys(("protocol", "scaling", "config"), ""),
         "plots": [],
-        "metrics": list(dict.fromkeys(metric for _, _, metric, _ in cells)),
-        "measures": {
-            metric: {
-                "name": metric.partition("(")[0],
-                "parameters": {},
-                "written": metric,
-                "smaller_is_better": metric.startswith("pnorm_risk"),
-            }
-            for _, _, metric, _ in cells
-        },
-        "solvers": list(dict.fromkeys(solver for _, solver, _, _ in cells)),
         "built_in_solvers": [],
-        "datasets": list(dict.fromkeys(dataset for dataset, *_ in cells)),
-        "sweep": None,
-        "protocol": "",
-        "scaling": "",
-        "folds": 1,
         "forms": {},
         "grids": {},
+        "datasets": datasets,
+        "folds": 1,
         "smoke": False,
-        "config": "",
+    }
+    about["measures"] = {
+        metric: {
+            "name": metric.partition("(")[0],
+            "parameters": {},
+            "written": metric,
+            "smaller_is_better": metric.startswith("pnorm_risk"),
+        }
+        for metric in metrics
     }
     stand_in = changes.get("stand_in", False)
     shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
@@ -72,26 +70,21 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
             "experiment": name,
             "dataset": dataset,
             "title": dataset,
-            "stand_in": False,
             "solver": solver,
-            "seed": 1,
-            "sweep": "",
             "part": part,
+            "metric": metric,
+            "stand_in": False,
+            "final": True,
+            "status": "ok",
+            "seed": 1,
             "checkpoint": 1,
             "rows_seen": 1,
             "cpu_seconds": 1.0,
-            "wall_seconds": 1.0 if seconds is None else seconds[solver],
-            "metric": metric,
-            "status": "ok",
-            "reason": "",
-            "stopped": "",
-            "timing": "sequential",
             "run": "1a",
-            "machine": "",
-            "key": "",
-            "chosen": "",
+            "wall_seconds": 1.0 if seconds is None else seconds[solver],
+            **dict.fromkeys(("sweep", "reason", "stopped", "machine", "key", "chosen"), ""),
+            "timing": "sequential",
             "tuning_seconds": 0.0,
-            "final": True,
         }
         for column in columns.keys() & changes.keys():
             value = changes[column]
@@ -109,12 +102,8 @@ def write_sweep(folder, name, tables):
     of_point = [table.assign(sweep=f"{name}={value}") for value, table in enumerate(tables)]
     pd.concat(of_point).to_csv(folder / "results.csv", index=False)
     about = json.loads((folder / "experiment.json").read_text())
-    about["sweep"] = {
-        "name": name,
-        "values": list(range(len(tables))),
-        "metrics": [about["metrics"]] * len(tables),
-        "written": about["metrics"],
-    }
+    sweep = {"name": name, "values": list(range(len(tables))), "written": about["metrics"]}
+    about["sweep"] = sweep | {"metrics": [about["metrics"]] * len(tables)}
     (folder / "experiment.json").write_text(json.dumps(about))
 
 
@@ -127,16 +116,19 @@ def judged(claims, *folders, values=None):
     return rows
 
 
+def expect(folder, *cases, values=None):
+    """Judge claims on the same results; compare the verdicts with those that stand beside them."""
+    ids = [{"id": f"toy/table-1/{i}"} for i in range(len(cases))]
+    claims = [c.model_copy(update=of) for (c, _), of in zip(cases, ids, strict=True)]
+    rows = judged(claims, folder, values=values)
+    assert [row.verdict for row in rows] == [verdict for _, verdict in cases]
+    return rows
+
+
 def claim(kind, printed, **fields):
     number = fields.pop("number", 0)
-    about = {
-        "id": f"toy/table-1/{number}",
-        "where": "Table 1",
-        "printed": printed,
-        "experiment": "toy",
-        "config": "letter",
-        "kind": kind,
-    }
+    about = {"id": f"toy/table-1/{number}", "where": "Table 1", "printed": printed, "kind": kind}
+    about |= {"experiment": "toy", "config": "letter"}
     if kind not in ("exact", "bound", "rate", "statement", "consistency"):
         about["dataset"] = "housing"
     if kind in ("mean", "order", "spread"):

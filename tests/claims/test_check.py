@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,19 +11,18 @@ import pytest
 
 from precbench import metrics
 from precbench.claims.kinds.mean import MeanClaim
-from precbench.claims.ledger import LedgerRow, read_ledger, to_csv
-from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from precbench.claims.ledger import read_ledger, to_csv
+from precbench.claims.verdicts import MIN_REPETITIONS, Verdict, parse_printed
 from tests.claims.helpers import (
     HOUSING,
     REPRODUCED,
     auc_of,
     check_command,
     normal,
-    row_of,
     write_results,
 )
 from tests.helpers import invoke, run, succeed
-from tests.sentences import naming, refused, tells
+from tests.sentences import naming, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -46,7 +46,6 @@ def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
 
 
 MEASURES = ("auc", "pnorm_risk(p=16)")
-
 CELL = "rudin2009/table-5/p=4/auc"
 
 
@@ -77,18 +76,6 @@ def verdicts(path):
     return {row.id: row.verdict for row in read_ledger(path)}
 
 
-def test_the_claims_about_the_results_come_first_and_the_others_are_counted(checked, claims):
-    said = check(checked).stdout
-    about = [claim for claim in claims if claim.experiment == HOUSING]
-    assert f"Ledger of {len(about)} published numbers" in said
-    assert re.search(r"rudin2009 +table-5 ", said) and not re.search(r"rudin2009 +table-2 ", said)
-    assert f"{len(claims) - len(about)} other claims: " in said
-    error = refused(["check", checked / "results", "--verdict", "trend onli"])
-    assert (
-        "unknown verdict 'trend onli' (did you mean 'trend only'?); choose from reproduced" in error
-    )
-
-
 def test_results_without_claims_say_so(tmp_path, quick):
     write_results(tmp_path / "results", {("housing", "sgd-avg", "auc", "test"): [0.5]}, name="mine")
     said = invoke("check", tmp_path / "results").stdout
@@ -106,15 +93,13 @@ def test_check_passes_on_the_results_of_the_reference(checked, claims):
     assert ledger.read_text() == (checked / "reference.csv").read_text()
     found = verdicts(ledger)
     assert list(found) == [c.id for c in claims]
-    assert found[CELL] in REPRODUCED and found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
-    assert found["rudin2009/figure-7/curves"] is Verdict.NOT_TESTABLE
+    assert found["rudin2009/table-3/p=4/auc"] is Verdict.NO_DATA
     table_5 = [v for name, v in found.items() if re.match(r"rudin2009/table-5/(p=|IR)", name)]
-    assert len(table_5) == 49
-    assert set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
+    assert len(table_5) == 49 and set(table_5) <= REPRODUCED | {Verdict.NO_DATA}
     assert sum(verdict in REPRODUCED for verdict in table_5) == 14
-    assert re.search(r"rudin2009 +table-5 ", result.stdout)
-    assert re.search(r"rudin2009 +table-2 +45 +45 *\n", result.stdout)
-    assert f"Ledger of {len(claims)} published numbers" in result.stdout
+    about = [claim for claim in claims if claim.experiment == HOUSING]
+    assert f"Ledger of {len(claims)} published" in result.stdout
+    assert f"Ledger of {len(about)} published" in check(checked).stdout
 
 
 def test_files_of_the_check(checked):
@@ -122,15 +107,12 @@ def test_files_of_the_check(checked):
     before = {path.name: path.read_bytes() for path in folder.glob("ledger.*")}
     assert set(before) == {"ledger.csv", "ledger.json", "ledger.md"}
 
-    def constant(name):
-        pytest.fail(f"{name} is not JSON")
-
-    rows = json.loads(before["ledger.json"], parse_constant=constant)
+    rows = json.loads(before["ledger.json"], parse_constant=pytest.fail)
     assert [row["id"] for row in rows] == list(verdicts(folder / "ledger.csv"))
     assert list(rows[0]) == list(pd.read_csv(folder / "ledger.csv"))
     assert f"| {CELL} |" in before["ledger.md"].decode()
     result = check(checked, "--json", "--out", checked / "other" / "place")
-    assert json.loads(result.stdout, parse_constant=constant) == rows
+    assert json.loads(result.stdout, parse_constant=pytest.fail) == rows
     other = {p.name: p.read_bytes() for p in (checked / "other" / "place").iterdir()}
     assert other == before
 
@@ -141,30 +123,17 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
     housing(checked / "worse", claims, {CELL: 1.1})
     result = check(checked, results="worse")
     assert result.exit_code == 4
-    assert re.search(f"precbench: {CELL} was reproduced.*, is (not reproduced|trend only)",
-                     result.stderr)  # fmt: skip
-    tells(result.stdout, "Changed reference")
+    assert re.search(f"{CELL} was reproduced.*, is (not reproduced|trend only)", result.stderr)
     row = {row.id: row for row in read_ledger(checked / "worse" / "ledger.csv")}[CELL]
     line = next(text for text in result.stdout.splitlines() if text.strip().startswith(CELL))
-    for text in (row.printed, row.measured, row.spread):
-        assert text in line
-    kept = (checked / "reference.csv").read_text()
-    assert CELL in kept and verdicts(checked / "reference.csv")[CELL] in REPRODUCED
-
-
-@pytest.mark.parametrize("changes", [{"n": MIN_SPLITS - 1}, {"stand_in": True}])
-def test_undecided_results_are_no_regression(checked, claims, changes):
-    housing(checked / "nothing", claims, {CELL: 1.1}, **changes)
-    result = check(checked, results="nothing")
-    assert result.exit_code == 0, result.output
-    assert CELL not in result.stdout.partition("Changed against the reference")[2]
+    assert all(text in line for text in (row.printed, row.measured, row.spread))
+    assert verdicts(checked / "reference.csv")[CELL] in REPRODUCED
 
 
 def test_check_without_results(checked):
     (checked / "empty").mkdir()
     result = check(checked, results="empty")
     assert result.exit_code == 4
-    tells(result.stderr, "empty")
     found = verdicts(checked / "empty" / "ledger.csv")
     assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
 
@@ -173,42 +142,36 @@ def test_invalid_use_of_check(checked):
     reference = checked / "reference.csv"
     good = reference.read_text()
     refused(["check", checked / "none"], str(checked / "none"))
+    refused(["check", checked / "results", "--verdict", "trend onli"], "'trend onli' 'trend only'")
+    against = ["check", checked / "results", "--reference", reference]
     damaged = [good.replace("no data", "nothing"), good.replace(",1,", ",x,")]
     damaged += [good.replace("id,", "name,", 1), "", "id,verdict\na,b\n", 'id\n"']
     for text in damaged:
         reference.write_text(text)
         for options in ([], ["--update-reference"]):
-            refused(
-                ["check", checked / "results", "--reference", reference, *options], str(reference)
-            )
+            refused([*against, *options], str(reference))
         assert reference.read_text() == text
-    for options in ([], ["--update-reference"]):
-        refused(["check", checked / "results", "--reference", checked, *options], str(checked))
     reference.unlink()
-    refused(["check", checked / "results", "--reference", reference], "--update-reference")
+    refused(against, "--update-reference")
     shutil.copytree(checked / "results", checked / "twice")
     refused(["check", checked / "results", checked / "twice"], HOUSING)
 
 
 def test_update_shows_its_changes_and_keeps_the_rest(checked, claims):
-    before = verdicts(checked / "reference.csv")
+    reference = checked / "reference.csv"
+    before = reference.read_text()
     housing(checked / "few", claims, n=3)
     result = check(checked, "--update-reference", results="few")
     assert result.exit_code == 0 and "Changed" not in result.stdout
-    assert verdicts(checked / "reference.csv") == before
-    lines = (checked / "reference.csv").read_text().splitlines(keepends=True)
-    other = before | {CELL: Verdict.NOT_REPRODUCED}
-    rows = read_ledger(checked / "reference.csv")
-    rows = [r if r.id != CELL else row_of("x", Verdict.NOT_REPRODUCED) for r in rows]
-    rows = [LedgerRow(**{**vars(r), "id": CELL}) if r.paper == "toy" else r for r in rows]
-    (checked / "reference.csv").write_text(to_csv(rows))
-    assert verdicts(checked / "reference.csv") == other
-    result = check(checked, "--update-reference")
-    changed = result.stdout.partition("Changed against the reference")[2]
+    assert reference.read_text() == before
+    rows = {row.id: row for row in read_ledger(reference)}
+    rows[CELL] = replace(rows[CELL], verdict=Verdict.NOT_REPRODUCED)
+    reference.write_text(to_csv(rows.values()))
+    changed = check(checked, "--update-reference").stdout
+    changed = changed.partition("Changed against the reference")[2]
     assert re.search(f"{CELL} +not reproduced +reproduced", changed)
     assert changed.count("rudin2009/") == 1
-    assert verdicts(checked / "reference.csv") == before
-    assert (checked / "reference.csv").read_text().splitlines(keepends=True) == lines
+    assert reference.read_text() == before
 
 
 def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
@@ -224,28 +187,15 @@ def test_a_real_run_is_checked(tmp_path, isolated, quick, reference):
     assert invoke("check", tmp_path / "results" / "kar2015-counterexample").exit_code == 0
 
 
-def positives_above(pos, neg):
-    return len(pos) - HEIGHTS(pos, neg)
-
-
-def one_too_many(pos, neg):
-    return HEIGHTS(pos, neg) + 1
-
-
-def one_too_few(pos, neg):
-    return np.maximum(HEIGHTS(pos, neg) - 1, 0)
-
-
 HEIGHTS = metrics._heights
 
 
 @pytest.mark.promise("R21")
-@pytest.mark.parametrize("broken", [positives_above, one_too_many, one_too_few])
-def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed, broken):
+def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     """Without results of any run: Tables 1 and 2 are always measured."""
     compute = check_command._computed
     of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
-    monkeypatch.setattr(metrics, "_heights", broken)
+    monkeypatch.setattr(metrics, "_heights", lambda pos, neg: HEIGHTS(pos, neg) + 1)
     monkeypatch.setattr(check_command, "_computed", lambda _: computed | compute(of_tables))
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")

@@ -1,56 +1,37 @@
 """Verdicts on printed means."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
-from precbench.claims import load_claims
-from precbench.claims.kinds.mean import MeanClaim
-from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
+from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict
 from precbench.errors import InputError
-from tests.claims.helpers import HOUSING, REPRODUCED, auc_of, judged, mean, normal, write_results
+from tests.claims.helpers import auc_of, expect, judged, mean, normal, write_results
 from tests.sentences import raises, tells
 
-FEW = MIN_REPETITIONS - 1
-UNDECIDED = {"verdict": Verdict.INCONCLUSIVE}
-NOT_FINITE = UNDECIDED | {"reason": "a repetition has no finite value"}
-EQUAL = UNDECIDED | {"reason": "half of the repetitions are equal"}
-TOO_FEW = UNDECIDED | {"reason": f"needs {MIN_REPETITIONS} repetitions"}
-TOO_FEW |= {"smallest_error": None}
-CASES = {
-    "one repetition": (normal(1), mean("0.8"), TOO_FEW | {"runs": 1}),
-    "too few": (normal(FEW), mean("0.8"), TOO_FEW | {"runs": FEW}),
-    "too few, far away": (normal(FEW), mean("0.1"), TOO_FEW | {"runs": FEW}),
-    "without the first column": (
-        normal(120),
-        mean("0.99", first_solver="b", first_printed="0.8"),
-        {"verdict": Verdict.NOT_REPRODUCED},
-        "first",
-    ),
-    "with a deviation": (
-        normal(120),
-        mean("0.8", deviations=["half-scores", "half-scores"]),
-        {"verdict": Verdict.WITH_DEVIATION, "deviation": "half-scores"},
-    ),
-    "the logarithm of 0": (
-        [0.0, *np.exp(normal(120))],
-        mean("1", logarithm=True),
-        NOT_FINITE | {"measured": ""},
-    ),
-    "all equal": ([0.5] * 150, mean("0.5"), EQUAL | {"measured": "0.5"}),
-    "all equal, and another": ([0.5] * 150, mean("0.9"), EQUAL),
-    "infinite": ([np.inf] * 120, mean("0.9"), NOT_FINITE),
-}
+FEW, UNDECIDED = MIN_REPETITIONS - 1, Verdict.INCONCLUSIVE
+NOT_FINITE, EQUAL = "a repetition has no finite value", "half of the repetitions are equal"
+TOO_FEW = f"needs {MIN_REPETITIONS} repetitions"
+NO_FIRST = {"first_solver": "b", "first_printed": "0.8"}
+DEVIATION = {"deviations": ["half-scores", "half-scores"]}
+CASES = [
+    (normal(1), mean("0.8"), UNDECIDED, TOO_FEW),
+    (normal(FEW), mean("0.1"), UNDECIDED, TOO_FEW),
+    (normal(120), mean("0.99", **NO_FIRST), Verdict.NOT_REPRODUCED, "first"),
+    (normal(120), mean("0.8", **DEVIATION), Verdict.WITH_DEVIATION, ""),
+    ([0.0, *np.exp(normal(120))], mean("1", logarithm=True), UNDECIDED, NOT_FINITE),
+    ([0.5] * 150, mean("0.5"), UNDECIDED, EQUAL),
+    ([np.inf] * 120, mean("0.9"), UNDECIDED, NOT_FINITE),
+]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_judged(tmp_path, case):
-    values, about, expected, *places = CASES[case]
+@pytest.mark.parametrize(("values", "about", "verdict", "words"), CASES)
+def test_what_is_judged(tmp_path, values, about, verdict, words):
     [row] = judged([about], write_results(tmp_path, auc_of(a=values)))
-    assert {name: getattr(row, name) for name in expected} == expected
-    tells(row.reason, " ".join(places))
+    assert (row.verdict, row.runs) == (verdict, len(values)) and words in row.reason
+    assert row.deviation == ("half-scores" if about.deviations else "")
+    assert (row.measured == "") == (words == NOT_FINITE)
 
 
 def test_mean_is_judged_by_the_threshold(tmp_path):
@@ -58,7 +39,6 @@ def test_mean_is_judged_by_the_threshold(tmp_path):
     folder = write_results(tmp_path, auc_of(a=ours))
     [row] = judged([mean(f"{np.median(ours):.8f}")], folder)
     assert row.verdict is Verdict.REPRODUCED and row.runs == 200
-    assert re.fullmatch(r"row: p = [\d.]+, of all rows [\d.]+", row.reason)
     assert float(row.measured) == pytest.approx(np.median(ours), rel=1e-5)
     low, high = map(float, row.spread.split(" to "))
     assert (low, high) == pytest.approx(np.quantile(ours, [0.25, 0.75]), rel=1e-3)
@@ -68,18 +48,15 @@ def test_mean_is_judged_by_the_threshold(tmp_path):
             [planted] = judged([mean(f"{printed:.10f}")], folder)
             assert planted.verdict is verdict
             assert planted.smallest_error == pytest.approx(row.smallest_error)
-    tells(planted.reason, "p 0.05")
     [beyond] = judged([mean(f"{ours.max() * 1.001:.10f}")], folder)
-    tells(beyond.reason, "above")
+    tells(beyond.reason, "p above")
 
 
 @pytest.mark.parametrize(
     ("printed", "power", "n", "verdict"),
     [
         ("0.9", 0, 50, Verdict.REPRODUCED),
-        ("90%", -2, 50, Verdict.REPRODUCED),
         ("90", -2, 50, Verdict.REPRODUCED),
-        ("0.91", 0, 50, Verdict.NOT_REPRODUCED),
         ("89%", -2, 50, Verdict.NOT_REPRODUCED),
         ("0.9", 0, 19, Verdict.INCONCLUSIVE),
     ],
@@ -92,12 +69,9 @@ def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdi
     assert (row.runs, row.deviation) == (n, "")
 
 
-def test_what_is_printed_as_0_has_no_logarithm():
+def test_a_mean_of_logarithms(tmp_path):
     with raises(InputError, "'0.00'"):
         mean("0.5", logarithm=True).scaled("0.00")
-
-
-def test_a_mean_of_logarithms(tmp_path):
     ours = np.exp(normal(150, 20, 1.5))
     folder = write_results(tmp_path, auc_of(a=ours))
     [row] = judged([mean(f"{np.median(ours):.3f}", logarithm=True)], folder)
@@ -129,77 +103,45 @@ def test_a_power_of_ten_that_is_ours_has_to_fit_those_that_were_printed(tmp_path
     logs = {"pnorm_risk(p=2)": 7 + common, "pnorm_risk(p=16)": 42 + 2 * common + own}
     cells = {("housing", "a", metric, "test"): np.exp(values) for metric, values in logs.items()}
     folder = write_results(tmp_path, cells)
-    claims = [
-        mean("1096", metric="pnorm_risk(p=2)", logarithm=True, number=1),
-        mean("1.739", metric="pnorm_risk(p=16)", logarithm=True, power_of_ten=power, number=2),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict for row in rows] == verdicts
-    tells(rows[1].reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
-
-
-def test_one_wrong_cell_is_detected_among_many(tmp_path):
-    """All cells of Table 5 as published, one of them 2 % off."""
-    claims = [c for c in load_claims() if isinstance(c, MeanClaim) and c.paper == "rudin2009"]
-    claims = [c for c in claims if c.experiment == HOUSING]
-    assert len(claims) == 49
-    cells = {}
-    for i, c in enumerate(claims):
-        value = parse_printed(c.printed, c.power_of_ten).value
-        draws = value * normal(MIN_REPETITIONS, 1, 0.003, seed=i)
-        cells[c.dataset, c.solver, c.metric, c.part] = np.repeat(draws, 3)
-    folder = write_results(tmp_path, cells, name=HOUSING, folds=3)
-    assert {row.verdict for row in judged(claims, folder)} <= REPRODUCED
-    wrong = claims[17]
-    off = float(wrong.printed) * 1.02
-    planted = [*claims[:17], wrong.model_copy(update={"printed": f"{off:.6f}"}), *claims[18:]]
-    found = {row.id: row for row in judged(planted, folder) if row.verdict not in REPRODUCED}
-    assert set(found) == {c.id for c in claims if c.row == wrong.row} and len(found) == 7
-    assert found[wrong.id].smallest_error < 0.02
-    assert len({row.reason.partition(";")[0] for row in found.values()}) == 1
+    risks = [{"metric": metric, "logarithm": True} for metric in logs]
+    printed = mean("1096", **risks[0]), mean("1.739", power_of_ten=power, **risks[1])
+    [_, row] = expect(folder, *zip(printed, verdicts, strict=True))
+    tells(row.reason, f"10^{power - 1} 10^{power + 1}" if power == 18 else "powers column")
 
 
 def test_a_repetition_without_a_fold_does_not_count(tmp_path):
     folds = dict(enumerate(normal(3 * MIN_REPETITIONS)))
     values = np.reshape(list(folds.values()), (-1, 3)).mean(axis=1)
-    folder = write_results(tmp_path, auc_of(a=folds), folds=3)
-    [row] = judged([mean("0.8")], folder)
-    assert row.verdict is Verdict.REPRODUCED and row.runs == MIN_REPETITIONS
-    assert float(row.measured) == pytest.approx(np.median(values), rel=1e-5)
-    del folds[4]
-    [row] = judged([mean("0.8")], write_results(tmp_path / "b", auc_of(a=folds), folds=3))
-    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == MIN_REPETITIONS - 1
-    [row] = judged([mean("0.8")], write_results(tmp_path / "c", auc_of(a=[0.8, 0.7]), folds=3))
-    assert row.verdict is Verdict.INCONCLUSIVE and row.runs == 0 and row.measured == ""
+    lacking = {split: value for split, value in folds.items() if split != 4}
+    for name, cell, runs in (("a", folds, 100), ("b", lacking, 99), ("c", [0.8, 0.7], 0)):
+        [row] = judged([mean("0.8")], write_results(tmp_path / name, auc_of(a=cell), folds=3))
+        assert (row.verdict is Verdict.REPRODUCED, row.runs) == (cell is folds, runs)
+        middle = f"{np.median(values):.6g}"
+        assert (row.measured == middle) == (cell is folds)
 
 
 def test_cell_without_spread_leaves_the_threshold_alone(tmp_path):
     """Its distances are infinite: were it judged, nothing would be farther than it allows."""
     hits = np.where(np.arange(200) % 10 == 0, 0.9, 1.0)
     folder = write_results(tmp_path, auc_of(a=normal(200), hits=hits))
-    right, wrong, steps = judged(
-        [mean("0.80", number=1), mean("0.99", number=2), mean("0.1", "hits", number=3)], folder
-    )
-    assert right.verdict is Verdict.REPRODUCED
-    assert wrong.verdict is Verdict.NOT_REPRODUCED
-    assert steps.verdict is Verdict.INCONCLUSIVE
+    verdicts = ("reproduced", "not reproduced", "inconclusive")
+    claims = mean("0.80"), mean("0.99"), mean("0.1", "hits")
+    expect(folder, *zip(claims, verdicts, strict=True))
 
 
 def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
     first = {"first_solver": "a", "first_printed": "0.800"}
     cells = auc_of(a=normal(120), b=normal(120, 0.85, seed=1), c=normal(120, 0.8, seed=2))
     folder = write_results(tmp_path, cells)
-    claims = [
-        mean("0.990", "b", number=1, **first, deviations=["half-scores"]),
-        mean("0.600", "b", number=2, **first),
-        mean("0.990", "c", number=3, **first),
-        mean("0.990", "a", number=4, **first),
-        mean("0.990", "b", number=5),
-    ]
-    rows = judged(claims, folder)
-    trend, wrong = Verdict.TREND_ONLY, Verdict.NOT_REPRODUCED
-    assert [row.verdict for row in rows] == [trend, wrong, wrong, wrong, wrong]
-    assert rows[0].deviation == "half-scores"
+    wrong = "not reproduced"
+    rows = expect(
+        folder,
+        (mean("0.990", "b", **first), "trend only"),
+        (mean("0.600", "b", **first), wrong),
+        (mean("0.990", "c", **first), wrong),
+        (mean("0.990", "a", **first), wrong),
+        (mean("0.990", "b"), wrong),
+    )
     wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
     for row, places in zip(rows, (f"{wins} 120", f"{120 - wins} 120", "", "first"), strict=False):
         tells(row.reason, places)
@@ -220,15 +162,10 @@ def test_all_means_are_judged_by_repetitions_that_all_have(tmp_path):
     a = dict(enumerate(normal(220)))
     folder = write_results(tmp_path, auc_of(a=a, b={i: a[i] ** 2 for i in range(60, 220)}))
     claims = [mean("0.8", number=1), mean("0.64", "b", number=2)]
-    rows = judged(claims, folder)
-    assert {row.runs for row in rows} == {160}
-    assert {row.verdict for row in rows} == {Verdict.REPRODUCED}
+    assert {(row.runs, row.verdict) for row in judged(claims, folder)} == {(160, "reproduced")}
     apart = auc_of(a={i: a[i] for i in range(110)}, b={i: a[i] for i in range(110, 220)})
-    rows = judged(claims, write_results(tmp_path / "b", apart))
-    assert {row.verdict for row in rows} == {Verdict.INCONCLUSIVE}
-    assert {row.reason for row in rows} == {
-        f"needs {MIN_REPETITIONS} repetitions that all cells have"
-    }
+    reasons = {row.reason for row in judged(claims, write_results(tmp_path / "b", apart))}
+    assert reasons == {f"needs {MIN_REPETITIONS} repetitions that all cells have"}
 
 
 def test_approximately_and_means_of_few_runs(tmp_path):
@@ -236,14 +173,14 @@ def test_approximately_and_means_of_few_runs(tmp_path):
     draws += 0.892 - draws.mean()
     folder = write_results(tmp_path, auc_of(a=draws))
     half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
-    claims = [
-        mean("90%", averaged=True, power_of_ten=-2, number=1),
-        mean("90%", averaged=True, power_of_ten=-2, margin=0.01, number=2),
-        mean(f"{0.892 + 0.99 * half:.6f}", runs=5, number=3),
-        mean(f"{0.892 - 1.01 * half:.6f}", runs=5, number=4),
-    ]
-    rows = judged(claims, folder)
-    assert [row.verdict in REPRODUCED for row in rows] == [False, True, True, False]
-    assert rows[2].smallest_error == pytest.approx(half / 0.892, rel=1e-3)
+    near = mean(f"{0.892 + 0.99 * half:.6f}", runs=5)
+    [*_, row, _] = expect(
+        folder,
+        (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
+        (mean("90%", averaged=True, power_of_ten=-2, margin=0.01), "reproduced"),
+        (near, "reproduced"),
+        (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
+    )
+    assert row.smallest_error == pytest.approx(half / 0.892, rel=1e-3)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
-    assert judged(claims[2:3], few)[0].verdict is Verdict.INCONCLUSIVE
+    expect(few, (near, "inconclusive"))

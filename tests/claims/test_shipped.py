@@ -15,34 +15,15 @@ from precbench.claims.kinds.stated import ExactClaim, StatementClaim
 from precbench.claims.verdicts import (
     MIN_REPETITIONS,
     MIN_SPLITS,
-    MIN_TIMED_SPLITS,
     Verdict,
     parse_printed,
 )
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
-from precbench.papers.kar2015.claims import ConsistencyClaim
 from precbench.solvers import SOLVERS
 from scripts import power as power_of_tables
 from tests.claims.helpers import REPRODUCED
 from tests.helpers import ROOT
-
-
-def decidable(claims):
-    """Yield the claims that a run can decide, with their configs."""
-    configs = {name: load_config(name) for name in list_configs()}
-    for c in claims:
-        if c.config in configs and not c.untested and not isinstance(c, StatementClaim):
-            yield c, configs[c.config]
-
-
-def test_ids(claims):
-    ids = [c.id for c in claims]
-    assert len(set(ids)) == len(ids) >= 500
-    papers = {"rudin2009", "kar2014", "kar2015", "gultekin", "kumar2021", "zhang2018"}
-    assert {c.paper for c in claims} == papers
-    for name in ids:
-        assert re.fullmatch(r"[a-z0-9]+/[a-z0-9.-]+/[^\s/]+(/[^\s/]+)*", name), name
 
 
 @pytest.mark.parametrize("name", [name for name in list_configs() if "/" in name])
@@ -55,13 +36,6 @@ def test_a_column_is_of_the_parameter_that_its_label_names(name):
             params["p"] = 1.0
         for written, value in re.findall(r"(\w+) ?= ?([0-9.]+)\b(?! %)", label):
             assert params[names.get(written, written)] == float(value), label
-
-
-def test_experiments_are_those_of_the_configs(claims):
-    for config, experiment in {(c.config, c.experiment) for c in claims}:
-        assert (ROOT / "configs" / f"{config}.published.yaml").exists()
-        if config in list_configs():
-            assert load_config(config).name == experiment
 
 
 def obstacle(claim, configs):
@@ -80,80 +54,41 @@ def obstacle(claim, configs):
         return ""
     if lacks := set(claim.labels) - set(config.solvers):
         return f"no solver {', '.join(sorted(lacks))}"
-    if isinstance(claim, ConsistencyClaim) and not {*claim.steady, *claim.unsteady} <= {
-        *claim.among
-    }:
-        return "a solver that is not among the others"
     metrics = Counter(m.label for p in config.sweep_points() for m in config.metrics_at(p))
     swept = [getattr(claim, name, "") for name in ("at", "worse_at")]
     if isinstance(claim, VariationClaim) or getattr(claim, "of", "") == "variation" or any(swept):
-        if len(config.sweep_points()) < 2 or metrics[claim.metric] < 2:
-            return "not several points of a sweep"
         [(name, values)] = config.sweep.items()
         named = {*filter(None, swept), *getattr(claim, "points", ())}
         if lacks := named - {f"{name}={value}" for value in values}:
             return f"no point {', '.join(sorted(lacks))}"
     elif isinstance(claim, RatioClaim) or claim.metric == WALL_SECONDS:
-        if config.sweep is not None:
-            return "times of several points of a sweep"
-    elif metrics[claim.metric] != 1:
-        return f"{metrics[claim.metric]} times the metric {claim.metric}"
-    elif getattr(claim, "part", "test") not in config.parts:
-        return f"no {claim.part} part"
+        return "times of several points of a sweep" if config.sweep is not None else ""
+    elif metrics[claim.metric] != 1 or getattr(claim, "part", "test") not in config.parts:
+        return f"{metrics[claim.metric]} times the metric {claim.metric} on that part"
     places = config.checkpoints if isinstance(config.checkpoints, tuple) else ()
     for name in ("checkpoint", "worse_checkpoint"):
         checkpoint = getattr(claim, name, None)
         if checkpoint not in (None, "last") and checkpoint > len(places):
             return f"no checkpoint {checkpoint}"
-    needed = {MeanClaim: MIN_REPETITIONS, RatioClaim: MIN_TIMED_SPLITS}
-    few = getattr(claim, "averaged", False) or getattr(claim, "runs", None)
-    least = MIN_SPLITS if few else needed.get(type(claim), MIN_SPLITS)
-    if getattr(claim, "deterministic", False) and config.protocol.split in ("none", "provided"):
-        least = 1
-    n = len(config.protocol.indices) // config.protocol.folds
-    return "" if n >= least else f"{n} repetitions, and {least} are needed"
+    return ""
 
 
 def test_every_testable_claim_has_a_config_that_could_decide_it(claims):
     configs = {name: load_config(name) for name in list_configs()}
-    obstacles = {c.id: why for c in claims if (why := obstacle(c, configs))}
-    assert not obstacles
-
-
-def test_shipped_exact_claims_select_one_value(claims, computed):
-    found = 0
-    for c, config in decidable(claims):
-        if not isinstance(c, ExactClaim) or config.name not in computed:
-            continue
-        found += 1
-        assert isinstance(config, Study), c.id
-        table = computed[config.name]
-        for reading in c.readings:
-            cell = {**c.cell, **reading.cell}
-            rows = table
-            for column, value in cell.items():
-                assert column in table, c.id
-                rows = rows[rows[column] == value]
-            if c.argmin is not None:
-                assert len(c.among) >= 2 and c.argmin not in cell, c.id
-                rows = rows[rows[c.argmin].isin(c.among)]
-            assert len(rows) == (len(c.among) or 1), c.id
-    assert found >= 100
+    assert {c.id: why for c in claims if (why := obstacle(c, configs))} == {}
+    for c in claims:
+        assert c.config not in configs or configs[c.config].name == c.experiment
 
 
 def test_deviations_are_used_and_their_evidence_exists(claims):
     deviations = load_deviations()
-    used = {name for c in claims for name in c.all_deviations()}
-    assert used == set(deviations)
+    assert {name for c in claims for name in c.all_deviations()} == set(deviations)
     papers = {(name, c.paper) for c in claims for name in c.all_deviations()}
-    configs = set(list_configs())
-    planned = {c.config for c in claims} - configs
-    assert {name.split("/")[0] for name in planned} <= {"kar2014", "gultekin"}
     for name, deviation in deviations.items():
         assert (name, deviation.paper) in papers
         match shlex.split(deviation.evidence):
             case ["precbench", "run", config] | ["precbench", "run", config, "--timing"]:
-                assert config in configs | planned, name
+                assert config in list_configs(), name
             case ["precbench", "data", "info", dataset]:
                 assert dataset in DATASETS, name
             case ["python", "-c", code]:
@@ -166,32 +101,24 @@ def test_deviations_are_used_and_their_evidence_exists(claims):
 
 def test_reference_matches_the_claims(claims, reference):
     assert list(reference) == [c.id for c in claims]
-    deviations = load_deviations()
     for c in claims:
         row = reference[c.id]
         for name in ("paper", "where", "kind", "printed"):
             assert getattr(row, name) == getattr(c, name), c.id
-        names = set(row.deviation.split())
-        assert names <= set(deviations)
         # Of the readings that a number allows at most the one counts that agreed.
-        assert names - set(c.deviations) <= set(c.all_deviations()) - set(c.deviations), c.id
+        names, more = set(row.deviation.split()), set(c.all_deviations()) - set(c.deviations)
+        assert set(c.deviations) <= names <= set(c.deviations) | more, c.id
         assert len(names - set(c.deviations)) <= isinstance(c, ExactClaim), c.id
-        assert names >= set(c.deviations), c.id
-        assert bool(names) or row.verdict is not Verdict.WITH_DEVIATION
-        assert row.verdict is not Verdict.REPRODUCED or not names
-        if row.verdict.rank is None:
-            assert row.reason, c.id
+        assert row.verdict is not (Verdict.REPRODUCED if names else Verdict.WITH_DEVIATION), c.id
+        assert row.verdict.rank is not None or row.reason, c.id
         statement = isinstance(c, StatementClaim) and not c.untested
         assert (row.verdict is Verdict.NOT_TESTABLE) == statement, c.id
         assert (row.verdict is Verdict.NO_CONFIG) == bool(c.untested), c.id
         if isinstance(c, MeanClaim) and row.verdict.rank is not None:
             assert row.runs >= (MIN_REPETITIONS if c.is_one_draw else MIN_SPLITS)
-            assert row.reason.startswith("row: p = ") or not c.is_one_draw
         if isinstance(c, OrderClaim) and row.verdict.rank is not None and not c.deterministic:
             assert row.runs >= MIN_SPLITS
         assert not (c.after_results and row.verdict.holds), c.id
-        stopped = re.search(r"tuning limit stopped \S+ in (\d+) of (\d+)", row.reason)
-        assert row.verdict.rank is None or not stopped or 2 * int(stopped[1]) < int(stopped[2])
 
 
 def test_a_quotient_of_printed_times_is_not_printed(claims):

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_1samp
 
 from precbench.claims.verdicts import (
-    MIN_REPETITIONS,
     agrees,
     has_spread,
     mean_test,
     parse_printed,
     place,
-    prediction_half_width,
     sign_test,
 )
 from precbench.errors import InputError
@@ -46,20 +44,7 @@ def test_printed_numbers(text, power, value, unit):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "f_1",
-        "0.83.70",
-        "close to 1",
-        "10^",
-        "1.5e3",
-        ".5",
-        "1 2",
-        "0,55",
-        "1234,5",
-        "1,2345",
-        "٣.٥",
-    ],
+    ["", "f_1", "0.83.70", "10^", "1.5e3", ".5", "1 2", "0,55", "1234,5", "1,2345", "٣.٥"],
 )
 def test_invalid_printed_numbers(text):
     with raises(InputError, f"'{text}'"):
@@ -91,15 +76,6 @@ def test_edges_of_agreement():
     assert not agrees(tie, math.nan) and not agrees(tie, math.inf)
 
 
-def quantile(values, q):
-    """Interpolate between the two neighbours, in plain Python."""
-    ordered = sorted(values)
-    position = q * (len(ordered) - 1)
-    low = math.floor(position)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
-
-
 def mahalanobis(row, others):
     away = row - others.mean(axis=0)
     return float(away @ np.linalg.inv(np.atleast_2d(np.cov(others.T))) @ away)
@@ -114,22 +90,19 @@ def literal(rows):
     ]
 
     def scaled(value, each):
-        logs = np.log(each).tolist()
-        return (math.log(value) - quantile(logs, 0.5)) / (
-            quantile(logs, 0.95) - quantile(logs, 0.5)
-        )
+        middle, high = np.quantile(np.log(each), [0.5, 0.95])
+        return (math.log(value) - middle) / (high - middle)
 
     farthest = np.max([[scaled(value, each) for value in each] for each, _ in scores], axis=0)
     n = len(farthest)
     # What is above it has, with itself, at most 5 % of all n + 1 as far out.
     threshold = min(f for f in farthest if 1 + sum(g > f for g in farthest) <= 0.05 * (n + 1))
     for each, here in scores:
-        logs = np.log(each).tolist()
-        spread = quantile(logs, 0.95) - quantile(logs, 0.5)
+        middle, high = np.quantile(np.log(each), [0.5, 0.95])
         yield (
             (1 + sum(e >= here for e in each)) / (n + 1),
             (1 + sum(f >= scaled(here, each) for f in farthest)) / (n + 1),
-            math.exp(quantile(logs, 0.5) + threshold * spread),
+            math.exp(middle + threshold * (high - middle)),
         )
 
 
@@ -151,78 +124,20 @@ def test_placement_follows_its_definition(seed):
             assert mahalanobis(away, ours) == pytest.approx(limit)
 
 
-def tables(n_tables, n, seed):
-    """Draw tables of three rows: columns that follow each other closely, as ours do.
-
-    From column to column a value changes little, in most draws hardly at all and in some by a
-    jump (a kurtosis of 20 and more, like the average reciprocal rank of MAGIC); levels are heavy
-    in the tails, or logarithms that span powers of ten, or go by small steps.
-    """
-    rng = np.random.default_rng(seed)
-    for _ in range(n_tables):
-        shared = rng.standard_normal((n, 1))
-        levels = [rng.standard_t(2, (n, 1)), 2 * shared, rng.binomial(30, 0.5, (n, 1)) / 30]
-        steps = [
-            0.1 * rng.standard_t(2.5, (n, 4)),
-            np.log(np.exp(shared) + rng.exponential(1, (n, 4))),
-            0.001 * rng.standard_normal((n, 4)) + (rng.random((n, 4)) < 0.03),
-        ]
-        yield [np.cumsum(np.hstack(row), axis=1) for row in zip(levels, steps, strict=True)]
-
-
-def is_found(placed):
-    return any(row.p_of_all <= 0.05 for row in placed)
-
-
-def test_no_false_alarm():
-    """If printed values are a draw like ours, at most about 5 % of the papers have a wrong row."""
-    n_tables, alarms = 300, 0
-    for table in tables(n_tables, MIN_REPETITIONS + 1, seed=7):
-        alarms += is_found(place([(row[0], row[1:]) for row in table]))
-    assert binomtest(alarms, n_tables, 0.05).pvalue > 0.01, alarms
-
-
-@pytest.mark.parametrize(
-    ("wrong", "least"),
-    [
-        (lambda row: row[[0, 1, 2, 4, 3]], 0.25),  # two columns change places
-        (lambda row: row[::-1], 0.5),
-        (lambda row: row + 8, 0.9),  # the measure differs by a factor
-        (lambda row: row + 5 * np.eye(5)[2], 0.9),  # one misprint
-    ],
-)
-def test_planted_errors_are_found(wrong, least):
-    """The printed row is wrong in one of three rows, the second, which is a trend in logarithms."""
-    n_tables, found = 40, 0
-    for table in tables(n_tables, 151, seed=11):
-        rows = [(row[0], row[1:]) for row in table]
-        rows[1] = wrong(rows[1][0]), rows[1][1]
-        found += place(rows)[1].p_of_all <= 0.05
-    assert found >= least * n_tables, found / n_tables
-
-
 def test_the_power_is_what_it_says():
-    [table] = tables(1, 150, seed=3)
+    """An error just below the smallest that is detected is not, one just above it is."""
+    rng = np.random.default_rng(3)
+    table = [rng.standard_t(2.5, (150, 5)).cumsum(axis=1) for _ in range(3)]
     centres = [(row.mean(axis=0), row) for row in table]
-    assert not is_found(place(centres))
-    for i, placement in enumerate(place(centres)):
-        for j, sign in product(range(5), (-1, 1)):
-            for factor, found in ((0.999, False), (1.001, True)):
-                planted = list(centres)
-                error = sign * factor * placement.smallest_error[j] * np.eye(5)[j]
-                planted[i] = centres[i][0] + error, table[i]
-                placed = place(planted)
-                assert (placed[i].p_of_all <= 0.05) == found
-                assert is_found(placed) == found
-
-
-def test_a_difference_within_the_row_is_sharper_than_its_values():
-    level = normal(150, 0, 1)[:, None]
-    samples = level + 0.01 * np.random.default_rng(1).standard_normal((150, 3))
-    [high] = place([(samples.mean(axis=0) + 1.5, samples)])
-    [apart] = place([(samples.mean(axis=0) + 0.1 * np.eye(3)[1], samples)])
-    assert high.p_of_all > 0.05 and apart.p_of_all <= 0.05
-    assert (apart.smallest_error < 0.05).all()
+    placed = place(centres)
+    assert all(row.p_of_all > 0.05 for row in placed)
+    for i, j, sign in product(range(3), range(5), (-1, 1)):
+        for factor, is_found in ((0.999, False), (1.001, True)):
+            error = sign * factor * placed[i].smallest_error[j] * np.eye(5)[j]
+            planted = [*centres[:i], (centres[i][0] + error, table[i]), *centres[i + 1 :]]
+            assert [row.p_of_all <= 0.05 for row in place(planted)] == [
+                is_found and row == i for row in range(3)
+            ]
 
 
 def test_columns_that_are_always_alike():
@@ -254,8 +169,7 @@ def share_of_coins(wins, n):
 def test_sign_test_counts_coins(wins, losses, ties):
     better = np.array([1.0] * wins + [0.0] * losses + [0.5] * ties)
     found = sign_test(better, np.full(better.size, 0.5))
-    assert found[:2] == (wins, losses)
-    assert found[2] == pytest.approx(share_of_coins(wins, wins + losses))
+    assert found == (wins, losses, pytest.approx(share_of_coins(wins, wins + losses)))
 
 
 @given(st.lists(st.integers(-2, 2), max_size=60))
@@ -263,26 +177,8 @@ def test_sign_test_is_one_sided(differences):
     better = np.array(differences, float)
     wins, losses, p = sign_test(better, np.zeros(better.size))
     assert (wins, losses) == (sum(better > 0), sum(better < 0))
-    expected = 1.0
-    if wins + losses:
-        expected = binomtest(wins, wins + losses, 0.5, alternative="greater").pvalue
-    assert p == pytest.approx(expected)
-    turned = sign_test(np.zeros(better.size), better)
-    assert turned[:2] == (losses, wins)
-    assert p > 0.5 or turned[2] > 0.5
-
-
-def test_ties_alone_show_nothing():
-    assert sign_test(np.zeros(30), np.zeros(30)) == (0, 0, 1.0)
-
-
-def test_means_of_few_runs_raise_no_false_alarm():
-    rng = np.random.default_rng(0)
-    alarms = 0
-    for _ in range(1000):
-        ours, theirs = rng.normal(size=20), rng.normal(size=5).mean()
-        alarms += abs(theirs - ours.mean()) > prediction_half_width(ours, 5)
-    assert binomtest(alarms, 1000, 0.05).pvalue > 0.01, alarms
+    n = wins + losses
+    assert p == pytest.approx(binomtest(wins, n, alternative="greater").pvalue if n else 1)
 
 
 def test_t_tests_are_one_sided():

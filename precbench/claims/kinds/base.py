@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 _DATA = ("dataset", "datasets")
 # Fields that name data sets, and those that name solvers by their labels, of whatever kind
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
+_SOLVER_LISTS = ("better", "worse", "among", "steady", "unsteady")
 
 
 class Minimum(Section):
@@ -48,12 +49,8 @@ class Claim(Section):
 
     Attributes
     ----------
-    id : str
-        Permanent: paper, place, row or column.
-    where : str
-        Where in the paper.
-    printed : str
-        With the printed digits.
+    id, where, printed : str
+        A permanent name (paper, place, row or column), the place, and the text with its digits.
     says : str
         The sentence, for a claim that is not a cell of a table.
     experiment, config : str
@@ -181,9 +178,9 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = rest, rest.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for *_, text in claim._stopped(evidence, "tuning limit"):
-            row = replace(row, reason=_joined(row.reason, text))
-        if cut := self.is_timed and [text for *_, text in claim._stopped(evidence)]:
+        for stops in claim._stopped(evidence, "tuning limit"):
+            row = replace(row, reason=_joined(row.reason, stops.text))
+        if cut := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             bound = f"{', '.join(cut)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
@@ -210,24 +207,24 @@ class Claim(Section):
                 reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
                 doubts[known.solver] = Verdict.NO_POWER, reason
         for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
-            for solver, stopped, trials, text in self._stopped(evidence, by):
-                if 2 * stopped >= trials:
-                    doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
+            for stops in self._stopped(evidence, by):
+                if stops.are_too_many:
+                    doubts.setdefault(stops.solver, (Verdict.INCONCLUSIVE, stops.text))
         return doubts
 
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if nothing is left to compare."""
-        return None
+        lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
+        rest = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
+        return self.model_copy(update=rest) if rest and all(rest.values()) else None
 
     @property
     def is_decided_by_values(self) -> bool:
         """Whether the results of solvers decide, not only their times."""
         return not self.is_timed
 
-    def _stopped(
-        self, evidence: Evidence, by: str = "limit"
-    ) -> Iterator[tuple[str, int, int, str]]:
-        """Yield solvers with the number of stopped trials, of all trials, and a sentence."""
+    def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
+        """Yield what a limit stopped, by solver and data set."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -241,7 +238,7 @@ class Claim(Section):
                     continue  # it is not compared
                 if stopped:
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
-                    yield solver, stopped, trials, text
+                    yield _Stops(solver, 2 * stopped >= trials, text)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         if self.experiment not in results:
@@ -281,16 +278,10 @@ class Claim(Section):
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
         """Return the row of the ledger, with all deviations of the claim and more."""
-        fields: dict[str, Any] = {
-            "id": self.id,
-            "paper": self.paper,
-            "where": self.where,
-            "kind": self.kind,
-            "printed": self.printed,
-            "verdict": verdict,
-            "deviation": " ".join(dict.fromkeys([*self.deviations, *deviations])),
-        }
-        row = LedgerRow(**fields | other)
+        copied = ("id", "paper", "where", "kind", "printed")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in copied}
+        fields["deviation"] = " ".join(dict.fromkeys([*self.deviations, *deviations]))
+        row = LedgerRow(verdict=verdict, **fields | other)
         if self.after_results and row.verdict.holds:
             reason = _joined("what decides it was chosen after our results", row.reason)
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
@@ -299,6 +290,10 @@ class Claim(Section):
         would = "" if row.verdict.rank is None else f"would be {row.verdict}"
         reason = _joined(would, row.reason, SECONDHAND)
         return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
+
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+        """Return the row of the ledger for too few or unsuitable results."""
+        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
@@ -311,6 +306,14 @@ class Claim(Section):
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
+
+
+class _Stops(NamedTuple):
+    """The trials of a solver on a data set that a limit stopped."""
+
+    solver: str
+    are_too_many: bool  # half of its trials, or more
+    text: str
 
 
 class MeasuredClaim(Claim):
@@ -329,11 +332,11 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
+        reason = claim.untested
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
+        if reason:
             rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=reason))
-        elif claim.untested:
-            rows.append(claim.ledger_row(Verdict.NO_CONFIG, reason=claim.untested))
         else:
             by_kind.setdefault(type(claim), []).append(claim)
     for kind, of_kind in by_kind.items():

@@ -66,8 +66,7 @@ class MeanClaim(MeasuredClaim):
         mean = float(cell.draws.mean())
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
-            reason = f"needs {MIN_SPLITS} repetitions"
-            return cell.row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+            return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
         if self.runs is None:
             unit = parse_printed(self.printed, self.power_of_ten).unit
             error = max(self.margin, unit / 2) + 1e-9 * unit
@@ -75,10 +74,9 @@ class MeanClaim(MeasuredClaim):
             error = prediction_half_width(cell.draws.to_numpy(), self.runs)
             # There is none relative to 0.
             fields["smallest_error"] = error / abs(mean) if mean else None
-        if abs(self.scaled(self.printed) - mean) <= error:
-            return cell.row(*self.judged(True), **fields)
-        if self.runs is None:
-            return cell.row(*self.judged(False), **fields)
+        holds = abs(self.scaled(self.printed) - mean) <= error
+        if holds or self.runs is None:
+            return cell.row(*self.judged(holds), **fields)
         trend, side = _trend(cell, evidence)
         reason = f"farther than {error:.3g}, which chance allows for means of {self.runs}; {side}"
         return cell.row(*self.judged(False, trend), reason=reason, **fields)
@@ -116,31 +114,36 @@ class _Draws(NamedTuple):
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
 
+    def undecided(self, reason: str, **other: Any) -> LedgerRow:
+        return self.row(Verdict.INCONCLUSIVE, reason=reason, **other)
+
+    @property
+    def obstacle(self) -> str:
+        """Why the draws cannot place a print, or nothing."""
+        if len(self.draws) < MIN_REPETITIONS:
+            return f"needs {MIN_REPETITIONS} repetitions"
+        if not np.isfinite(self.draws).all():
+            return "a repetition has no finite value"
+        return "" if has_spread(self.draws.to_numpy()) else "half of the repetitions are equal"
+
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge means of one draw by their printed rows, if there are enough draws."""
-    placed = []
-    for cell in cells:
-        if len(cell.draws) < MIN_REPETITIONS:
-            yield cell.row(Verdict.INCONCLUSIVE, reason=f"needs {MIN_REPETITIONS} repetitions")
-        elif not np.isfinite(cell.draws).all():
-            yield cell.row(Verdict.INCONCLUSIVE, reason="a repetition has no finite value")
-        elif not has_spread(cell.draws.to_numpy()):
-            yield cell.row(Verdict.INCONCLUSIVE, reason="half of the repetitions are equal")
-        else:
-            placed.append(cell)
+    yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
+    placed = [cell for cell in cells if not cell.obstacle]
     if not placed:
         return
     together = pd.concat([cell.draws for cell in placed], axis=1, join="inner")
     if len(together) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
-        yield from (cell.row(Verdict.INCONCLUSIVE, reason=reason) for cell in placed)
+        yield from (cell.undecided(reason) for cell in placed)
         return
     placed = [cell._replace(draws=together.iloc[:, i]) for i, cell in enumerate(placed)]
     by_row: dict[str, list[_Draws]] = {}
     for cell in placed:
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     rows = list(by_row.values())
+    # With our powers of ten as they are, and one lower or higher.
     placed_at = {shift: place([_compared(row, shift) for row in rows]) for shift in (-1, 0, 1)}
     passing = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
     misfits = _misfits(cell for row in passing for cell in row)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -55,13 +55,6 @@ class OrderClaim(MeasuredClaim):
             return 0.5
         return share if self.one_draw else max(share, 0.5)
 
-    def drop_solver(self, solver: str) -> Self | None:
-        better = tuple(name for name in self.better if name != solver)
-        worse = tuple(name for name in self.worse if name != solver)
-        if not better or not worse:
-            return None
-        return self.model_copy(update={"better": better, "worse": worse})
-
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
@@ -75,8 +68,7 @@ class OrderClaim(MeasuredClaim):
         fields: dict[str, Any] = {"measured": measured, "runs": len(better)}
         needed = 1 if self.deterministic else MIN_REPETITIONS if self.one_draw else MIN_SPLITS
         if len(better) < needed:
-            reason = f"needs {count(needed, 'split')}"
-            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+            return self.undecided(f"needs {count(needed, 'split')}", **fields)
         if self.deterministic:
             holds = wins == len(better)
             reason = "nothing is left to chance" if holds else ""
@@ -169,7 +161,7 @@ class RatioClaim(Claim):
         printed = self.read_as or parse_printed(self.printed).value
         if len(ratios) < MIN_TIMED_SPLITS:
             reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
-            return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, runs=len(ratios))
+            return self.undecided(reason, runs=len(ratios))
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
             return self.ledger_row(*self.judged(True), **fields)
@@ -203,9 +195,7 @@ class SpreadClaim(MeasuredClaim):
         error = float(values.std() / np.sqrt(len(values)))
         fields: dict[str, Any] = {"measured": f"{error:.3g}", "runs": len(values)}
         if len(values) < MIN_SPLITS or not np.isfinite(error):
-            return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
-            )
+            return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         return self.ledger_row(*self.judged(error <= self.at_most), **fields)
 
 
@@ -227,22 +217,18 @@ class VariationClaim(Claim):
         variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
-            return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
-            )
+            return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         share = 1 - self.at_most
         above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
         below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(above) <= LEVEL:
             reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
             return self.ledger_row(*self.judged(True), reason=reason, **fields)
-        if min(below) * len(below) <= LEVEL:
-            reason = (
-                f"t test of the farthest of {len(below)} pairs: p = {min(below) * len(below):.2g}"
-            )
+        if (p := min(below) * len(below)) <= LEVEL:
+            reason = f"t test of the farthest of {len(below)} pairs: p = {p:.2g}"
             return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
-        return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+        return self.undecided(reason, **fields)
 
 
 class FactClaim(Claim):
@@ -253,15 +239,11 @@ class FactClaim(Claim):
     kind: Literal["fact"]
     dataset: str
     of: Literal[
-        "rows",
+        "rows", "features", "positives", "negatives", "positives_per_fold",
         "training_rows",  # of the provided split
-        "features",
         "columns",  # features and label
-        "positives",
-        "negatives",
         "share",  # percentage of positives
-        "positives_per_fold",
-    ]
+    ]  # fmt: skip
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         outcomes = self.results_in(evidence.outcomes)

@@ -57,10 +57,8 @@ class ExactClaim(Claim):
         values = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, values, strict=True):
             if agreed:
-                deviations = [reading.deviation] if reading.deviation else []
-                return self.ledger_row(
-                    *self.judged(True, more=deviations), measured=measured, runs=1
-                )
+                verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
+                return self.ledger_row(*verdict, measured=measured, runs=1)
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
@@ -122,7 +120,7 @@ class BoundClaim(Claim):
         if not holds.all():
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
-                return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **fields)
+                return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
         if self.trivial is None:
             informative = (values != 0) | (right != 0)
@@ -145,11 +143,10 @@ class RateClaim(Claim):
 
     The slope of the logarithm of the values against that of their sizes has an interval that holds
     for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong side on
-    any curve (the values fall more slowly, or grow faster), the rate does not show at these sizes,
-    which is inconclusive: no size refutes an O with an open constant, nor proves it. Otherwise it
-    is a trend only. A curve whose interval reaches the slope of what does not obey the rate at all
-    says nothing, nor does one with a value of 0 or less; unless at least half of the curves say
-    something, there is no power.
+    any curve, the rate does not show at these sizes, which is inconclusive: no size refutes an O
+    with an open constant, nor proves it. Otherwise it is a trend only. A curve whose interval
+    reaches the slope of what does not obey the rate says nothing, nor does one with a value of 0 or
+    less; unless at least half of the curves say something, there is no power.
     """
 
     reads_study: ClassVar[bool] = True
@@ -190,10 +187,8 @@ class RateClaim(Claim):
         slower = sum(slope.low > self.exponent for slope in slopes)
         measured, of_all = _shown(slopes), f"of {len(curves)} curves"
         if slower:
-            reason = (
-                f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, which "
-                "refutes no O"
-            )
+            reason = f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, "
+            reason += "which refutes no O"
             verdict = Verdict.INCONCLUSIVE
         elif telling < MIN_INFORMATIVE * len(curves):
             reason = f"only {telling} {of_all} can be told from the slope {idle:g}"

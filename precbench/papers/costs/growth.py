@@ -74,6 +74,7 @@ def growing_costs(
 
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
+    """Measure one fit of this size, on rows drawn with these seeds."""
     grown = dict.fromkeys(curve.grows, size)
     n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
     rng = np.random.default_rng(entropy)

@@ -104,6 +104,7 @@ _BoundsByName = dict[str, Bounds]
 
 
 def bounds_of(radius: float, n_features: int) -> _BoundsByName:
+    """Return the bounds with our factors and with the printed ones, see the head of the file."""
     return {
         "re-derived": Bounds(radius, n_features, radius, 4, 4),
         "printed": Bounds(radius, n_features, 1, 2, 1),
@@ -225,6 +226,8 @@ def _moments(
 
 
 class _SampleDeviations(NamedTuple):
+    """Of each sample, what Lemma 1 and Theorems 1 and 3 bound, and the norm of Sigma_N."""
+
     supremum: NDArray[np.float64]
     theorem_1: NDArray[np.float64]
     theorem_3: NDArray[np.float64]
@@ -249,6 +252,8 @@ def _sample_deviations(
 
 
 class _PairDeviations(NamedTuple):
+    """Of each draw of pairs, what Lemma 2 (i) and (ii) and Theorem 2 bound."""
+
     quadratic: NDArray[np.float64]
     linear: NDArray[np.float64]
     theorem_2: NDArray[np.float64]

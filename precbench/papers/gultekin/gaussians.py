@@ -91,6 +91,7 @@ class _Repetition(NamedTuple):
 def _fit_methods(
     at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
 ) -> Iterator[_Record]:
+    """Time BBR and LCBR, and BBR's loop if asked for; measure their risk and AUC."""
     mixture, k = at.mixture(), at.problem.components
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
@@ -124,12 +125,13 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
 
 
 def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
+    """Measure the best linear ranker of a mixture, and of one with another covariance."""
     mixture, other, k = at.mixture(), at.mixture(eccentricity), at.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)
     area = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
-    largest, _ = mixture.largest_auc(drawn, at.rng(_RATIO))
+    largest = mixture.largest_auc(drawn, at.rng(_RATIO))
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
     other_area = other.auc(minimise_over_ball(other.second, other.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_area
@@ -139,6 +141,7 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
 def _fit_skewed(
     at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
 ) -> Iterator[_Record]:
+    """Measure the AUC of both methods by the share of positives, panel (j)."""
     mixture, k = at.mixture(), at.problem.components
     for share in shares:
         n_pos = round(rows * share)
@@ -158,6 +161,7 @@ _STATISTICS_OF = {
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
+    """Aggregate the records over the repetitions, each measure by its statistics."""
     keys = list(table.columns[:-1])
     parts = []
     for measure, values in table.groupby("measure", sort=False):
@@ -171,6 +175,7 @@ _Row = tuple[str, float, str, float, float, str, str, float]
 
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
+    """Divide the seconds of BBR's loop by those of BBR by moments and of LCBR."""
     keys = ["measure", "components", "method", "pairs"]
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})
     least = timed.set_index(keys)["value"].to_dict()
@@ -194,17 +199,10 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
+    """Yield the larger mean AUC at the smallest and the largest share of positives."""
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, s in (("bbr", np.nan), ("lcbr", pairs)):
         larger = float(ends.loc[ends["method"] == method, "value"].max())
-        yield (
-            "skew",
-            skewed.components,
-            method,
-            s,
-            np.nan,
-            "auc",
-            "larger mean of both ends",
-            larger,
-        )
+        statistic = "larger mean of both ends"
+        yield "skew", skewed.components, method, s, np.nan, "auc", statistic, larger

@@ -150,6 +150,7 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
+    """Return the regret for pAUC of a stream with a single positive, and of a balanced one."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
@@ -173,6 +174,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
+    """Return the largest ratios of Lemmas 2 and 12 and Case 2.1 over random points."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, trial), top) for trial in range(trials)]
@@ -285,6 +287,7 @@ def uniform_convergence(
 def _in_ball(
     rng: np.random.Generator, X: Any, positive: NDArray[np.bool_], n: int, radius: float
 ) -> NDArray[np.float64]:
+    """Draw weights in the ball, towards the difference between the means of the classes."""
     axis = np.asarray(X[positive].mean(axis=0) - X[~positive].mean(axis=0)).ravel()
     axis /= max(float(np.linalg.norm(axis)), 1e-300)
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
@@ -342,6 +345,7 @@ def error_bounds(
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
+    """Return of how many rows, or pairs of rows, the loss of an objective is the sum."""
     n, n_pos = len(y), int(np.sum(y > 0))
     return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
 

@@ -125,6 +125,8 @@ def _with_optimum(name: str) -> Dataset:
 
 @dataclass(frozen=True)
 class _Population:
+    """All rows of a data set with a known optimum, and kappa, a share of the positives."""
+
     data: Dataset
     k: float
 
@@ -149,6 +151,8 @@ def _count(k: float, y: NDArray[np.float64]) -> int:
 
 
 class _Stream(NamedTuple):
+    """Rows in the order in which a solver sees them, in batches."""
+
     population: _Population
     X: NDArray[np.floating]
     y: NDArray[np.float64]
@@ -183,6 +187,8 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
 
 
 class _Path:
+    """A trace that keeps the weights and the number of mistakes after each batch."""
+
     def __init__(self) -> None:
         self.weights: list[NDArray[np.float64]] = []
         self.mistakes: list[int] = []
@@ -395,6 +401,7 @@ def _top_averages(
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
+    """Compare the quantile of deviations with the rate of Theorem 12, up to a constant."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}

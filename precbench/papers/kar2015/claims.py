@@ -1,13 +1,13 @@
 """The claim that some solvers are near the best on all data sets, and others not."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pandas as pd
 
 from precbench.claims.evidence import Evidence
 from precbench.claims.kinds.base import Claim, Texts
 from precbench.claims.ledger import LedgerRow
-from precbench.claims.verdicts import LEVEL, MIN_SPLITS, Verdict, sign_test
+from precbench.claims.verdicts import LEVEL, MIN_SPLITS, sign_test
 from precbench.yaml.models import Items
 
 
@@ -30,15 +30,6 @@ class ConsistencyClaim(Claim):
     def is_about(self, dataset: str) -> bool:
         return False  # no single data set decides it
 
-    def drop_solver(self, solver: str) -> Self | None:
-        lists = {name: getattr(self, name) for name in ("among", "steady", "unsteady")}
-        rest = {
-            n: tuple(label for label in labels if label != solver) for n, labels in lists.items()
-        }
-        if not rest["unsteady"] or bool(self.steady) != bool(rest["steady"]):
-            return None
-        return self.model_copy(update=rest)
-
     def judge(self, evidence: Evidence) -> LedgerRow:
         outcomes = self.results_in(evidence.outcomes)
         behind = []
@@ -57,8 +48,6 @@ class ConsistencyClaim(Claim):
             "measured": f"holds in {wins} of {len(largest)}, fails in {losses}; behind by {shares}",
         }
         if len(largest) < MIN_SPLITS:
-            return self.ledger_row(
-                Verdict.INCONCLUSIVE, reason=f"needs {MIN_SPLITS} splits", **fields
-            )
+            return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         fields["reason"] = f"sign test: p = {p:.2g}"
         return self.ledger_row(*self.judged(p <= LEVEL, trend=wins > losses), **fields)

@@ -61,6 +61,8 @@ def precision_laws(
 
 
 class _Law(NamedTuple):
+    """A law as the excess of its left side over its right one, and a control that breaks."""
+
     place: str
     name: str
     excess: _Quantity

@@ -94,6 +94,8 @@ def surrogate_minima(
 
 
 class _Problem(NamedTuple):
+    """Parameters of the cutting plane, and the measure that its objective stands for."""
+
     parameters: dict[str, Any]
     measure: Callable[..., float]
 
@@ -147,6 +149,8 @@ def cutting_plane_minima(
 
 
 class _FitTrace:
+    """A trace that measures each iterate on the test rows."""
+
     def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
         self._measure = problem.measure
         self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]

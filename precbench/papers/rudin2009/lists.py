@@ -193,12 +193,14 @@ def one_dimensional(
 
 
 def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
+    """Draw n labels and their places on the line."""
     ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
     interval = np.searchsorted(ends, rng.random(n), side="right")
     return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
 
 
 def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
+    """Measure an increasing and a decreasing function of x, and say which R_max chooses."""
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
@@ -240,6 +242,7 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
+    """Return means and standard errors over training sets, by data set, fit, rows and measure."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
@@ -275,6 +278,7 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def _compare_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
+    """Fit the pushes of Section 7; yield their measures on training and test rows."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:

@@ -1,22 +1,19 @@
 """The studies of rudin2009."""
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from precbench.metrics import Metric
-from precbench.report.panels import draw_beside, side_by_side
-from precbench.report.study import value_table
-from precbench.report.style import Style, solver_styles
-from precbench.report.table import Cell, Table, text_table
-from precbench.studies import STUDIES, Result, StudyKind
+from precbench.report.panels import draw_panels
+from precbench.report.study import tabulate, value_table
+from precbench.report.table import Cell, Table
+from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
 
@@ -30,10 +27,8 @@ _TEX = {
 }
 
 
-# Ranked lists
-
-
 def _comparable(result: Result) -> list[list[str]]:
+    """Return the names of lists with as many positives and negatives as each other."""
     groups: dict[Any, list[str]] = {}
     for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
@@ -72,32 +67,27 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
-    groups = [group for group in _comparable(result) if len(group) > 1]
+    """Draw the norm of each risk of a list against that of the first one of its group."""
     table = _with_powers(result)
-    if table.empty or not groups:
+    parts = []
+    for first, *others in _comparable(result):
+        norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
+        for other in others:
+            ratios = (norms[other] / norms[first]).dropna().rename("value").reset_index()
+            titles = f"{other} / {first}, " + ratios["scale"].map(_scaled)
+            parts.append(ratios.assign(panel=titles, quantity="ratio"))
+    if table.empty or not parts:
         figure.text(0.5, 0.5, "No two lists to compare by a risk with a power p.", ha="center")
         return
-    losses, scales = (list(dict.fromkeys(table[column])) for column in ("loss", "scale"))
-    curves = [f"{other}, {loss}" for _, *others in groups for other in others for loss in losses]
-    looks, lines = solver_styles(curves), {}
-    panels = figure.subplots(len(scales), len(groups), sharex=True, sharey="col", squeeze=False)
-    for row, scale in zip(panels, scales, strict=True):
-        for axes, (first, *others) in zip(row, groups, strict=True):
-            for other, loss in itertools.product(others, losses):
-                rows = table[(table["scale"] == scale) & (table["loss"] == loss)]
-                norms = rows.pivot(index="p", columns="list", values="norm")
-                name = f"{other}, {loss}"
-                look: dict[str, Any] = looks[name]._asdict()
-                [lines[name]] = axes.plot(norms[other] / norms[first], **look)
-            axes.axhline(1, color="black", linewidth=0.8, zorder=1)
-            axes.set(title=_scaled(scale), ylabel=f"multiple of the risk of {first}")
-    for axes in panels[-1]:
-        axes.set_xlabel("p")
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
+    for axes in draw_panels(
+        figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log=(),
+        n_columns=2, xlabel="p",
+    ):  # fmt: skip
+        axes.axhline(1, color="black", linewidth=0.8, zorder=1)
 
 
 def _scaled(scale: Any) -> str:
-    return "scores as given" if scale == 1 else f"scores multiplied by {scale:g}"
+    return "scores as given" if scale == 1 else f"scores × {scale:g}"
 
 
 def _with_powers(result: Result) -> pd.DataFrame:
@@ -111,21 +101,11 @@ def _with_powers(result: Result) -> pd.DataFrame:
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
 
-# Contributions of pairs
-
-
 def _pair_tables(result: Result) -> Iterator[Table]:
     for side, other in (("negative", "positive"), ("positive", "negative")):
         sums = result.values[result.values[other] == "all"]
-        yield text_table(
-            f"{result.title}: fraction of each {side}",
-            ["", *dict.fromkeys(sums[side])],
-            [
-                (str(name), *rows["value"].map("{:.1%}".format))
-                for name, rows in sums.groupby("objective", sort=False)
-            ],
-            f"Columns: the rank of the {side} among the {side}s; 1 has the highest score.",
-        )
+        note = f"Share of each {side}, by its rank among the {side}s; 1 has the highest score."
+        yield value_table(result, sums, ["objective"], note, across=side)
 
 
 def _draw_pairs(figure: "SubFigure", result: Result) -> None:
@@ -153,29 +133,18 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
         axes.set_ylabel("positive (1: highest score)")
 
 
-# Curves
-
-
 def _curve_tables(result: Result) -> Iterator[Table]:
-    [x] = STUDIES[result.kind].numbers
-    yield value_table(result, result.values[result.values[x].isna()], ["curve"])
+    has_no_x = result.values.drop(columns=["curve", "value"]).isna().all(axis=1)
+    yield value_table(result, result.values[has_no_x], ["curve"])
 
 
-def _draw_curves(figure: "SubFigure", result: Result, x: str, y: str) -> None:
-    axes = figure.add_subplot()
+def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> None:
     table = result.values.dropna(subset=x)
-    looks = solver_styles(["perceptron-avg", "perceptron-max", "sgd-avg"])
-    for (name, rows), look in zip(table.groupby("curve", sort=False), looks.values(), strict=True):
-        axes.plot(
-            rows[x],
-            rows["value"],
-            color=look.color,
-            linestyle=look.linestyle,
-            label=_TEX[str(name)],
-        )
-    axes.set(xlabel=x, ylabel=y)
-    axes.margins(x=0)
-    axes.legend()
+    table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
+    draw_panels(
+        figure, table, x=x, panel="panel", curve="curve", dashes={"": "-"}, log=(), xlabel=x,
+        ylabel=ylabel,
+    )  # fmt: skip
 
 
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
@@ -185,170 +154,55 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     axes.set_ylim(bottom=0)
 
 
-# One dimension
-
-_COLOURS = solver_styles(["positives", "negatives", "increasing", "decreasing"])
-
-
 def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
-    left, middle, right = figure.subplots(1, 3, width_ratios=[4, 3, 4])
-    value = result.values.set_index(["part", "function", "quantity"])["value"]
-    _draw_distribution(left, value["distribution"][""])
-    _draw_choices(middle, value["training sets"])
-    _draw_measures(right, value)
+    marks = {"R_max / I": "", "AUC": ""}
+    draw_panels(
+        figure, result.values, x="function", panel="quantity", curve="part", dashes=marks, log=()
+    )
 
 
-def _draw_distribution(axes: "Axes", masses: pd.Series) -> None:
-    for start, (label, mass) in zip((-2, -1, 0, 1), masses.items(), strict=True):
-        sign = str(label).partition(" ")[0]
-        axes.bar(
-            start,
-            mass,
-            1,
-            align="edge",
-            color=_COLOURS[sign].color,
-            label=sign if start < 0 else "",
-        )
-        axes.text(start + 0.5, mass * 1.1, f"{100 * mass:.3g} %", ha="center", fontsize=8)
-    axes.set(yscale="log", ylim=(masses.min() / 10, masses.max() * 10), xticks=range(-2, 3))
-    axes.set(xlabel="x", ylabel="density (log scale)", title="distribution")
-    axes.legend(loc="upper center", ncols=2, handlelength=1)
-
-
-def _draw_choices(axes: "Axes", values: pd.Series) -> None:
-    bars = {
-        "(1 − ε)$^m$": values["", "(1 - epsilon)^m"],
-        "miss ε": values["", "share that miss epsilon"],
-        "choose\nincreasing": values["increasing", "share that choose it"],
-    }
-    drawn = axes.bar(list(bars), list(bars.values()), color="0.75")
-    axes.bar_label(drawn, fmt="%.3f", fontsize=8)
-    axes.set(ylim=(0, 1.1), title="fraction of the training sets")
-    axes.grid(axis="x", visible=False)
-
-
-def _draw_measures(axes: "Axes", value: pd.Series) -> None:
-    parts = {"train": "training sets that miss epsilon", "test": "test set"}
-    names = ["R_max / I", "AUC"]
-    for i, function in enumerate(("increasing", "decreasing")):
-        heights = [value[part, function, name] for name in names for part in parts.values()]
-        drawn = draw_beside(axes, i, heights, _COLOURS[function].color, function)
-        axes.bar_label(drawn, fmt="%.2g", fontsize=8)
-    ticks = [f"{name}\n{part}" for name in ("$R_{\\max}/I$", "AUC") for part in parts]
-    axes.set_xticks(range(len(ticks)), ticks)
-    axes.set(ylim=(0, 1.3), title="both functions")
-    axes.legend(loc="upper center", ncols=2, handlelength=1)
-    axes.grid(axis="x", visible=False)
-
-
-# Variants of the push
-
-_PUSH_MEASURES = ("top, R^(1/p)", "bottom, R^(1/p)", "AUC", "crucial pairs", "other pairs")
-
-
-def _tables_of_fits(result: Result, what: str, note: str) -> Iterator[Table]:
-    for (dataset, part), rows in result.values.groupby(["dataset", "rows"], sort=False):
-        fits, measures = (list(dict.fromkeys(rows[column])) for column in ("fit", "measure"))
-        wide = rows.pivot(index="fit", columns=["measure", "statistic"], values="value")
-        yield text_table(
-            f"{result.title}: {dataset}, {part} rows",
-            [what, *measures],
-            [(fit, *(_mean(wide[measure].loc[fit]) for measure in measures)) for fit in fits],
-            "Means over the training sets ± standard errors of these draws, which share rows: on "
-            f"new rows they would be larger. {note}",
-        )
-
-
-def _mean(values: pd.Series) -> str:
-    mean, error = values["mean"], values["standard error"]
-    return f"{mean:.3g} ± {error:.1g}" if mean == mean else ""
-
-
-def _draw_test_means(
-    figure: "SubFigure", result: Result, measures: Sequence[str], n_panels: int, **ticks: float
-) -> Iterator[tuple["Axes", pd.Series, dict[str, Style]]]:
-    """Draw a row of panels for each data set; yield the last panel, its means and the looks."""
-    means = result.values[result.values["statistic"] == "mean"]
-    datasets = list(dict.fromkeys(means["dataset"]))
-    looks = solver_styles(list(dict.fromkeys(means["fit"])))
-    grid = figure.subplots(len(datasets), n_panels, squeeze=False)
-    for panels, dataset in zip(grid, datasets, strict=True):
-        rows = means[means["dataset"] == dataset].set_index(["rows", "measure", "fit"])["value"]
-        for axes, measure in zip(panels, measures, strict=False):
-            test = rows["test"][measure]
-            axes.bar(test.index, test, color=[looks[fit].color for fit in test.index])
-            axes.set_title(f"{measure.replace('R^(1/p)', '$R^{1/p}$')}, test", fontsize=8)
-        for axes in panels:
-            axes.tick_params(axis="x", **ticks)
-            axes.grid(axis="x", visible=False)
-        panels[0].set_ylabel(dataset)
-        yield panels[-1], rows, looks
-
-
-def _draw_pushes(figure: "SubFigure", result: Result) -> None:
-    drawn = _draw_test_means(figure, result, _PUSH_MEASURES[:3], 4, labelsize=7, rotation=20)
-    for axes, rows, looks in drawn:
-        pairs = rows["training"][list(_PUSH_MEASURES[3:])].unstack("fit")
-        for i, (fit, shares) in enumerate(pairs.items()):
-            draw_beside(axes, i, shares, looks[str(fit)].color, fit)
-        axes.set_xticks(range(len(pairs)), pairs.index)
-        axes.set_ylim(0, 1)
-        axes.set_title("ranked correctly, training", fontsize=8)
-
-
-# Theorems
+def _draw_fits(figure: "SubFigure", result: Result) -> None:
+    """Draw the means of each fit on training and test rows, a panel for each measure."""
+    table = result.values.assign(quantity=result.values["statistic"])
+    table["panel"] = table["dataset"] + ": " + table["measure"]
+    n_columns = table["measure"].nunique()
+    for axes in draw_panels(
+        figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log=(),
+        n_columns=n_columns,
+    ):  # fmt: skip
+        axes.tick_params(axis="x", labelsize=7, labelrotation=60)
+        axes.title.set_fontsize(8)
 
 
 def _theorem_tables(result: Result) -> Iterator[Table]:
     table = result.values[result.values["statement"] != ""]
-    facts = table[table["size"].isna()]
-    facts = facts.assign(p=facts["p"].map(_power))
-    yield value_table(result, facts, ["statement", "p", "quantity"])
-    for statement, rows in table.dropna(subset="size").groupby("statement", sort=False):
-        wide = rows.pivot(index=["p", "size"], columns="quantity", values="value")
-        wide = wide[["measured", "bound"]]
-        yield text_table(
-            f"{result.title}: {statement}",
-            ["p", "I = K", *wide],
-            [
-                (_power(p), f"{n:,.0f}", *map("{:.3g}".format, values))
-                for (p, n), *values in wide.itertuples(name=None)
-            ],
-            "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous.",
-        )
-
-
-def _power(p: float) -> str:
-    return f"{p:g}" if p == p else ""
+    has_size = table["size"].notna()
+    yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
+    yield value_table(
+        result,
+        table[has_size],
+        ["statement", "p", "size"],
+        "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous. The size "
+        "is that of each class, I = K.",
+        across="quantity",
+    )
 
 
 def _draw_theorems(figure: "SubFigure", result: Result) -> None:
     table = result.values.dropna(subset="size")
-    looks = solver_styles([_power(p) for p in result.parameters["powers"]])
-    for axes, statement, of_one in side_by_side(figure, table, "statement", sharey=True):
-        for p, rows in of_one.groupby("p", sort=False):
-            look = looks[_power(float(str(p)))]
-            for quantity, dashes in (("measured", "-"), ("bound", "--")):
-                curve = rows[(rows["quantity"] == quantity) & (rows["value"] > 0)]
-                label = f"p = {p:g}" if quantity == "measured" else None
-                marker = look.marker if quantity == "measured" else ""
-                axes.plot(
-                    curve["size"],
-                    curve["value"],
-                    linestyle=dashes,
-                    marker=marker,
-                    color=look.color,
-                    label=label,
-                )
+    table = table.assign(power=table["p"].map("p = {:g}".format))
+    dashes = {"measured": "-", "bound": "--"}
+    for axes in draw_panels(
+        figure, table, x="size", panel="statement", curve="power", dashes=dashes, xlabel="I = K"
+    ):
         axes.axhline(1, color="0.6", linewidth=0.8)
-        axes.set(title=statement, xscale="log", yscale="log", xlabel="I = K")
-    figure.axes[0].set_ylabel("deviation")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-def _draw_objectives(figure: "SubFigure", result: Result) -> None:
-    measures = list(dict.fromkeys(result.values["measure"]))
-    list(_draw_test_means(figure, result, measures, len(measures), labelsize=6, rotation=60))
+_FITS = ["dataset", "rows", "fit", "statistic"]
+_DRAWS = (
+    "Means over the training sets, and standard errors of these draws, which share rows: on new "
+    "rows they would be larger."
+)
 
 
 PUSH_THEOREMS = StudyKind(
@@ -367,29 +221,29 @@ PUSH_OBJECTIVES = StudyKind(
     compute="precbench.papers.rudin2009.theorems:push_objectives",
     text=("dataset", "fit", "rows", "measure", "statistic"),
     numbers=(),
-    tables=partial(_tables_of_fits, what="minimised", note="Risks are shares."),
-    draw=_draw_objectives,
+    tables=tabulate(_FITS, f"{_DRAWS} Risks are shares.", across="measure"),
+    draw=_draw_fits,
     size=(10.0, 4.6),
-    caption="Means over {repetitions} training sets of {rows} rows, on the other rows. Risks "
-    "are norms of the heights as shares of the positives; smaller is better, except for the AUC.",
+    caption="Means over {repetitions} training sets of {rows} rows. Risks are norms of the "
+    "heights as shares of the positives; smaller is better, except for the AUC.",
 )
 
 PUSH_VARIANTS = StudyKind(
     compute="precbench.papers.rudin2009.lists:push_variants",
     text=("dataset", "fit", "rows", "measure", "statistic"),
     numbers=(),
-    tables=partial(
-        _tables_of_fits,
-        what="push",
-        note="R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the share "
-        "ranked correctly.",
+    tables=tabulate(
+        _FITS,
+        f"{_DRAWS} R^(1/p) is the p-norm of the heights; of the crucial and the other pairs the "
+        "share ranked correctly.",
+        across="measure",
     ),
-    draw=_draw_pushes,
+    draw=_draw_fits,
     size=(10.0, 3.0),
-    caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Left: the p-norm "
-    "of the heights of the negatives, which the push at the top minimises; then that of the "
-    "positives, which the push at the bottom minimises; smaller is better. Right: the crucial "
-    "pairs are those of the {crucial} positives that the push at the top ranks lowest.",
+    caption="Means over {repetitions} training sets of {rows} rows, p = {p}. Top: the p-norm "
+    "of the heights of the negatives, which the push at the top minimises; bottom: that of the "
+    "positives, which the push at the bottom minimises; smaller is better. The crucial pairs "
+    "are those of the {crucial} positives that the push at the top ranks lowest.",
 )
 
 RANKED_LISTS = StudyKind(
@@ -422,7 +276,7 @@ DISCOUNT_FACTORS = StudyKind(
     text=("curve",),
     numbers=("z",),
     tables=_curve_tables,
-    draw=partial(_draw_curves, x="z", y="discounting factor"),
+    draw=partial(_draw_curves, x="z", ylabel="discounting factor"),
     size=(6.4, 3.6),
     caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
     quick=True,
@@ -443,19 +297,15 @@ ONE_DIMENSIONAL = StudyKind(
     compute="precbench.papers.rudin2009.lists:one_dimensional",
     text=("part", "function", "quantity"),
     numbers=(),
-    tables=lambda result: [
-        value_table(
-            result,
-            result.values,
-            ["part", "function", "quantity"],
-            "I is the number of positives; measures of training sets are means.",
-        )
-    ],
+    tables=tabulate(
+        ["part", "function", "quantity"],
+        "I is the number of positives; measures of training sets are means.",
+    ),
     draw=_draw_one_dimensional,
     size=(8.4, 3.2),
     caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
-    "an increasing and a decreasing function has the smaller R_max. Middle: training sets of m "
-    "= {m} rows that miss it, and that choose the increasing function. Right: training sets "
-    "that miss it, and the test set; I is the number of positives.",
+    "an increasing and a decreasing function has the smaller R_max: means of training sets of "
+    "m = {m} rows, of those that miss the share, and of the test set; I is the number of "
+    "positives.",
     quick=True,
 )

@@ -239,6 +239,8 @@ def _compare_minimisers(
 
 
 def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
+    """Return log R_p,exp / p and its gradient as a function of w; the objective factorises."""
+
     def risk(w: NDArray) -> tuple[float, NDArray]:
         a, b = -(pos @ w), p * (neg @ w)
         return float(logsumexp(a) + logsumexp(b) / p), neg.T @ softmax(b) - pos.T @ softmax(a)
@@ -282,6 +284,7 @@ def _compare_objectives(
 def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
+    """Yield the minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max, by name."""
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
     def adaboost(w: NDArray) -> tuple[float, NDArray]:
