@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import re
 import sys
 import time
 
@@ -73,7 +72,6 @@ def test_rows_that_are_longer_or_shorter_than_those_before(tmp_path, monkeypatch
     whole = read(text.encode())
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", 16)
     assert same_bits(read_svmlight(path), whole)
-    assert same_bits(read_svmlight(path, n_jobs=2), whole)
     assert np.diff(whole[0].indptr).tolist() == list(lengths)
 
 
@@ -219,26 +217,6 @@ def test_malformed_files(tmp_path, monkeypatch, text, line, column, what, block_
         read_svmlight(path)
     where = f"{path}:" if line is None else f"{path}:{line}:{column}: "
     assert str(caught.value).startswith(where)
-    with pytest.raises(InputError, match=f"^{re.escape(str(caught.value))}$"):
-        read_svmlight(path, n_jobs=3)
-
-
-@pytest.mark.parametrize("n_jobs", [2, 5, -1])
-def test_threads_change_neither_rows_nor_messages(tmp_path, monkeypatch, n_jobs):
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", 64)
-    rng = np.random.default_rng(0)
-    lines = [
-        " ".join([f"{rng.integers(9)}", *(f"{j}:{rng.normal()!r}" for j in range(1, n))]) + "\n"
-        for n in rng.integers(1, 30, 500)
-    ]
-    good = "".join(lines).replace("np.float64(", "").replace(")", "").encode()
-    assert same_bits(read(good, n_jobs=n_jobs), read(good))
-    # Of several mistakes the first is told, also before what cannot be unpacked.
-    path = tmp_path / "cut"
-    packed = gzip.compress(good + b"# c\n\n1 1:x\n" + good, mtime=0)
-    path.write_bytes(packed[:-40])
-    with pytest.raises(InputError, match=f"{path}:503:5: "):
-        read_svmlight(path, n_jobs=n_jobs)
 
 
 def test_n_features():

@@ -347,7 +347,7 @@ def _matrix(
     """Read X from a file without named columns, and its other arrays (labels as y)."""
     if kind == "npz":
         return read_npz(path, dtype)
-    X, y = read_svmlight(path, n_features, dtype, n_jobs=-1)
+    X, y = read_svmlight(path, n_features, dtype)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
     return X if n_features else dense_if_full(X), {"y": y}

@@ -30,7 +30,7 @@ from precbench.data.stream.row_stream import (
     StreamedDataset,
     block_starts,
 )
-from precbench.data.svmlight import DENSE_ABOVE, Parser, matrix_of, parsed
+from precbench.data.svmlight import DENSE_ABOVE, matrix_of, parse_rows, parsed
 from precbench.errors import InputError
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
@@ -204,13 +204,12 @@ class _TextBlocks(Source):
     def read(
         self, runs: Iterable[range], into: Room | None = None
     ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        parser = Parser(os.fspath(self.path), self.n_features)
         with unchanged(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
                 try:
-                    rows = parser.parse(file.read(stop - offset))
+                    rows = parse_rows(file.read(stop - offset), str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
                     raise _changed(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
