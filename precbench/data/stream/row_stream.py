@@ -3,16 +3,13 @@
 A stream is read again at every pass; rows, features and positives are counted when it is opened.
 """
 
-from __future__ import annotations
-
-import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import starmap
-from typing import Any, TypeAlias
+from itertools import pairwise, starmap
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +24,12 @@ Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
 # Returns which row numbers belong to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Returns an array with room for a number of rows
-Room = Callable[[int], NDArray[np.floating]]
 # Numbers of the first of some neighbouring rows and of the row behind the last
 Run = tuple[int, int]
 # Maps all rows of a file, of which some runs are about to be visited
 Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
 
-_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
+_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read; a multiple of 8, for whole bytes
 _MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
 
 
@@ -51,13 +46,8 @@ class Source(ABC):
     dtype: Dtype = "float64"
 
     @abstractmethod
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks.
-
-        A source of dense rows may write them to the array ``into(n_rows)``.
-        """
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks."""
 
     @property
     def mapped(self) -> Mapped | None:
@@ -125,10 +115,9 @@ class RowStream:
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
-        n_rows = n_pos = 0
-        for y in self._labels():
-            n_rows += len(y)
-            n_pos += int(np.count_nonzero(y > 0))
+        """The numbers of rows and of positive ones."""
+        counts = [(len(y), np.count_nonzero(y > 0)) for y in self._labels()]
+        n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
 
     def labels(self) -> NDArray[np.float64]:
@@ -201,11 +190,11 @@ class RowStream:
         if n_rest:
             yield _whole(*_stacked(rest))
 
-    def part(self, keep: Keep) -> RowStream:
+    def part(self, keep: Keep) -> Self:
         """Return the stream of the rows whose numbers `keep` accepts."""
         return replace(self, keeps=(*self.keeps, keep))
 
-    def scaled(self, kind: Scaling, fitted_on: RowStream) -> RowStream:
+    def scaled(self, kind: Scaling, fitted_on: "RowStream") -> Self:
         """Return the stream scaled by a `Scaler` fitted to another stream in one pass."""
         if kind == "none":
             return self
@@ -220,9 +209,8 @@ class RowStream:
         return []
 
     def _in_turn(self) -> Iterator[range]:
-        n_blocks = len(self.source.starts) - 1
-        for first in range(0, n_blocks, self.source.run):
-            yield range(first, min(first + self.source.run, n_blocks))
+        ends = block_starts(len(self.source.starts) - 1, self.source.run)
+        return starmap(range, pairwise(ends.tolist()))
 
     def _blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         for first, X, y in self.source.read(runs):
@@ -257,9 +245,8 @@ class RowStream:
     def _in_place(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
         """Visit rows in the map: a copy would take as long as the pass over them."""
         for runs, rows in self._filled(blocks):
-            # Zeros that take memory only where something is written to them.
-            zeros = mmap.mmap(-1, int(self.source.starts[-1]), flags=mmap.MAP_PRIVATE)
-            labels = np.frombuffer(zeros, dtype=np.int8)
+            # Zeros take memory only where something is written to them.
+            labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
             for start, stop in runs:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
             with mapped(runs) as X:
@@ -292,21 +279,14 @@ class RowStream:
         room = self._rooms.pop() if self._rooms else np.empty(shape, self.source.dtype)
         labels = np.empty(len(room))
         n = 0
-
-        def rest(n_rows: int) -> NDArray[np.floating]:
-            return room[n : n + n_rows]
-
-        for first, X, y in self.source.read(runs, rest):
+        for first, X, y in self.source.read(runs):
             kept = self._kept(first, first + len(y))
-            stop = n + int(np.count_nonzero(kept))
-            labels[n:stop] = y[kept]
-            if stop < n + len(y):
-                room[n:stop] = X[kept]
-            elif X.base is not room:
-                room[n:stop] = X
+            filled = slice(n, n + int(np.count_nonzero(kept)))
+            labels[filled] = y[kept]
+            room[filled] = X if kept.all() else X[kept]
             if self.scaler is not None:
-                self.scaler.transform_in_place(room[n:stop])
-            n = stop
+                self.scaler.transform_in_place(room[filled])
+            n = filled.stop
             if n >= full:
                 yield room[:n], labels[:n]
                 n = 0
@@ -331,10 +311,8 @@ class RowStream:
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
             yield y[self._kept(start, stop)]
 
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        n_rows = int(self.source.starts[-1])
-        for start in range(0, n_rows, _ROWS_AT_ONCE):  # a multiple of 8
-            yield start, min(n_rows, start + _ROWS_AT_ONCE)
+    def _ranges(self) -> Iterator[Run]:
+        return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
     def _kept(self, start: int, stop: int) -> NDArray[np.bool_]:
         return _unpacked(self._bits, start, stop) if self.keeps else np.ones(stop - start, bool)
@@ -437,9 +415,7 @@ class _ArrayBlocks(Source):
     X: Matrix
     y: NDArray[np.float64]
 
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for run in runs:
             start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
             yield start, self.X[start:stop], self.y[start:stop]
