@@ -1,7 +1,5 @@
 """Scale features and rows in place, with sums in float64 for either dtype."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, Self, get_args
 

@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 
 from precbench.data import DATASETS, load_dataset
 from precbench.data.cards import load
+from precbench.data.cards.generated import generate
 from precbench.data.cards.parsers import parse
-from precbench.data.cards.synthetic import generate
 from precbench.errors import DataUnavailableError, InputError
 from tests.helpers import make_card
 from tests.sentences import raises

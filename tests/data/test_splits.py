@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedGroupKFold, TimeSeriesSplit
 
 from precbench.data import Dataset
-from precbench.data.group_folds import stratified_group_folds
-from precbench.data.splits import split_rows, validation_split
+from precbench.data.splits import split_rows, stratified_group_folds, validation_split
 from precbench.errors import InputError
 from tests.sentences import raises
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import issparse
 
 from precbench.data import DATASETS
-from precbench.data.cards.stand_in import generate_stand_in
+from precbench.data.cards.generated import generate_stand_in
 
 NAMES = [name for name in DATASETS if DATASETS[name].stand_in]
 SMALL = {"rows": 5000, "positives": 200}

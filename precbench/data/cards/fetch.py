@@ -1,10 +1,8 @@
-"""Files of a card, from the cache, a mirror or their official addresses.
+"""Files of a card: fetched from a mirror or their addresses, kept in the cache, and cleaned away.
 
 A file enters the cache only if its size and its published checksum are right. Files without a
 published checksum must parse to the sizes on the card.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -200,3 +198,24 @@ def _download(address: str, path: Path) -> None:
         answer = error.response
         reason = "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
         raise InputError(reason) from error
+
+
+def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
+    """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
+
+    Return the removed paths, relative to the cache, with their sizes in bytes.
+    """
+    root = cache_folder()
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    for card in map(find_card, names):
+        paths = [root / "files" / card.folder / file.name for file in card.files]
+        targets |= {path for path in paths if path.is_file()}
+    removed = {}
+    for path in sorted(targets):
+        parts = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+        removed[path.relative_to(root).as_posix()] = sum(part.stat().st_size for part in parts)
+        if not dry_run and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif not dry_run:
+            path.unlink()
+    return removed

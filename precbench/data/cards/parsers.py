@@ -1,7 +1,5 @@
 """Parsers of card files; the arrays are checked against the card."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Readers of the user's files: svmlight, CSV, TSV, Parquet, XLSX or npz."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

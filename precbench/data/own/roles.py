@@ -1,7 +1,5 @@
 """Labels, groups, ids and times of the rows of a table."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

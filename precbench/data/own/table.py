@@ -1,7 +1,5 @@
 """The user's tables: CSV, TSV, Parquet, XLSX or a data frame, read once."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -13,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -82,7 +80,7 @@ class OwnTable:
     def column(self, name: str) -> pd.Series:
         return column_of(self.frame, name, self.where)
 
-    def split_labelled(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
+    def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
         """Return the rows with a label as a table, and the other rows."""
         is_open = self.column(label).isna()
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
