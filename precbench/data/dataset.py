@@ -17,7 +17,7 @@ Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 Dtype = Literal["float64", "float32"]
 
 
-def stored(X: Matrix, dtype: Dtype, name: str) -> Matrix:
+def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
     """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
     try:
         with np.errstate(over="raise"):

@@ -31,8 +31,7 @@ class Scaler:
 
     def __init__(self, kind: Scaling) -> None:
         if kind not in _KINDS:
-            *others, last = map(repr, _KINDS)
-            raise InputError(f"scaling must be {', '.join(others)} or {last}, found {kind!r}")
+            raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
         self._of_features = _OF_FEATURES.get(kind, kind)
         self.shift = self.scale = None

@@ -50,14 +50,14 @@ def split_rows(
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
     """
-    tested = test_size if train_size is None else _all_but(train_size, dataset)
+    tested = test_size if train_size is None else _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
-            train, test = _drawn(dataset, kind, index, n_splits, tested, stratified, seed)
+            train, test = _draw(dataset, kind, index, n_splits, tested, stratified, seed)
         case "time":
-            train, test = _by_time(dataset, index, n_splits, tested)
+            train, test = _split_by_time(dataset, index, n_splits, tested)
         case "provided":
-            train, test = _provided(dataset)
+            train, test = _split_as_provided(dataset)
         case "none":
             train = test = np.arange(len(dataset.y))
     for part, rows in (("training", train), ("test", test)):
@@ -107,7 +107,7 @@ def validation_split(
     random_state = legacy_generator(*seed_key)
     try:
         if time is not None:
-            fit_rows, validation_rows = _past_and_next(time, share, 0)
+            fit_rows, validation_rows = _split_at_window(time, share, 0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
             rows = np.empty((len(y_train), 0))
@@ -130,7 +130,7 @@ def validation_split(
     return fit_rows, validation_rows
 
 
-def _all_but(train_size: int, dataset: Dataset) -> int:
+def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
@@ -146,7 +146,7 @@ def _all_but(train_size: int, dataset: Dataset) -> int:
     return n_rows - train_size
 
 
-def _drawn(
+def _draw(
     dataset: Dataset,
     kind: Kind,
     index: int,
@@ -187,7 +187,7 @@ def _drawn(
         raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
 
 
-def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
@@ -200,12 +200,12 @@ def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return train, test
 
 
-def _by_time(
+def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     assert dataset.time is not None
     try:
-        train, test = _past_and_next(dataset.time, test_size, index)
+        train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(f"split {index} of {dataset.name}: {error}") from error
     if dataset.groups is None:
@@ -221,7 +221,7 @@ def _by_time(
     return of_other_groups, test
 
 
-def _past_and_next(
+def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows before window `index`, and those in it; window 0 is the latest.
@@ -231,7 +231,7 @@ def _past_and_next(
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
-    start, stop = (_change_near(sorted_time, len(time) - n * size) for n in (index + 1, index))
+    start, stop = (_nearest_change(sorted_time, len(time) - n * size) for n in (index + 1, index))
     if start in (0, stop):
         raise ValueError(
             f"the times have {len(np.unique(time))} different values, too few for parts of "
@@ -240,7 +240,7 @@ def _past_and_next(
     return order[:start], order[start:stop]
 
 
-def _change_near(sorted_time: NDArray, place: int) -> int:
+def _nearest_change(sorted_time: NDArray, place: int) -> int:
     if not 0 < place < len(sorted_time):
         return max(0, place)
     first, last = (
@@ -300,7 +300,7 @@ def stratified_group_folds(
     dealt = np.empty((len(codes), n_folds), dtype=np.int64)
     for turn in turns:
         load = (held * of_kind[turn]).sum(axis=1) / weight[turn]
-        dealt[turn] = _level(load, held.sum(axis=1), n_groups[turn])
+        dealt[turn] = _deal_to_lowest(load, held.sum(axis=1), n_groups[turn])
         held += dealt[turn][:, None] * of_class[turn]
 
     shuffled = random_state.permutation(len(sizes))
@@ -311,7 +311,9 @@ def stratified_group_folds(
     return fold[group]
 
 
-def _level(load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int) -> NDArray[np.int64]:
+def _deal_to_lowest(
+    load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
+) -> NDArray[np.int64]:
     """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
     order = np.lexsort([rows, load])
     ascending = load[order]

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from precbench.data.dataset import Dtype, Matrix, stored
+from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
@@ -105,7 +105,7 @@ def read_svmlight(
                 )
             n_bytes += len(text)
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
-            data.add(stored(rows.data, dtype, name), times)
+            data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
             row_ends.add(rows.row_ends + n_entries, times)
             labels.add(rows.labels, times)

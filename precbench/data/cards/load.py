@@ -20,7 +20,7 @@ from precbench.data.cards import generated, parsers
 from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import fetch
 from precbench.data.cards.registry import find_card
-from precbench.data.dataset import Arrays, Dataset, Dtype, parts, stored
+from precbench.data.dataset import Arrays, Dataset, Dtype, parts, to_dtype
 from precbench.errors import DataUnavailableError, InputError
 from precbench.files import temporary
 from precbench.locations import cache_folder
@@ -83,7 +83,7 @@ def load_dataset(
     arrays = _load_prepared(name, sha256, dtype)
     if arrays is None:
         new = _load_prepared(name, sha256) or make()
-        new = new._replace(X=stored(new.X, dtype, name))
+        new = new._replace(X=to_dtype(new.X, dtype, name))
         _store_prepared(name, sha256, new, dtype)
         arrays = _load_prepared(name, sha256, dtype) or _read_only(new)
     return Dataset(

@@ -241,11 +241,11 @@ class Encoding:
             raise ValueError("the columns do not make up the features")
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
-            if column.origin is None and column.notation not in (None, ".", ","):
-                raise ValueError("the description of a column is damaged")
             check_date_format(column.notation if column.origin else None)
+            knows_notation = column.origin or column.notation in (None, ".", ",")
             fits = isinstance(column.fill, str) == (column.categories is not None)
-            if not (column.fill is None or (fits and column.fill not in (np.inf, -np.inf))):
+            can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
+            if not (knows_notation and can_fill):
                 raise ValueError("the description of a column is damaged")
         return encoding
 
@@ -331,6 +331,14 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         first = moments.min().date().isoformat()
         return Column(name, origin=first, notation=content.notation)
+    return _learn_text(values, is_text, takes_text, where)
+
+
+def _learn_text(
+    values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
+) -> Column:
+    """Learn the categories of a column with text; refuse dates, slips and too many categories."""
+    name, present = str(values.name), values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
         what = "looks like a date: name the format (date-format), or drop the column"

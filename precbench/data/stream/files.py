@@ -13,7 +13,7 @@ from typing import IO, Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dtype, Matrix, stored
+from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES
 from precbench.data.own.roles import are_positive, canonical
@@ -163,7 +163,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 
 @contextmanager
-def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
+def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
     """Open a file; raise if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
@@ -177,10 +177,10 @@ def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
     if _stamp(file) != stamp:
-        raise _changed(path)
+        raise _changed_error(path)
 
 
-def _changed(path: Path) -> InputError:
+def _changed_error(path: Path) -> InputError:
     return InputError(
         f"{path}: the file has changed since its rows were counted; start again when it is complete"
     )
@@ -197,27 +197,27 @@ class _TextBlocks(Source):
     target: object  # the canonical label of the positive class
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        with unchanged(self.path, self.stamp) as file:
+        with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
                 try:
                     rows = parse_rows(file.read(stop - offset), str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
-                    raise _changed(self.path) from None
+                    raise _changed_error(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
-                    raise _changed(self.path)
+                    raise _changed_error(self.path)
                 block = X.toarray() if self.dense else X
-                yield first, stored(block, self.dtype, str(self.path)), y
+                yield first, to_dtype(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
     starts, offsets = [0], [0]
     largest = n_entries = 0
-    with unchanged(path) as file:
+    with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):
             raise InputError(
@@ -262,7 +262,7 @@ class Npy:
 
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> Self:
-        with unchanged(path) as file:
+        with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -294,7 +294,7 @@ class Npy:
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
         """Map all rows and prefetch some runs; their pages are released at the end."""
-        with unchanged(self.path, self.stamp) as file:
+        with open_unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
@@ -330,12 +330,12 @@ class _NpyBlocks(Source):
     def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
         """Yield blocks with the labels as they stand in the file."""
         with (
-            unchanged(self.features.path, self.features.stamp) as file,
-            unchanged(self.labels.path, self.labels.stamp) as label_file,
+            open_unchanged(self.features.path, self.features.stamp) as file,
+            open_unchanged(self.labels.path, self.labels.stamp) as label_file,
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                X = stored(
+                X = to_dtype(
                     self.features.rows(file, start, stop), self.dtype, str(self.features.path)
                 )
                 yield start, X, self.labels.rows(label_file, start, stop)
