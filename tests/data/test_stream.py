@@ -93,8 +93,8 @@ def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
 
 def test_a_buffer_of_all_rows_shuffles_fully(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
-    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(300)]
-    assert len(set(firsts)) > 200  # of 700 rows
+    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(100)]
+    assert len(set(firsts)) > 80  # of 700 rows
 
 
 def test_blocks_are_split_only_at_the_buffer(folder):
@@ -174,7 +174,7 @@ def test_a_file_of_the_type_of_the_stream_is_visited_in_place(folder, tmp_path, 
     stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype=dtype).X
     [(X, y, order)] = stream.visits(50, np.random.default_rng(0))
     assert_array_equal(X, DENSE)
-    assert not X.flags.owndata and not stream._rooms
+    assert not X.flags.owndata and not stream._spare_buffers
     assert_array_equal(y[order], Y[order])
 
 
@@ -198,13 +198,6 @@ def test_a_value_beyond_float32_is_reported(tmp_path):
     stream = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32").X
     with raises(InputError, "X.npy 3.4e+38"):
         list(stream)
-
-
-def test_a_trace_can_stop_a_stream(folder):
-    solver = SGDAtK(batch_size=50, epochs=5)
-    stream = opened(folder, "npy", block_bytes=900)
-    solver.fit_pieces(N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
-    assert 100 <= solver.n_rows_seen_ < N_ROWS
 
 
 @pytest.mark.parametrize("block_bytes", [1, 64, 2**20])
@@ -297,13 +290,6 @@ def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
         options = options | {"labels": tmp_path / "y.npy"}
     with raises(InputError, complaint or name):
         open_stream(path, **options)
-
-
-def test_csr_batches_have_32_bit_indices(folder):
-    stream = opened(folder, "svmlight, sparse", block_bytes=900, buffer_bytes=4000)
-    for X, _ in stream.batches(50, np.random.default_rng(0)):
-        assert (X.indices.dtype, X.indptr.dtype) == (np.int32, np.int32)
-    assert vstack([X for X, _ in stream]).shape == DENSE.shape
 
 
 PROGRAM = """
