@@ -33,7 +33,7 @@ from precbench.metrics import precision_at_k
 from precbench.report.sheet import save_figure
 from precbench.report.style import log_scale, solver_styles
 from precbench.solvers import SOLVERS
-from scripts.bench import Case, keep, labelled, ratio_figure, reason_of, report, said
+from scripts.bench import Case, keep, labelled, ratio_figure, reason_of, report
 from scripts.reference import REFERENCE, ROOT
 from scripts.survey.tables import laid_out
 
@@ -41,8 +41,6 @@ PEERS = REFERENCE / "peers.csv"
 TEST_ROWS, FIXED = 50_000, 100
 VW = "Vowpal Wabbit, one pass"
 OURS = "precbench, one pass"
-THREADS = "precbench, two threads"
-BUSY = 1.15  # times its CPU time that one thread waits on the wall: not by itself
 NEAR = 0.99  # of the best precision over the passes
 Scorer = Callable[[Any], np.ndarray]
 Steps = Iterator[Scorer | None]  # None once the rows are read, then a scorer after each pass
@@ -74,7 +72,6 @@ class Peer(NamedTuple):
     module: str
     settings: str
     passes: int = 1
-    threads: int = 1
 
 
 def rows_and_labels(
@@ -137,9 +134,9 @@ def by_sklearn(folder: Path, columns: int) -> tuple[sparse.csr_matrix, np.ndarra
     return X, y
 
 
-def sgd_at_k(folder: Path, columns: int, passes: int, *, n_jobs: int = 1, **settings: Any) -> Steps:
+def sgd_at_k(folder: Path, columns: int, passes: int, **settings: Any) -> Steps:
     """Read the rows, and go over them."""
-    X, y = read_svmlight(folder / "rows.svm", columns, n_jobs=n_jobs)
+    X, y = read_svmlight(folder / "rows.svm", columns)
     yield None
     solver = SOLVERS["sgd-avg"](random_state=0, **settings)
     for _ in range(passes):
@@ -199,7 +196,6 @@ def liblinear(folder: Path, columns: int, _: int) -> Steps:
 OWN = "precbench", "precbench.solvers.minibatch"
 CONTESTANTS = {
     OURS: Peer(sgd_at_k, *OWN, "`sgd-avg`, defaults, stored order"),
-    THREADS: Peer(partial(sgd_at_k, n_jobs=2), *OWN, "the same, read with `n_jobs=2`", threads=2),
     "precbench, one pass, k = 1": Peer(
         partial(sgd_at_k, k=1.0, keep="last"), *OWN, '`k=1.0`, `keep="last"`, else the same'
     ),
@@ -230,9 +226,7 @@ CONTESTANTS = {
 }
 
 
-OTHER_WORK = "other work took the processors meanwhile"
 WHY = {  # most of the time, or of the distance, of what may miss its target
-    "speed-up": "the pass is made by one thread, and blocks are read and joined by another",
     f"{OURS} to {VW}": "reading, then the pass with the check of its input",
     f"{FULL}, {OURS} to {VW}": (
         "the system takes as long to give memory for the matrix as the text takes to be parsed"
@@ -289,7 +283,7 @@ def measured(name: str, folder: Path, columns: int) -> dict[str, Any]:
     check_array(np.zeros((1, 1)))  # once, what is installed is searched for plug-ins: an import
     warnings.simplefilter("ignore")
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-peer.threads :])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
     times, scorers = [seconds()], []
     for scorer in peer.steps(folder, columns, peer.passes):
         times.append(seconds())
@@ -335,10 +329,6 @@ def judged(row: dict[str, Any], share: float, rows: list[dict[str, Any]]) -> lis
             (VW, row["total"] / to["total"], 0.5, False),
             (f"{VW}, prec@0.25", row["prec_quarter"] / to["prec_quarter"], 1.0, True),
         ]
-    if row["of"] == THREADS and (one := others.get(OURS)):
-        # Where other work has taken the processors, walls say nothing.
-        target = 1.8 if one["total_wall"] <= BUSY * one["total"] else None
-        held.append((f"{OURS}, speed-up", one["total_wall"] / row["total_wall"], target, True))
     return [ratio_figure(row["bench"], row["of"], *each) for each in held]
 
 
@@ -401,18 +391,15 @@ def settings_table(table: pd.DataFrame) -> str:
 
 
 def missed_list(table: pd.DataFrame) -> str:
-    """List what misses its target, and why, and what was not held to it."""
+    """List what misses its target, and why."""
     found: dict[tuple[str, str], list[str]] = {}
     for title, here in table.groupby("bench", sort=False):
         rows = here.to_dict("records")
         for figure in (f for row in rows for f in judged(row, SIZES[str(title)].share, rows)):
-            target = figure["target"]
-            if target is not None and figure["met"]:
+            if figure["met"]:
                 continue
-            why = f"not judged: {OTHER_WORK}"
-            if target is not None:
-                sign = "≥" if figure["least"] else "≤"
-                why = f"target {sign} {target:g}; {reason_of(figure, WHY)}"
+            sign = "≥" if figure["least"] else "≤"
+            why = f"target {sign} {figure['target']:g}; {reason_of(figure, WHY)}"
             places = found.setdefault((f"{figure['of']} to {figure['to']}", why), [])
             places.append(f"{figure['ratio']:.2f} x at {title}")
     return "".join(f"- {of}: {', '.join(at)}; {why}.\n" for (of, why), at in found.items())
@@ -426,7 +413,6 @@ def draw(table: pd.DataFrame, path: Path) -> None:
 def _drawn(table: pd.DataFrame) -> Any:
     from matplotlib.figure import Figure
 
-    table = table[table["of"] != THREADS]  # the weights and nearly the time of one thread
     titles = table["bench"].unique()
     styles = solver_styles([name for name in CONTESTANTS if name in set(table["of"])])
     figure = Figure(figsize=(2.2 * len(titles) + 1.9, 2.8), layout="constrained")
@@ -465,9 +451,6 @@ def main() -> None:
             found = contest(title, size, min(options.rounds, 3 if title == FULL else 100))
             rows += found[0]
             figures += found[1]
-    for figure in figures:
-        if figure["target"] is None:
-            print(f"{figure['bench']}, {said(figure)}: not judged: {OTHER_WORK}")
     if options.write:
         keep([_rounded(row) for row in rows], PEERS, whole=not PEERS.exists())
     sys.exit(bool(report(figures, WHY)))

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 
-from precbench.data.cards.synthetic import generate
+from precbench.data.cards.generated import generate
 
 
 def fingerprints(solvers, matrices, y, card):

@@ -52,13 +52,12 @@ def test_metrics_of_a_run_see_it(small, tmp_path):
     assert sorted("intercept" in store.arrays(key) for key in keys) == [False, True]
 
 
-@pytest.mark.parametrize("scaling", ["none", "standardise", "unit"])
-def test_a_model_keeps_it(scaling, tmp_path):
+def test_a_model_keeps_it(tmp_path):
     X, y = problem()
-    model = Model.fit(X, y, "1pmb", scaling=scaling, objective="f1", random_state=0)
+    model = Model.fit(X, y, "1pmb", scaling="standardise", objective="f1", random_state=0)
     assert model.intercept != 0
     scores = model.decision_function(X)
-    scaled = X if scaling == "none" else Scaler(scaling).fit(X).transform_in_place(X.copy())
+    scaled = Scaler("standardise").fit(X).transform_in_place(X.copy())
     solver = OnePMB("f1", random_state=0).fit(scaled, y)
     np.testing.assert_allclose(scores, solver.decision_function(scaled), atol=1e-12)
     model.save(tmp_path / "model.npz")

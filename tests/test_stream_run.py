@@ -64,12 +64,9 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
     pd.testing.assert_frame_equal(
         numbers(tmp_path / "two" / "small"), numbers(folder), check_exact=True
     )
-
-
-def test_another_buffer_is_another_trial(streamed, in_this_process, tmp_path):
-    run(streamed(), tmp_path / "out")
     larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
-    assert done_already(run(streamed(datasets=larger), tmp_path / "out").output) == 0
+    again = run(streamed(datasets=larger), tmp_path / "out")
+    assert done_already(again.output) == 0  # another buffer is another trial
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import typer
 from precbench.cli import completion
 from precbench.cli.options import Json, Mirror, print_facts
 from precbench.data import DATASETS, find_card, load_dataset
-from precbench.data.cards.clean import clean
-from precbench.data.cards.fetch import FileReport, add_files, info
+from precbench.data.cards.fetch import FileReport, add_files, clean, info
 
 
 def fetch_data(

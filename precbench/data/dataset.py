@@ -1,9 +1,7 @@
 """A loaded data set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ Matrix: TypeAlias = "NDArray[np.floating] | csr_matrix"
 Dtype = Literal["float64", "float32"]
 
 
-def stored(X: Matrix, dtype: Dtype, name: str) -> Matrix:
+def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
     """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
     try:
         with np.errstate(over="raise"):
@@ -54,7 +52,7 @@ class Imputed:
     # categories), and the rows without a value.
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
-    def select(self, rows: NDArray[np.intp]) -> Imputed:
+    def select(self, rows: NDArray[np.intp]) -> Self:
         """Return the part for some rows, in ascending order."""
         columns = (
             (
@@ -67,16 +65,21 @@ class Imputed:
         return replace(self, columns=tuple(columns))
 
 
+def fill_value(numbers: NDArray[np.floating], how: str) -> float:
+    """Return the mean, median or most frequent number (the least of several), but for NaN."""
+    if how == "most-frequent":
+        distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+        return float(distinct[counts.argmax()])
+    return float(np.nanmedian(numbers) if how == "median" else np.nanmean(numbers, dtype=float))
+
+
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
     """Return the fill value of one column, or of the features of one category; 0 without values."""
     if not len(values):
         return 0.0
     if values.shape[1] > 1:
         return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
-    if how == "most-frequent":
-        distinct, counts = np.unique(values, return_counts=True)
-        return distinct[counts.argmax()]
-    return float(np.median(values) if how == "median" else np.mean(values, dtype=np.float64))
+    return fill_value(values, how)
 
 
 @dataclass(frozen=True, eq=False)

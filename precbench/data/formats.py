@@ -1,7 +1,5 @@
 """File formats, known from the suffix, and compressed text, known from its first bytes."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Scale features and rows in place, with sums in float64 for either dtype."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, Self, get_args
 
@@ -33,8 +31,7 @@ class Scaler:
 
     def __init__(self, kind: Scaling) -> None:
         if kind not in _KINDS:
-            *others, last = map(repr, _KINDS)
-            raise InputError(f"scaling must be {', '.join(others)} or {last}, found {kind!r}")
+            raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
         self._of_features = _OF_FEATURES.get(kind, kind)
         self.shift = self.scale = None

@@ -4,8 +4,6 @@ A random split is keyed by seed, data set and index (see `precbench.seeds`), so 
 on what else is run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -14,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precbench.data.dataset import Dataset
-from precbench.data.group_folds import stratified_group_folds
 from precbench.errors import InputError
 from precbench.seeds import generator, legacy_generator
 from precbench.text import count
@@ -53,14 +50,14 @@ def split_rows(
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
     """
-    tested = test_size if train_size is None else _all_but(train_size, dataset)
+    tested = test_size if train_size is None else _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
-            train, test = _drawn(dataset, kind, index, n_splits, tested, stratified, seed)
+            train, test = _draw(dataset, kind, index, n_splits, tested, stratified, seed)
         case "time":
-            train, test = _by_time(dataset, index, n_splits, tested)
+            train, test = _split_by_time(dataset, index, n_splits, tested)
         case "provided":
-            train, test = _provided(dataset)
+            train, test = _split_as_provided(dataset)
         case "none":
             train = test = np.arange(len(dataset.y))
     for part, rows in (("training", train), ("test", test)):
@@ -110,7 +107,7 @@ def validation_split(
     random_state = legacy_generator(*seed_key)
     try:
         if time is not None:
-            fit_rows, validation_rows = _past_and_next(time, share, 0)
+            fit_rows, validation_rows = _split_at_window(time, share, 0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
             rows = np.empty((len(y_train), 0))
@@ -133,7 +130,7 @@ def validation_split(
     return fit_rows, validation_rows
 
 
-def _all_but(train_size: int, dataset: Dataset) -> int:
+def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
@@ -149,7 +146,7 @@ def _all_but(train_size: int, dataset: Dataset) -> int:
     return n_rows - train_size
 
 
-def _drawn(
+def _draw(
     dataset: Dataset,
     kind: Kind,
     index: int,
@@ -190,7 +187,7 @@ def _drawn(
         raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
 
 
-def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
@@ -203,12 +200,12 @@ def _provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return train, test
 
 
-def _by_time(
+def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     assert dataset.time is not None
     try:
-        train, test = _past_and_next(dataset.time, test_size, index)
+        train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(f"split {index} of {dataset.name}: {error}") from error
     if dataset.groups is None:
@@ -224,7 +221,7 @@ def _by_time(
     return of_other_groups, test
 
 
-def _past_and_next(
+def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows before window `index`, and those in it; window 0 is the latest.
@@ -234,7 +231,7 @@ def _past_and_next(
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
-    start, stop = (_change_near(sorted_time, len(time) - n * size) for n in (index + 1, index))
+    start, stop = (_nearest_change(sorted_time, len(time) - n * size) for n in (index + 1, index))
     if start in (0, stop):
         raise ValueError(
             f"the times have {len(np.unique(time))} different values, too few for parts of "
@@ -243,7 +240,7 @@ def _past_and_next(
     return order[:start], order[start:stop]
 
 
-def _change_near(sorted_time: NDArray, place: int) -> int:
+def _nearest_change(sorted_time: NDArray, place: int) -> int:
     if not 0 < place < len(sorted_time):
         return max(0, place)
     first, last = (
@@ -268,3 +265,61 @@ def _random_stratified_groups(
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
     aside = fold < min(nearest.numerator, n_folds - 1)
     return np.flatnonzero(~aside), np.flatnonzero(aside)
+
+
+# --- folds of whole groups ---
+
+
+def stratified_group_folds(
+    is_positive: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    n_folds: int,
+    random_state: np.random.RandomState,
+) -> NDArray[np.intp]:
+    """Assign each row to a fold of whole groups, so that each fold gets its share of both classes.
+
+    Groups with equal numbers of positives and of negatives are assigned together, to the folds that
+    hold the least of what they have, large groups first. Of n rows there are about n^(2/3) such
+    kinds at most. Every group is in every fold with the same probability. A fold may be empty if a
+    few groups hold most of the rows.
+    """
+    _, group = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(group)
+    positives = np.bincount(group, weights=is_positive).astype(np.int64)
+    codes, kind, n_groups = np.unique(
+        positives * (sizes.max() + 1) + sizes, return_inverse=True, return_counts=True
+    )
+    n_pos, size = np.divmod(codes, sizes.max() + 1)
+    of_class = np.column_stack([n_pos, size - n_pos])
+    of_kind = of_class / of_class.T.dot(n_groups) ** 2  # the gradient of a sum of squared shares
+    weight = (of_kind * of_class).sum(axis=1)
+    # Large before small, by powers of two; at random within, or the folds would always be the same.
+    turns = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
+
+    held = np.zeros((n_folds, 2), dtype=np.int64)
+    dealt = np.empty((len(codes), n_folds), dtype=np.int64)
+    for turn in turns:
+        load = (held * of_kind[turn]).sum(axis=1) / weight[turn]
+        dealt[turn] = _deal_to_lowest(load, held.sum(axis=1), n_groups[turn])
+        held += dealt[turn][:, None] * of_class[turn]
+
+    shuffled = random_state.permutation(len(sizes))
+    by_kind = shuffled[np.argsort(kind[shuffled], kind="stable")]
+    names = np.tile(random_state.permutation(n_folds), len(codes))
+    fold = np.empty(len(sizes), dtype=np.intp)
+    fold[by_kind] = np.repeat(names, dealt.ravel())
+    return fold[group]
+
+
+def _deal_to_lowest(
+    load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
+) -> NDArray[np.int64]:
+    """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
+    order = np.lexsort([rows, load])
+    ascending = load[order]
+    levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
+    below = np.count_nonzero(levels > ascending)
+    given = np.zeros(len(load), dtype=np.int64)
+    given[order[:below]] = np.floor(levels[below - 1] - ascending[:below])
+    given[np.lexsort([rows, load + given])[: n_units - given.sum()]] += 1
+    return given

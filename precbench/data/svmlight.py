@@ -7,17 +7,13 @@ Every value is the double nearest to the printed number. The grammar is in
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
 
-from precbench.data.dataset import Dtype, Matrix, stored
+from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import Source, name_of, opened
 from precbench.errors import InputError
 from precbench.kernels.svmlight import Status, parse_block
@@ -63,8 +59,6 @@ def read_svmlight(
     source: Source,
     n_features: int | None = None,
     dtype: Dtype = "float64",
-    *,
-    n_jobs: int | None = None,
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
     r"""Read a whole svmlight file.
 
@@ -76,8 +70,6 @@ def read_svmlight(
         Number of columns; by default the largest index in the file.
     dtype : {"float64", "float32"}
         Type of the values of X.
-    n_jobs : int, optional
-        Number of threads; -1 uses all cores, the default one. The result does not depend on it.
 
     Returns
     -------
@@ -105,7 +97,7 @@ def read_svmlight(
     n_entries = n_bytes = largest = 0
     with opened(source) as stream:
         size = _size_of(stream)
-        for text, rows in parsed(stream, name, n_features, BLOCK_BYTES, n_jobs):
+        for text, rows in parsed(stream, name, n_features, BLOCK_BYTES):
             if n_entries + len(rows.data) > MOST_ENTRIES:
                 raise InputError(
                     f"{name}: the file has more than 2**31 - 1 entries; read it in pieces with "
@@ -113,7 +105,7 @@ def read_svmlight(
                 )
             n_bytes += len(text)
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
-            data.add(stored(rows.data, dtype, name), times)
+            data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
             row_ends.add(rows.row_ends + n_entries, times)
             labels.add(rows.labels, times)
@@ -168,27 +160,17 @@ def dense_if_full(X: csr_matrix) -> Matrix:
 
 
 def parsed(
-    stream: IO[bytes],
-    name: str,
-    n_features: int | None,
-    block_bytes: int,
-    n_jobs: int | None = None,
+    stream: IO[bytes], name: str, n_features: int | None, block_bytes: int
 ) -> Iterator[tuple[bytes, Rows]]:
     """Yield blocks of whole lines with their rows, in the order of the file."""
     n_lines = n_rows = 0
-    for text, is_cut, parsing in _started(stream, name, n_features, block_bytes, n_jobs):
+    while text := stream.read(block_bytes):
+        text += stream.readline(LONGEST_LINE)
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
                 f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
             )
-        if is_cut:
-            line = n_lines + text.count(b"\n") + 1
-            raise InputError(f"{name}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
-        try:
-            rows = parsing.result()
-        except InputError:  # again, to report the line
-            Parser(name, n_features).parse(text, n_lines)
-            raise
+        rows = parse_rows(text, name, n_features, n_lines)
         yield text, rows
         n_lines += rows.n_lines
         n_rows += len(rows.labels)
@@ -196,102 +178,46 @@ def parsed(
         raise InputError(f"{name}: the file is empty: it has no line with a label")
 
 
-def _started(
-    stream: IO[bytes],
-    name: str,
-    n_features: int | None,
-    block_bytes: int,
-    n_jobs: int | None,
-) -> Iterator[tuple[bytes, bool, Future[Rows]]]:
-    """Yield blocks, whether their last line is too long, and the future of their rows."""
-    n_threads = effective_n_jobs(n_jobs)
-    parsers: SimpleQueue[Parser] = SimpleQueue()
-    for _ in range(n_threads):
-        parsers.put(Parser(name, n_features))
-
-    def parse(text: bytes) -> Rows:
-        parser = parsers.get()
-        try:
-            return parser.parse(text)
-        finally:
-            parsers.put(parser)
-
-    started: deque[tuple[bytes, bool, Future[Rows]]] = deque()
-    failure = None
-    with ThreadPoolExecutor(n_threads) as pool:
-        try:
-            while text := stream.read(block_bytes):
-                end = stream.readline(LONGEST_LINE)
-                is_cut = len(end) >= LONGEST_LINE and not end.endswith(b"\n")
-                text += end
-                started.append((text, is_cut, pool.submit(parse, text)))
-                if len(started) > 2 * n_threads:
-                    yield started.popleft()
-        except Exception as error:  # raised after mistakes in earlier blocks
-            failure = error
-        yield from started
-        if failure is not None:
-            raise failure
-
-
-class Parser:
-    """Parses blocks of whole lines into buffers that grow with the longest block."""
-
-    def __init__(self, name: str, n_features: int | None) -> None:
-        self.name = name
-        self.limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-        self._make_room(0)
-
-    def _make_room(self, n_bytes: int) -> None:
-        self.n_bytes = n_bytes  # an entry takes 4 of them or more, as in " 1:1", and a row 2
-        self.data = np.empty(n_bytes // 4 + 1)
-        self.indices = np.empty(n_bytes // 4 + 1, dtype=np.int32)
-        self.row_ends = np.empty(n_bytes // 2 + 1, dtype=np.intp)
-        self.labels = np.empty(n_bytes // 2 + 1)
-        self.inexact = np.empty((n_bytes // 4 + 1, 3), dtype=np.intp)
-
-    def parse(self, text: bytes, n_lines: int = 0) -> Rows:
-        """Parse whole lines; `n_lines` is the number of lines before them."""
-        if not text.endswith(b"\n"):
-            text += b"\n"
-        if self.n_bytes < len(text):
-            self._make_room(len(text) + len(text) // 8)  # blocks differ by a line
-        n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
-            text,
-            len(text),
-            self.limit,
-            self.data,
-            self.indices,
-            self.row_ends,
-            self.labels,
-            self.inexact,
-        )
-        for first, behind, slot in self.inexact[:n_inexact].tolist():
-            value = float(text[first:behind])
-            if value in (np.inf, -np.inf):
-                status = Status.BAD_LABEL if slot < 0 else Status.BAD_VALUE
-                position = first
-                break
-            if slot < 0:
-                self.labels[-1 - slot] = value
-            else:
-                self.data[slot] = value
-        if status != Status.OK:
-            line = n_lines + 1 + text.count(b"\n", 0, position)
-            column = position - text.rfind(b"\n", 0, position)
-            token = _token(text, position)
-            what = _MISTAKES[Status(status)].format(token=token, limit=self.limit)
-            if token.startswith("'qid:"):
-                what = f"query ids are not supported, found {token}; remove them"
-            raise InputError(f"{self.name}:{line}:{column}: {what}")
-        return Rows(
-            self.data[:n_entries].copy(),
-            self.indices[:n_entries].copy(),
-            self.row_ends[:n_rows].copy(),
-            self.labels[:n_rows].copy(),
-            largest,
-            n_read,
-        )
+def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
+    """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
+    if len(text) - text.rfind(b"\n") > LONGEST_LINE:
+        line = n_lines + text.count(b"\n") + 1
+        raise InputError(f"{name}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
+    # An entry takes 4 bytes of text or more, as in " 1:1", and a row 2. Pages that are not filled
+    # take no memory.
+    most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
+    data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
+    row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
+    inexact = np.empty((most_entries, 3), dtype=np.intp)
+    n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
+        text, len(text), limit, data, indices, row_ends, labels, inexact
+    )
+    # Numbers that the fast way cannot round to the nearest double: their text, and their place in
+    # `data`, or as -1 - place in `labels`.
+    for first, behind, slot in inexact[:n_inexact].tolist():
+        value = float(text[first:behind])
+        if value in (np.inf, -np.inf):
+            status = Status.BAD_LABEL if slot < 0 else Status.BAD_VALUE
+            position = first
+            break
+        if slot < 0:
+            labels[-1 - slot] = value
+        else:
+            data[slot] = value
+    if status != Status.OK:
+        line = n_lines + 1 + text.count(b"\n", 0, position)
+        column = position - text.rfind(b"\n", 0, position)
+        token = _token(text, position)
+        what = _MISTAKES[Status(status)].format(token=token, limit=limit)
+        if token.startswith("'qid:"):
+            what = f"query ids are not supported, found {token}; remove them"
+        raise InputError(f"{name}:{line}:{column}: {what}")
+    return Rows(
+        data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows], largest, n_read
+    )
 
 
 def _token(text: bytes, position: int) -> str:

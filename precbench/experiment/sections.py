@@ -164,8 +164,7 @@ class StreamedFile(Section):
     stream: Literal[True]
     name: Name
     format: Literal["svmlight", "npy"] | None = None
-    labels: DataFile | None = None
-    label: int | None = None
+    labels: DataFile | None = None  # of an npy file
     positive: int | float | None = None
     n_features: PositiveInt | None = None
     block_bytes: PositiveInt | None = None

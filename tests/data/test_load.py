@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 
 from precbench.data import DATASETS, load_dataset
 from precbench.data.cards import load
+from precbench.data.cards.generated import generate
 from precbench.data.cards.parsers import parse
-from precbench.data.cards.synthetic import generate
 from precbench.errors import DataUnavailableError, InputError
 from tests.helpers import make_card
 from tests.sentences import raises
@@ -41,13 +41,10 @@ def is_mapped(array):
 
 def check_law(dataset):
     card = DATASETS[dataset.name]
-    assert dataset.X.shape == (card.rows, card.features)
-    assert dataset.y.shape == (card.rows,)
-    assert set(np.unique(dataset.y)) == {-1.0, 1.0}
-    assert dataset.n_pos == card.positives
-    assert dataset.n_train == card.train_rows
+    assert dataset.X.shape == (card.rows, card.features) and dataset.y.shape == (card.rows,)
+    assert set(np.unique(dataset.y)) == {-1.0, 1.0} and dataset.n_pos == card.positives
+    assert dataset.n_train == card.train_rows and len(dataset.sha256) == 64
     assert dataset.X.dtype == dataset.y.dtype == np.float64
-    assert len(dataset.sha256) == 64
     if issparse(dataset.X):
         assert dataset.X.format == "csr"
         assert dataset.X.indices.dtype == dataset.X.indptr.dtype == np.int32
@@ -81,15 +78,9 @@ def test_the_letter_datasets_differ(mirror):
     assert n.X[0].tolist() == [float(value) for value in first[1:]]
 
 
-@pytest.mark.parametrize("name", ["counterexample", "margin", "synthetic-linear-1-in-100"])
-def test_synthetic_data(name):
-    dataset = load_dataset(name)
-    check_law(dataset)
-    assert not dataset.stand_in
-
-
 def test_the_counterexample():
     dataset = load_dataset("counterexample")
+    check_law(dataset)
     assert dataset.X.ravel().tolist() == [-1, -1, -2, -3, -3, -3]
     assert dataset.y.tolist() == [1, 1, 1, -1, -1, -1]
 
@@ -163,11 +154,7 @@ def test_a_damaged_array_cache_is_rebuilt(cache):
     content = np.array(first.X)
     (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
     whole = damaged.read_bytes()
-    for content_then in (
-        b"",
-        whole[:1000],
-        whole.replace(b"{'descr", b"{'desc\0", 1),
-    ):
+    for content_then in (b"", whole[:1000], whole.replace(b"{'descr", b"{'desc\0", 1)):
         damaged.unlink()
         damaged.write_bytes(content_then)
         again = load_dataset("margin")
@@ -218,17 +205,6 @@ def test_kdd08(tmp_path):
     np.savetxt(tmp_path / "Info.txt", info[:, :4], fmt="%d")
     with raises(InputError, "patient"):
         parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
-
-
-def test_covtype(tmp_path):
-    rng = np.random.default_rng(0)
-    table = np.column_stack([rng.integers(0, 3000, (50, 54)), np.arange(50) % 7 + 1])
-    path = tmp_path / "covtype.data.gz"
-    np.savetxt(path, table, fmt="%d", delimiter=",")
-    card = DATASETS["covtype"].model_copy(update={"rows": 50, "positives": 7})
-    arrays = parse(card, [path])
-    assert np.array_equal(arrays.X, table[:, :54])
-    assert np.array_equal(arrays.y > 0, table[:, 54] == 5)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ DENSE = RNG.integers(-3, 4, (N_ROWS, N_FEATURES)).astype(float)
 DENSE[:, 0] = np.arange(1, N_ROWS + 1)  # names the row, and fixes the width
 SPARSE = np.where((RNG.random(DENSE.shape) < 0.2) | (np.arange(N_FEATURES) == 0), DENSE, 0.0)
 Y = np.where(RNG.random(N_ROWS) < 0.2, 1.0, -1.0)
-KINDS = ["svmlight, dense", "svmlight, sparse", "npy", "npy with labels", "arrays", "csr"]
+KINDS = ["svmlight, dense", "svmlight, sparse", "npy", "arrays", "csr"]
 
 
 def matrix(kind):
@@ -48,7 +48,6 @@ def folder(tmp_path_factory):
         (folder / f"{name}.svm").write_text(svmlight(X, Y))
     np.save(folder / "X.npy", DENSE)
     np.save(folder / "y.npy", Y.astype(np.int8))
-    np.save(folder / "both.npy", np.column_stack([DENSE[:, :2], Y, DENSE[:, 2:]]))
     return folder
 
 
@@ -57,8 +56,6 @@ def opened(folder, kind, **sizes):
         return open_stream(folder / f"{kind.split()[-1]}.svm", **sizes).X
     if kind == "npy":
         return open_stream(folder / "X.npy", labels=folder / "y.npy", **sizes).X
-    if kind == "npy with labels":
-        return open_stream(folder / "both.npy", label=2, **sizes).X
     X = DENSE if kind == "arrays" else csr_matrix(SPARSE)
     return stream_dataset(Dataset("toy", "toy", X, Y, ""), **sizes).X
 
@@ -96,8 +93,8 @@ def test_every_row_once_per_pass(folder, kind, sizes, batch_size, seed):
 
 def test_a_buffer_of_all_rows_shuffles_fully(folder):
     stream = opened(folder, "npy", block_bytes=400, buffer_bytes=2**30)
-    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(300)]
-    assert len(set(firsts)) > 200  # of 700 rows
+    firsts = [next(stream.batches(1, np.random.default_rng(s)))[0][0, 0] for s in range(100)]
+    assert len(set(firsts)) > 80  # of 700 rows
 
 
 def test_blocks_are_split_only_at_the_buffer(folder):
@@ -159,7 +156,7 @@ def test_stored_order_equals_a_pass_in_memory(folder, kind, solver):
     assert_array_equal(piecewise.classes_, [-1, 1])
 
 
-@pytest.mark.parametrize("kind", KINDS[:4])
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_rows_streamed_as_float32(folder, kind):
     stream = opened(folder, kind, dtype="float32").scaled("unit", opened(folder, kind))
     in_double = opened(folder, kind).scaled("unit", opened(folder, kind))
@@ -177,7 +174,7 @@ def test_a_file_of_the_type_of_the_stream_is_visited_in_place(folder, tmp_path, 
     stream = open_stream(tmp_path / "X.npy", labels=folder / "y.npy", dtype=dtype).X
     [(X, y, order)] = stream.visits(50, np.random.default_rng(0))
     assert_array_equal(X, DENSE)
-    assert not X.flags.owndata and not stream._rooms
+    assert not X.flags.owndata and not stream._spare_buffers
     assert_array_equal(y[order], Y[order])
 
 
@@ -201,13 +198,6 @@ def test_a_value_beyond_float32_is_reported(tmp_path):
     stream = open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy", dtype="float32").X
     with raises(InputError, "X.npy 3.4e+38"):
         list(stream)
-
-
-def test_a_trace_can_stop_a_stream(folder):
-    solver = SGDAtK(batch_size=50, epochs=5)
-    stream = opened(folder, "npy", block_bytes=900)
-    solver.fit_pieces(N_FEATURES, lambda: stream.visits(50), lambda s: s.n_rows_seen_ >= 100)
-    assert 100 <= solver.n_rows_seen_ < N_ROWS
 
 
 @pytest.mark.parametrize("block_bytes", [1, 64, 2**20])
@@ -265,52 +255,41 @@ def test_the_content_determines_the_hash(folder, tmp_path):
         ("a.svm", "\n# nothing\n", {}, ""),
         ("a.svm", "1\n-1\n", {}, ""),
         ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"label": 1}, ""),
+        ("a.svm", "1 1:1\n-1 9:1\n", {"labels": "y.npy"}, ""),
         ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
         ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
         ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),
         ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, ""),
         ("a.csv", "a,b\n", {}, ""),
         ("a.npz", "", {}, ""),
-        ("a.npy", "nothing", {"label": 0}, ""),
-        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {"label": 0}, ""),
-        ("a.npy", np.eye(3), {}, ""),
-        ("a.npy", np.eye(3), {"label": 3}, "3"),
-        ("a.npy", np.eye(3, 1), {"label": 0}, ""),
-        ("a.npy", np.eye(3), {"label": 0, "n_features": 2}, ""),
-        ("a.npy", np.arange(3), {"label": 0}, "2"),
-        ("a.npy", np.array([["a"]]), {"label": 0}, ""),
-        ("a.npy", np.asfortranarray(np.eye(3)), {"label": 0}, ""),
-        ("a.npy", np.arange(6.0).reshape(2, 3).T, {"label": 0}, ""),
-        ("a.npy", np.array([[1, 2.0], [0, np.nan]]), {"label": 0}, "2 1"),
-        ("a.npy", np.array([[1, 2.0], [np.inf, 1]]), {"label": 0}, "2"),
-        ("a.npy", np.c_[np.arange(2000.0), np.ones(2000)], {"label": 0}, "1,000"),
+        ("nothing.npy", None, {}, ""),
+        ("a.npy", "nothing", {}, ""),
+        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, ""),
+        ("a.npy", np.eye(3), {"labels": None}, ""),
+        ("a.npy", np.eye(3), {}, "2 3"),
+        ("a.npy", np.empty((2, 0)), {}, ""),
+        ("a.npy", np.eye(2), {"n_features": 2}, ""),
+        ("a.npy", np.arange(2), {}, "2"),
+        ("a.npy", np.array([["a"]]), {}, ""),
+        ("a.npy", np.asfortranarray(np.eye(2)), {}, ""),
+        ("a.npy", np.arange(6.0).reshape(3, 2).T, {}, ""),
+        ("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1"),
+        ("a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1"),
+        ("a.npy", np.ones((2000, 1)), {"labels": np.arange(2000)}, "1,000"),
     ],
 )
 def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
     path = tmp_path / name
     if isinstance(content, np.ndarray):
         np.save(path, content)
-    else:
+    elif content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    labels = options.get("labels", [1, 0])
+    if path.suffix == ".npy" and labels is not None:
+        np.save(tmp_path / "y.npy", labels)
+        options = options | {"labels": tmp_path / "y.npy"}
     with raises(InputError, complaint or name):
         open_stream(path, **options)
-
-
-def test_labels_of_wrong_length(tmp_path):
-    np.save(tmp_path / "X.npy", np.eye(3))
-    np.save(tmp_path / "y.npy", np.array([1, 0]))
-    with raises(InputError, "2 3"):
-        open_stream(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-    with raises(InputError, "nothing.npy"):
-        open_stream(tmp_path / "nothing.npy", label=0)
-
-
-def test_csr_batches_have_32_bit_indices(folder):
-    stream = opened(folder, "svmlight, sparse", block_bytes=900, buffer_bytes=4000)
-    for X, _ in stream.batches(50, np.random.default_rng(0)):
-        assert (X.indices.dtype, X.indptr.dtype) == (np.int32, np.int32)
-    assert vstack([X for X, _ in stream]).shape == DENSE.shape
 
 
 PROGRAM = """

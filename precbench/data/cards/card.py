@@ -1,7 +1,5 @@
 """Cards of data sets, ``datasets/NAME.yaml``: sources, format and expected sizes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal, Self
 

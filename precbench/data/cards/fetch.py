@@ -1,10 +1,8 @@
-"""Files of a card, from the cache, a mirror or their official addresses.
+"""Files of a card: fetched from a mirror or their addresses, kept in the cache, and cleaned away.
 
 A file enters the cache only if its size and its published checksum are right. Files without a
 published checksum must parse to the sizes on the card.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -50,10 +48,10 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
     A mirror (default ``$PRECBENCH_MIRROR``) is a folder or an address with
     ``<folder of the card>/<file name>``, plain or compressed as ``.bz2``.
     """
-    return tuple(_fetched(card, file, mirror) for file in card.files)
+    return tuple(_fetch_file(card, file, mirror) for file in card.files)
 
 
-def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
+def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
     """Obtain a file from the first source that works, unless it is cached, and report on it."""
     report, failures = _inspect(card, file), []
     if report.status == "damaged":
@@ -62,14 +60,14 @@ def _fetched(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> F
         return report
     for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
-            _take(card, [(address, name)])
+            _accept_all(card, [(address, name)])
             return _inspect(card, file)
         except _SourceError as reason:
             failures.append(str(reason))
     raise DataUnavailableError(
         f"{card.title}: {file.name} cannot be obtained; tried "
         f"{'; '.join(failures) or 'no address'}. To bring "
-        f"the files yourself: precbench data add {card.name} FILES, with {_wanted(card)}"
+        f"the files yourself: precbench data add {card.name} FILES, with {_file_names(card)}"
     )
 
 
@@ -78,7 +76,7 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     card = find_card(name)
     if not card.files:
         raise InputError(f"{name} is generated: it takes no files")
-    _take(card, [(os.fspath(path), Path(path).name) for path in paths])
+    _accept_all(card, [(os.fspath(path), Path(path).name) for path in paths])
     return info(name)
 
 
@@ -110,7 +108,7 @@ def _fault(file: File, path: Path) -> str:
     return f"wrong checksum, found {algorithm} {actual}, expected {file.checksum}"
 
 
-def _wanted(card: Card) -> str:
+def _file_names(card: Card) -> str:
     return " and ".join(file.name for file in card.files)
 
 
@@ -137,7 +135,7 @@ def _is_safe(address: str) -> bool:
     return re.match(_SAFE, address, re.IGNORECASE) is not None
 
 
-def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
+def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
     """Move files into the cache if all of them match the card, else raise."""
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
     advice = "name another folder in PRECBENCH_CACHE"
@@ -145,7 +143,7 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
         place.mkdir(parents=True)
         for address, name in sources:
             try:
-                path = _accepted(card, address, place / name)
+                path = _obtain(card, address, place / name)
             except Exception as error:  # damaged files and answers have many ways to fail
                 if isinstance(error, OSError) and is_full(error):
                     raise
@@ -162,7 +160,7 @@ def _take(card: Card, sources: Iterable[tuple[str, str]]) -> None:
             path.replace(folder / name)
 
 
-def _accepted(card: Card, address: str, path: Path) -> Path:
+def _obtain(card: Card, address: str, path: Path) -> Path:
     """Copy or download a file, decompress it, and check its size and checksum."""
     import pooch
 
@@ -175,7 +173,7 @@ def _accepted(card: Card, address: str, path: Path) -> Path:
     if path.name not in files and path.suffix == ".bz2":
         path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
     if path.name not in files:
-        raise InputError(f"{card.name} has no such file; it takes {_wanted(card)}")
+        raise InputError(f"{card.name} has no such file; it takes {_file_names(card)}")
     if fault := _fault(files[path.name], path):
         raise InputError(fault)
     return path
@@ -200,3 +198,24 @@ def _download(address: str, path: Path) -> None:
         answer = error.response
         reason = "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
         raise InputError(reason) from error
+
+
+def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
+    """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
+
+    Return the removed paths, relative to the cache, with their sizes in bytes.
+    """
+    root = cache_folder()
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    for card in map(find_card, names):
+        paths = [root / "files" / card.folder / file.name for file in card.files]
+        targets |= {path for path in paths if path.is_file()}
+    removed = {}
+    for path in sorted(targets):
+        parts = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+        removed[path.relative_to(root).as_posix()] = sum(part.stat().st_size for part in parts)
+        if not dry_run and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif not dry_run:
+            path.unlink()
+    return removed

@@ -1,19 +1,29 @@
-"""Loading of data sets by name."""
+"""Loading of data sets by name, and the cache of their arrays.
 
-from __future__ import annotations
+The arrays are memory-mapped, so that processes share them. The folder
+``prepared/<name>-<first 16 digits of the sha256>/``, followed by ``-float32`` for that dtype, holds
+one ``.npy`` per array. It is written under another name, then renamed.
+"""
 
+import contextlib
+import json
 import os
+import shutil
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
-from precbench.data.cards import parsers, stand_in, synthetic
-from precbench.data.cards.array_cache import load_prepared, store_prepared
+import numpy as np
+
+from precbench.data.cards import generated, parsers
 from precbench.data.cards.card import Card
 from precbench.data.cards.fetch import fetch
 from precbench.data.cards.registry import find_card
-from precbench.data.dataset import Arrays, Dataset, Dtype, parts, stored
+from precbench.data.dataset import Arrays, Dataset, Dtype, parts, to_dtype
 from precbench.errors import DataUnavailableError, InputError
+from precbench.files import temporary
+from precbench.locations import cache_folder
 from precbench.store import key_of
 
 
@@ -67,15 +77,15 @@ def load_dataset(
             raise
         is_stand_in = True
         wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
-        identity = {"generator": stand_in.VERSION, **card.model_dump(include=wanted)}
-        make = partial(stand_in.generate_stand_in, card)
+        identity = {"generator": generated.STAND_IN_VERSION, **card.model_dump(include=wanted)}
+        make = partial(generated.generate_stand_in, card)
     sha256 = key_of(identity)
-    arrays = load_prepared(name, sha256, dtype)
+    arrays = _load_prepared(name, sha256, dtype)
     if arrays is None:
-        new = load_prepared(name, sha256) or make()
-        new = new._replace(X=stored(new.X, dtype, name))
-        store_prepared(name, sha256, new, dtype)
-        arrays = load_prepared(name, sha256, dtype) or _read_only(new)
+        new = _load_prepared(name, sha256) or make()
+        new = new._replace(X=to_dtype(new.X, dtype, name))
+        _store_prepared(name, sha256, new, dtype)
+        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)
     return Dataset(
         name=name,
         title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
@@ -93,11 +103,11 @@ def _source(
     if card.format == "synthetic":
         wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {
-            "synthetic": synthetic.VERSION,
+            "synthetic": generated.VERSION,
             **card.model_dump(include=wanted),
             **card.model_dump(include={"non_linear"}, exclude_defaults=True),
         }
-        return identity, partial(synthetic.generate, card)
+        return identity, partial(generated.generate, card)
     files = fetch(card, mirror)
     identity = {
         "parser": parsers.VERSION,
@@ -113,3 +123,48 @@ def _read_only(arrays: Arrays) -> Arrays:
         if array is not None:
             array.flags.writeable = False
     return arrays
+
+
+# --- the cache of parsed arrays ---
+
+
+def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
+    """Map the cached arrays into memory, read-only; None unless all can be read."""
+    folder = _folder(name, sha256, dtype)
+    try:
+        shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
+        # As plain views: those of type memmap cost time in every small operation.
+        parts: dict[str, Any] = {
+            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            for path in folder.glob("*.npy")
+        }
+        if "data" in parts:
+            from scipy.sparse import csr_matrix
+
+            sparse = tuple(parts.pop(part) for part in ("data", "indices", "indptr"))
+            parts["X"] = csr_matrix(sparse, shape=shape)
+        return Arrays(**parts)
+    except Exception:  # a damaged file has many ways to fail
+        return None
+
+
+def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
+    """Write the arrays of a data set to the cache, if it is writable."""
+    folder = _folder(name, sha256, dtype)
+    parts = {part: array for part, array in arrays._asdict().items() if array is not None}
+    if not isinstance(arrays.X, np.ndarray):
+        X = parts.pop("X")
+        parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    with contextlib.suppress(OSError), temporary(folder) as unfinished:
+        unfinished.mkdir(parents=True)
+        for part, array in parts.items():
+            np.save(unfinished / f"{part}.npy", array, allow_pickle=False)
+        (unfinished / "shape.json").write_text(json.dumps(arrays.X.shape), encoding="ascii")
+        if _load_prepared(name, sha256, dtype) is None:  # else another process was faster
+            shutil.rmtree(folder, ignore_errors=True)
+            unfinished.replace(folder)
+
+
+def _folder(name: str, sha256: str, dtype: Dtype) -> Path:
+    kind = "" if dtype == "float64" else f"-{dtype}"
+    return cache_folder() / "prepared" / f"{name}-{sha256[:16]}{kind}"

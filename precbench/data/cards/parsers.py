@@ -1,7 +1,5 @@
 """Parsers of card files; the arrays are checked against the card."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +50,7 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
 
-    parts = [read_svmlight(path, card.features, n_jobs=-1) for path in paths]
+    parts = [read_svmlight(path, card.features) for path in paths]
     X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
     return Arrays(
         dense_if_full(X), _signs(np.concatenate([labels for _, labels in parts]), card.positive)

@@ -4,8 +4,6 @@ Installed packages add cards through entry points of the group ``precbench.cards
 packages with YAML files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint

@@ -1,7 +1,5 @@
 """Detection of what a column holds: numbers and dates in any common notation, or text."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Literal, NamedTuple

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Imputed
+from precbench.data.dataset import Imputed, fill_value
 from precbench.data.formats import Format
 from precbench.data.own.content import (
     EXAMPLE,
@@ -38,7 +38,6 @@ MOST_CATEGORIES = 1000
 _FEW_CATEGORIES = 100
 _WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _SEVERAL = 0.1  # above this share of text, a column of numbers may be categorical
-_COLUMNS_AT_ONCE = 256  # imputed at once, since they are copied
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
 Categorical = Literal["error", "one-hot"] | Sequence[str]
@@ -56,8 +55,12 @@ class Column:
     indicator: bool = False  # whether the last feature is 1 where the value is missing
 
     @property
-    def width(self) -> int:
-        return (1 if self.categories is None else len(self.categories)) + self.indicator
+    def features(self) -> list[str]:
+        """``column`` or ``column=category`` each, and ``column is missing`` for the indicator."""
+        names = [self.name]
+        if self.categories is not None:
+            names = [f"{self.name}={category}" for category in self.categories]
+        return [*names, f"{self.name} is missing"] if self.indicator else names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
         """Return the value that `Encoding.encode` made these features of, in words.
@@ -76,12 +79,9 @@ class Column:
 
 
 def _few_digits(number: float) -> str:
-    """Format a number with four digits, or with all digits before its point."""
-    if not 1 <= abs(number) < 1e15:
-        return f"{number:.4g}"
+    """Format a number with four digits, or with up to 15 before its point."""
     n_before = len(f"{abs(number):.0f}")
-    text = f"{number:.{max(0, 4 - n_before)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{number:.{min(15, max(4, n_before))}g}"
 
 
 @dataclass
@@ -157,7 +157,7 @@ class Encoding:
             raise InputError(f"{table.where}: two columns are named {twice!r}")
         names = list(header) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
-        n_features = sum(column.width for column in columns)
+        n_features = sum(len(column.features) for column in columns)
         return cls(table.format, n_features, dense=True, columns=columns)
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
@@ -219,29 +219,14 @@ class Encoding:
         """Return the columns with their features; unnamed ones are ``feature 1`` and so on."""
         unnamed = (Column(f"feature {j}") for j in range(1, self.n_features + 1))
         columns = self.columns or tuple(unnamed)
-        ends = np.cumsum([0, *(column.width for column in columns)]).tolist()
+        ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends, ends[1:]), strict=False)]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of X; None without a table.
-
-        ``column`` or ``column=category``, and ``column is missing`` for an indicator.
-        """
-        if not self.columns:
-            return None
-        return tuple(
-            name
-            for column in self.columns
-            for name in (
-                *(
-                    [column.name]
-                    if column.categories is None
-                    else [f"{column.name}={category}" for category in column.categories]
-                ),
-                *([f"{column.name} is missing"] if column.indicator else []),
-            )
-        )
+        """Names of the columns of X; None without a table."""
+        names = tuple(name for column in self.columns for name in column.features)
+        return names or None
 
     def to_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))
@@ -256,11 +241,11 @@ class Encoding:
             raise ValueError("the columns do not make up the features")
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
-            if column.origin is None and column.notation not in (None, ".", ","):
-                raise ValueError("the description of a column is damaged")
             check_date_format(column.notation if column.origin else None)
+            knows_notation = column.origin or column.notation in (None, ".", ",")
             fits = isinstance(column.fill, str) == (column.categories is not None)
-            if not (column.fill is None or (fits and column.fill not in (np.inf, -np.inf))):
+            can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
+            if not (knows_notation and can_fill):
                 raise ValueError("the description of a column is damaged")
         return encoding
 
@@ -275,8 +260,6 @@ def _learn_columns(
     missing: Missing,
     numeric: Sequence[str],
 ) -> tuple[Column, ...]:
-    from sklearn.impute import SimpleImputer
-
     where, frame = table.where, table.frame
     given = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
@@ -299,14 +282,11 @@ def _learn_columns(
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    how = "median" if missing == "error" else missing.replace("-", "_")
-    numbers = [name for name in names if columns[name].categories is None]
-    imputer = SimpleImputer(strategy=how)
-    for start in range(0, len(numbers), _COLUMNS_AT_ONCE):
-        some = numbers[start : start + _COLUMNS_AT_ONCE]
-        X = np.array([_numbers(frame[name], columns[name], where) for name in some]).T
-        for name, fill in zip(some, imputer.fit(X).statistics_.tolist(), strict=True):
-            columns[name] = replace(columns[name], fill=fill)
+    how = "median" if missing == "error" else missing
+    for name, column in columns.items():
+        if column.categories is None:
+            numbers = _numbers(frame[name], column, where)
+            columns[name] = replace(column, fill=fill_value(numbers, how))
     return tuple(columns.values())
 
 
@@ -351,6 +331,14 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         first = moments.min().date().isoformat()
         return Column(name, origin=first, notation=content.notation)
+    return _learn_text(values, is_text, takes_text, where)
+
+
+def _learn_text(
+    values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
+) -> Column:
+    """Learn the categories of a column with text; refuse dates, slips and too many categories."""
+    name, present = str(values.name), values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
         what = "looks like a date: name the format (date-format), or drop the column"
@@ -363,26 +351,21 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
             return _learn_categories(values, most, where)
         if n_distinct > most:
             raise _too_many(name, n_distinct, len(texts), where)
-        advice = "drop the column, or encode text with categorical: one-hot"
-        remedy = "categorical"
+        advice, remedy = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (
         share >= _SEVERAL
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
-        advice = (
-            f"unlike {present.sum() - is_text.sum():,} of {present.sum():,} values; name the "
-            "column in categorical, correct the text, or drop the column"
-        )
         remedy = "categorical"
+        advice = "name the column in categorical, correct the text, or drop the column"
     else:
         advice, remedy = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
-    joined = "," if advice.startswith("unlike ") else ";"
     raise TableError(
         where,
-        f"column {name!r}, {value} is not a number{joined} {advice}",
+        f"column {name!r}, {value} is not a number; {advice}",
         kind="text" if share > 0.5 else "",
         column=name,
         place=value,

@@ -1,7 +1,5 @@
 """Description of a table, column by column, before anything is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Readers of the user's files: svmlight, CSV, TSV, Parquet, XLSX or npz."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -10,14 +8,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, stored
+from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
 from precbench.data.formats import Format
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
 from precbench.data.own.problems import (
@@ -130,9 +129,7 @@ def read_own_file(
     imputed: Imputed | None = None
     if own.frame is not None:
         problems = Problems(where)
-        y, numbered, order, features = _roles(
-            problems, own, label, positive, groups, time, drop, id
-        )
+        roles, features = _assign_roles(problems, own, label, positive, groups, time, drop, id)
         with problems.collected():
             encoding = Encoding.learn(own, features, categorical, missing, numeric)
         if allow is not None:
@@ -143,7 +140,7 @@ def read_own_file(
                 look_for_suspects(
                     own,
                     unclear,
-                    y,
+                    roles.y,
                     problems,
                     categorical=several(categorical),
                     numeric=several(numeric),
@@ -166,13 +163,12 @@ def read_own_file(
             wrong = listed(option for option, is_given in only_tables.items() if is_given)
             raise InputError(f"{where}: {wrong} is for tables, and {kind} has no named columns")
         X, arrays = _matrix(own.path, kind, dtype)
-
-        def column(name: str) -> pd.Series:
-            return _vector(own.path, arrays, X.shape[0], name)
-
-        y = signs(column("y"), where, positive)
-        numbered = None if groups is None else number_groups(column(groups), where)
-        order = None if time is None else order_in_time(column(time), where)
+        column = partial(_vector, own.path, arrays, X.shape[0])
+        roles = _Roles(
+            signs(column("y"), where, positive),
+            None if groups is None else number_groups(column(groups), where),
+            None if time is None else order_in_time(column(time), where),
+        )
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
 
     options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
@@ -186,13 +182,13 @@ def read_own_file(
     dataset = Dataset(
         name=name,
         title=name,
-        X=stored(X, dtype, where),
-        y=y,
+        X=to_dtype(X, dtype, where),
+        y=roles.y,
         sha256=digest.hexdigest() if own.is_file else "",
-        groups=numbered,
+        groups=roles.groups,
         feature_names=encoding.feature_names,
-        split_key=hashlib.sha256((y > 0).tobytes()).hexdigest(),
-        time=order,
+        split_key=hashlib.sha256((roles.y > 0).tobytes()).hexdigest(),
+        time=roles.time,
         imputed=imputed,
     )
     return dataset, encoding
@@ -216,7 +212,15 @@ def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float6
     return numbers
 
 
-def _roles(
+class _Roles(NamedTuple):
+    """The columns of a table that are no features; None for what it does not have."""
+
+    y: Any
+    groups: NDArray[np.int64] | None = None
+    time: NDArray[np.int64] | NDArray[np.float64] | None = None
+
+
+def _assign_roles(
     problems: Problems,
     table: OwnTable,
     label: str | None,
@@ -225,8 +229,11 @@ def _roles(
     time: str | None,
     drop: Sequence[str],
     ids: Sequence[str],
-) -> tuple[Any, Any, Any, list[str]]:
-    """Return labels, groups, times and feature columns; collect the problems."""
+) -> tuple[_Roles, list[str]]:
+    """Return the roles and the names of the feature columns; collect the problems.
+
+    The labels are None only where there is a problem.
+    """
     where, frame = table.where, table.frame
     if label is None or label not in frame.columns:
         likely = _likely_label(frame, label)
@@ -237,16 +244,17 @@ def _roles(
             text = f"name the label column, one of {listed(frame.columns)}"
             raise TableError(where, text, remedy=remedy)
         label = likely
-    y = numbered = order = None
-    if label is not None:
-        with problems.collected():
-            y = signs(frame[label], where, positive)
-    if groups is not None:
-        with problems.collected():
-            numbered = number_groups(table.column(groups), where)
-    if time is not None:
-        with problems.collected():
-            order = order_in_time(table.column(time), where, table.layout.date_format)
+    roles = _Roles(None)
+    with problems.collected():
+        if label is not None:
+            roles = roles._replace(y=signs(frame[label], where, positive))
+    with problems.collected():
+        if groups is not None:
+            roles = roles._replace(groups=number_groups(table.column(groups), where))
+    with problems.collected():
+        if time is not None:
+            moments = order_in_time(table.column(time), where, table.layout.date_format)
+            roles = roles._replace(time=moments)
     for name in drop:
         with problems.collected():
             table.column(name)
@@ -260,7 +268,7 @@ def _roles(
     features = [name for name in frame.columns if name not in others]
     if not features:
         problems.add(InputError(f"{where}: no column is left as a feature"))
-    return y, numbered, order, features
+    return roles, features
 
 
 def _likely_label(frame: pd.DataFrame, given: str | None) -> str | None:
@@ -347,14 +355,14 @@ def _matrix(
     """Read X from a file without named columns, and its other arrays (labels as y)."""
     if kind == "npz":
         return read_npz(path, dtype)
-    X, y = read_svmlight(path, n_features, dtype, n_jobs=-1)
+    X, y = read_svmlight(path, n_features, dtype)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature")
     return X if n_features else dense_if_full(X), {"y": y}
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    from scipy.sparse import csc_matrix, csr_matrix
+    from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 
     parts = ("data", "indices", "indptr", "shape")
     try:
@@ -363,12 +371,12 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
                 raise ValueError(f"{name} holds text")
         if "X" in arrays:
-            X: Matrix = np.ascontiguousarray(stored(arrays["X"], dtype, str(path)))
+            X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
         elif set(parts) <= set(arrays):
             data, indices, indptr, shape = (arrays[part] for part in parts)
             if max(shape, default=0) > LARGEST_INDEX:
                 raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
-            data = stored(data, dtype, str(path))
+            data = to_dtype(data, dtype, str(path))
             kind = str(arrays["format"].astype(str)) if "format" in arrays else "csr"
             made = csc_matrix if kind == "csc" else csr_matrix
             matrix = made((data, indices, indptr), shape=tuple(shape))
@@ -389,14 +397,10 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries")
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    wrong = np.argwhere(~np.isfinite(X if isinstance(X, np.ndarray) else X.data))
-    if len(wrong):
-        entry = wrong[0, 0]
-        row, column = (
-            wrong[0]
-            if isinstance(X, np.ndarray)
-            else (np.searchsorted(X.indptr, entry, "right") - 1, X.indices[entry])
-        )
+    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        entries = coo_matrix(X)
+        wrong = np.argmin(np.isfinite(entries.data))
+        row, column = entries.row[wrong], entries.col[wrong]
         raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
     return X, arrays
 

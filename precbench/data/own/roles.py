@@ -1,7 +1,5 @@
 """Labels, groups, ids and times of the rows of a table."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence
@@ -185,12 +183,7 @@ def ambiguous(
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
     """Return codes of the canonical values, and their first spellings."""
-    try:
-        codes, distinct = pd.factorize(values.astype(object))
-    except TypeError as error:
-        raise InputError(
-            f"{where}: the {what}s must be single values, found lists or mappings"
-        ) from error
+    codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""

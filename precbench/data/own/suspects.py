@@ -1,7 +1,5 @@
 """Columns that look like leaks of the label, identifiers or codes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

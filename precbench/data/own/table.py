@@ -1,7 +1,5 @@
 """The user's tables: CSV, TSV, Parquet, XLSX or a data frame, read once."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -13,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, Self, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -82,7 +80,7 @@ class OwnTable:
     def column(self, name: str) -> pd.Series:
         return column_of(self.frame, name, self.where)
 
-    def split_labelled(self, label: str) -> tuple[OwnTable, pd.DataFrame]:
+    def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
         """Return the rows with a label as a table, and the other rows."""
         is_open = self.column(label).isna()
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
@@ -131,18 +129,20 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
         return OwnTable(path, kind, None)
     words = [options.get(name) for name in ("label", "groups")]
     words += several(options.get("categorical") or ())
-    table = _whole(path, kind, layout, frozenset(str(word) for word in words if word is not None))
+    table = _read_whole(
+        path, kind, layout, frozenset(str(word) for word in words if word is not None)
+    )
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
         if layout.decimal == ",":
-            return _whole(path, kind, layout, table.words)
+            return _read_whole(path, kind, layout, table.words)
         table = replace(table, layout=layout, _contents={})
     return table
 
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
-    numbered = _flat(frame.set_axis(pd.RangeIndex(len(frame))))
+    numbered = _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame))))
     return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
 
 
@@ -182,14 +182,14 @@ def read_blocks(
     counts them, from 0. In the text ``007`` stays ``007``, and a missing value is ``""``.
     """
     if kind == "parquet":
-        blocks = _parquet(path, rows_at_once, keep)
+        blocks = _read_parquet(path, rows_at_once, keep)
     elif kind == "xlsx":
-        blocks = _xlsx(path, layout, keep)
+        blocks = _read_workbook(path, layout, keep)
     else:
-        blocks = _csv(path, kind, layout, texts, words, rows_at_once, keep)
+        blocks = _read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
     while True:
-        with _readable(path), warnings.catch_warnings():
+        with _errors_in_a_sentence(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
         if block is None:
@@ -201,7 +201,7 @@ def read_blocks(
         raise InputError(f"{path}: the file has no rows")
 
 
-def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
+def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
     texts = None if layout.decimal == "," else words
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
@@ -210,11 +210,11 @@ def _whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> O
     if empty:
         text = f"{count(len(empty), 'column')} without a name and without values left out"
         warnings.warn(f"{path}: {text}", stacklevel=4)
-    frame = _flat(frame.drop(columns=empty))
+    frame = _nested_as_text(frame.drop(columns=empty))
     return OwnTable(path, kind, frame, layout=layout, words=words)
 
 
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert lists and records to text."""
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
@@ -244,7 +244,7 @@ def _decimal_of(table: OwnTable) -> str | None:
 # --- CSV ---
 
 
-def _csv(
+def _read_csv(
     path: Path,
     kind: str,
     layout: Layout,
@@ -265,11 +265,11 @@ def _csv(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    lines = _filled_rows(path, options) if has_blank else None
+    lines = _places_of_filled_rows(path, options) if has_blank else None
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
     gaps = {name: [""] if name in words else _GAPS for name in header}
-    keep = _kept(keep, header, path)
+    keep = _columns_to_keep(keep, header, path)
     as_text = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
     with opened(path) as text, opened(path) as again, ExitStack() as stack:
         options["dtype"] = dict.fromkeys(texts, "str")
@@ -364,7 +364,7 @@ def _separator(lines: list[str], usual: str) -> str:
     return usual
 
 
-def _filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
+def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
     """Return the places of the rows that are not blank, below the header."""
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
@@ -387,7 +387,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
 # --- Parquet and workbooks ---
 
 
-def _parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
+def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
     if rows_at_once is None:
         yield _with_index(pd.read_parquet(path), 0), pd.DataFrame()
         return
@@ -401,11 +401,11 @@ def _parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Itera
         for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
             frame = _with_index(batch.to_pandas(), n_rows)
             n_rows += len(frame)
-            names = _kept(keep, [*frame.columns], path)
+            names = _columns_to_keep(keep, [*frame.columns], path)
             yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
 
 
-def _kept(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
+def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
     names = named_columns(keep, header, f"{path}: keep", ("all",))
     return [*header] if "all" in names and "all" not in header else [*dict.fromkeys(names)]
 
@@ -427,7 +427,7 @@ def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
 
 
-def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
+def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
     """Read a sheet, whole: it has at most a million rows."""
     from openpyxl import load_workbook
 
@@ -440,7 +440,7 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
                 f"{listed(book.sheetnames)}"
             )
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
-        lines = _lines(path, sheet, layout.skip_rows)
+        lines = _sheet_rows(path, sheet, layout.skip_rows)
         top, first = next((line for line in lines if set(line[1].values()) - {None}), (0, {}))
         names = (first.get(i + 1) for i in range(max(first, default=0)))
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
@@ -456,11 +456,11 @@ def _xlsx(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
             if filled:
                 rows[number - top - 1] = [line.get(i + 1) for i in range(len(header))]
     frame = pd.DataFrame([*rows.values()], columns=header, index=[*rows])
-    places = {name: header.index(name) for name in _kept(keep, header, path)}
+    places = {name: header.index(name) for name in _columns_to_keep(keep, header, path)}
     yield frame, _as_text({n: [row[i] for row in rows.values()] for n, i in places.items()})
 
 
-def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
+def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
     """Yield the number of each row and its values by column, within the bounds of Excel."""
     # `iter_rows` of openpyxl makes all rows before a number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
@@ -497,7 +497,7 @@ def _lines(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _errors_in_a_sentence(path: Path) -> Iterator[None]:
     """Report errors of pandas on a damaged file in one sentence."""
     try:
         yield

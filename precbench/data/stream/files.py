@@ -1,7 +1,5 @@
 """svmlight and npy files opened as streams."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import mmap
@@ -10,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import IO, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precbench.data.dataset import Dtype, Matrix, stored
+from precbench.data.dataset import Dtype, Matrix, to_dtype
 from precbench.data.formats import SUFFIXES, StreamFormat, find_format, opener
 from precbench.data.own.encoding import MOST_CATEGORIES
 from precbench.data.own.roles import are_positive, canonical
@@ -23,14 +21,13 @@ from precbench.data.stream.row_stream import (
     BLOCK_BYTES,
     BUFFER_BYTES,
     Mapped,
-    Room,
     RowStream,
     Run,
     Source,
     StreamedDataset,
     block_starts,
 )
-from precbench.data.svmlight import DENSE_ABOVE, Parser, matrix_of, parsed
+from precbench.data.svmlight import DENSE_ABOVE, matrix_of, parse_rows, parsed
 from precbench.errors import InputError
 
 VERSION = 1  # raise it when the same file gives other rows: it is part of their identity
@@ -43,7 +40,6 @@ def open_stream(
     *,
     format: StreamFormat | None = None,  # noqa: A002
     labels: str | os.PathLike[str] | None = None,
-    label: int | None = None,
     positive: float | None = None,
     n_features: int | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -64,9 +60,7 @@ def open_stream(
     format : {"svmlight", "npy"}, optional
         By default known from the suffix: ``.svm``, ``.libsvm``, ``.svmlight``, ``.txt``; ``.npy``.
     labels : path, optional
-        An npy file with the labels of the rows of an npy file.
-    label : int, optional
-        Or the column of the npy file that holds the labels, counted from 0; not a feature.
+        For an npy file, another one with the labels of its rows.
     positive : number, optional
         The label of the positive class; not needed for 0 and 1, or -1 and 1.
     n_features : int, optional
@@ -98,8 +92,9 @@ def open_stream(
     >>> import numpy as np
     >>> from precbench.data import open_stream
     >>> with TemporaryDirectory() as folder:
-    ...     np.save(Path(folder, "rows.npy"), [[0.5, 2.0, 1.0], [0.0, 3.0, 0.0]])
-    ...     stream = open_stream(Path(folder, "rows.npy"), label=2).X
+    ...     np.save(Path(folder, "X.npy"), [[0.5, 2.0], [0.0, 3.0]])
+    ...     np.save(Path(folder, "y.npy"), [1, 0])
+    ...     stream = open_stream(Path(folder, "X.npy"), labels=Path(folder, "y.npy")).X
     ...     print(stream.shape, stream.n_pos, [(X.tolist(), y.tolist()) for X, y in stream])
     (2, 2) 1 [([[0.5, 2.0], [0.0, 3.0]], [1.0, -1.0])]
     """
@@ -117,16 +112,16 @@ def open_stream(
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
         raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed")
-    options = [VERSION, kind, label, positive, n_features]
+    options = [VERSION, kind, None, positive, n_features]
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
-        if labels is not None or label is not None:
+        if labels is not None:
             raise InputError(f"{path}: an svmlight line begins with its label: name no other")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
             raise InputError(f"{path}: n_features has no meaning for npy, which has its columns")
-        source = _scan_npy(path, labels, label, scan, block_bytes)
+        source = _scan_npy(path, labels, scan, block_bytes)
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
@@ -168,7 +163,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 
 @contextmanager
-def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
+def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
     """Open a file; raise if it has changed since the first pass, now or at the end."""
     try:
         with path.open("rb") as file:
@@ -182,10 +177,10 @@ def unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
     if _stamp(file) != stamp:
-        raise _changed(path)
+        raise _changed_error(path)
 
 
-def _changed(path: Path) -> InputError:
+def _changed_error(path: Path) -> InputError:
     return InputError(
         f"{path}: the file has changed since its rows were counted; start again when it is complete"
     )
@@ -201,31 +196,28 @@ class _TextBlocks(Source):
     offsets: NDArray[np.int64]  # in bytes, then the size of the file
     target: object  # the canonical label of the positive class
 
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        parser = Parser(os.fspath(self.path), self.n_features)
-        with unchanged(self.path, self.stamp) as file:
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
                 file.seek(offset)
                 try:
-                    rows = parser.parse(file.read(stop - offset))
+                    rows = parse_rows(file.read(stop - offset), str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
-                    raise _changed(self.path) from None
+                    raise _changed_error(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
                 if first + len(y) != self.starts[run.stop]:
-                    raise _changed(self.path)
+                    raise _changed_error(self.path)
                 block = X.toarray() if self.dense else X
-                yield first, stored(block, self.dtype, str(self.path)), y
+                yield first, to_dtype(block, self.dtype, str(self.path)), y
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
     starts, offsets = [0], [0]
     largest = n_entries = 0
-    with unchanged(path) as file:
+    with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):
             raise InputError(
@@ -269,8 +261,8 @@ class Npy:
     offset: int
 
     @classmethod
-    def at(cls, path: Path, n_dimensions: int) -> Npy:
-        with unchanged(path) as file:
+    def at(cls, path: Path, n_dimensions: int) -> Self:
+        with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -302,7 +294,7 @@ class Npy:
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
         """Map all rows and prefetch some runs; their pages are released at the end."""
-        with unchanged(self.path, self.stamp) as file:
+        with open_unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
@@ -318,90 +310,55 @@ class Npy:
         before = first % mmap.ALLOCATIONGRANULARITY
         return first - before, behind - first + before, before
 
-    def copied(self, file: IO[bytes], start: int, out: NDArray[Any]) -> NDArray[Any]:
-        """Read rows from `start` on into `out`, which has the dtype of the file."""
-        file.seek(self.offset + start * out.strides[0])
-        if file.readinto(out) != out.nbytes:  # type: ignore[attr-defined]
-            raise _changed(self.path)
-        return out
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _NpyBlocks(Source):
     features: Npy
-    labels: Npy | None
-    label: int
+    labels: Npy
     target: object  # the canonical label of the positive class
-
-    @property
-    def _as_it_is(self) -> bool:
-        """Whether the rows of the file need no change."""
-        return self.labels is not None and self.features.dtype == self.dtype
 
     @property
     def mapped(self) -> Mapped | None:
         is_aligned = self.features.offset % self.features.dtype.alignment == 0
-        return self.features.mapped if self._as_it_is and is_aligned else None
+        needs_no_change = self.features.dtype == self.dtype and is_aligned
+        return self.features.mapped if needs_no_change else None
 
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        for first, X, labels in self.raw(runs, into):
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        for first, X, labels in self.raw(runs):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
-    def raw(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
+    def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
         """Yield blocks with the labels as they stand in the file."""
-        beside = self.labels or self.features
         with (
-            unchanged(self.features.path, self.features.stamp) as file,
-            unchanged(beside.path, beside.stamp) as label_file,
+            open_unchanged(self.features.path, self.features.stamp) as file,
+            open_unchanged(self.labels.path, self.labels.stamp) as label_file,
         ):
             for run in runs:
                 start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
-                if into is not None and self._as_it_is:
-                    X = self.features.copied(file, start, into(stop - start))
-                else:
-                    X = self.features.rows(file, start, stop)
-                if self.labels is None:
-                    labels = X[:, self.label].copy()
-                    X = np.delete(X, self.label, axis=1)
-                else:
-                    labels = np.empty(stop - start, self.labels.dtype)
-                    self.labels.copied(label_file, start, labels)
-                X = stored(X, self.dtype, str(self.features.path))
-                yield start, np.ascontiguousarray(X), labels
+                X = to_dtype(
+                    self.features.rows(file, start, stop), self.dtype, str(self.features.path)
+                )
+                yield start, X, self.labels.rows(label_file, start, stop)
 
 
 def _scan_npy(
-    path: Path,
-    labels_path: str | os.PathLike[str] | None,
-    label: int | None,
-    scan: _Scan,
-    block_bytes: int,
+    path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
 ) -> _NpyBlocks:
-    if (labels_path is None) == (label is None):
-        raise InputError(
-            f"{path}: say where the labels are: either in a file of their own (labels), or in a "
-            "column (label)"
-        )
+    if labels_path is None:
+        raise InputError(f"{path}: say where the labels are: in an npy file of their own (labels)")
     features = Npy.at(path, 2)
     n_rows, width = features.shape
-    labels = None if labels_path is None else Npy.at(Path(labels_path), 1)
-    if labels is not None and labels.shape != (n_rows,):
+    labels = Npy.at(Path(labels_path), 1)
+    if labels.shape != (n_rows,):
         raise InputError(f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows")
-    if label is not None and not 0 <= label < width:
-        raise InputError(f"{path}: no column {label}: there are {width}, counted from 0")
-    if width == (labels is None):
+    if width == 0:
         raise InputError(f"{path}: no column is left as a feature")
     per_block = max(1, block_bytes // (width * features.dtype.itemsize))
     blocks = _NpyBlocks(
-        n_features=width - (labels is None),
+        n_features=width,
         dense=True,
         features=features,
         labels=labels,
-        label=label or 0,
         starts=block_starts(n_rows, per_block),
         positives=np.empty(0, dtype=np.uint8),
         block_bytes=block_bytes,

@@ -3,16 +3,13 @@
 A stream is read again at every pass; rows, features and positives are counted when it is opened.
 """
 
-from __future__ import annotations
-
-import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import starmap
-from typing import Any, TypeAlias
+from itertools import pairwise, starmap
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +24,12 @@ Piece: TypeAlias = "tuple[Matrix, NDArray[np.float64]]"
 Visit: TypeAlias = "tuple[Matrix, NDArray[np.float64 | np.int8], NDArray[np.int32]]"
 # Returns which row numbers belong to a part
 Keep = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-# Returns an array with room for a number of rows
-Room = Callable[[int], NDArray[np.floating]]
 # Numbers of the first of some neighbouring rows and of the row behind the last
 Run = tuple[int, int]
 # Maps all rows of a file, of which some runs are about to be visited
 Mapped = Callable[[Iterable[Run]], AbstractContextManager[NDArray[np.floating]]]
 
-_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read
+_ROWS_AT_ONCE = 2**16  # when only numbers and labels are read; a multiple of 8, for whole bytes
 _MOST_MAPPED = 2**12  # blocks of a buffer: the system grants a process some 2**16 separate maps
 
 
@@ -51,13 +46,8 @@ class Source(ABC):
     dtype: Dtype = "float64"
 
     @abstractmethod
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
-        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks.
-
-        A source of dense rows may write them to the array ``into(n_rows)``.
-        """
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        """Yield the first row number, the rows and the labels, -1 or +1, of runs of blocks."""
 
     @property
     def mapped(self) -> Mapped | None:
@@ -125,10 +115,9 @@ class RowStream:
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
-        n_rows = n_pos = 0
-        for y in self._labels():
-            n_rows += len(y)
-            n_pos += int(np.count_nonzero(y > 0))
+        """The numbers of rows and of positive ones."""
+        counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
+        n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
 
     def labels(self) -> NDArray[np.float64]:
@@ -137,7 +126,7 @@ class RowStream:
 
     def __iter__(self) -> Iterator[Piece]:
         """Yield the rows in stored order, block by block."""
-        return starmap(_gathered, self._blocks(self._in_turn()))
+        return starmap(_gathered, self._visit_blocks(self._runs_in_order()))
 
     def batches(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Piece]:
         """Yield the rows in pieces whose lengths, except the last, are multiples of `batch_size`.
@@ -180,7 +169,9 @@ class RowStream:
         order : ndarray of int32
             The rows of X to visit, in this order.
         """
-        blocks = self._blocks(self._in_turn()) if rng is None else self._buffers(rng)
+        blocks = (
+            self._visit_blocks(self._runs_in_order()) if rng is None else self._visit_buffers(rng)
+        )
         rest: list[Piece] = []  # fewer rows than a batch
         n_rest = 0
         for X, y, order in blocks:
@@ -191,7 +182,7 @@ class RowStream:
                 order = order[missing:]
                 if n_rest < batch_size:
                     continue
-                yield _whole(*_stacked(rest))
+                yield _visit_all(*_stacked(rest))
             n_ready = len(order) - len(order) % batch_size
             if n_ready:
                 yield X, y, order[:n_ready]
@@ -199,42 +190,41 @@ class RowStream:
             if n_rest:
                 rest.append(_gathered(X, y, order[n_ready:]))
         if n_rest:
-            yield _whole(*_stacked(rest))
+            yield _visit_all(*_stacked(rest))
 
-    def part(self, keep: Keep) -> RowStream:
+    def part(self, keep: Keep) -> Self:
         """Return the stream of the rows whose numbers `keep` accepts."""
         return replace(self, keeps=(*self.keeps, keep))
 
-    def scaled(self, kind: Scaling, fitted_on: RowStream) -> RowStream:
+    def scaled(self, kind: Scaling, fitted_on: "RowStream") -> Self:
         """Return the stream scaled by a `Scaler` fitted to another stream in one pass."""
         if kind == "none":
             return self
         return replace(self, scaler=Scaler(kind).fit_blocks(X for X, _ in fitted_on))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_rooms"}
+        return {name: value for name, value in self.__dict__.items() if name != "_spare_buffers"}
 
     @cached_property
-    def _rooms(self) -> list[NDArray[np.floating]]:
+    def _spare_buffers(self) -> list[NDArray[np.floating]]:
         """The shuffle buffer, unless a pass is using it."""
         return []
 
-    def _in_turn(self) -> Iterator[range]:
-        n_blocks = len(self.source.starts) - 1
-        for first in range(0, n_blocks, self.source.run):
-            yield range(first, min(first + self.source.run, n_blocks))
+    def _runs_in_order(self) -> Iterator[range]:
+        ends = block_starts(len(self.source.starts) - 1, self.source.run)
+        return starmap(range, pairwise(ends.tolist()))
 
-    def _blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
+    def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
         for first, X, y in self.source.read(runs):
-            order = np.flatnonzero(self._kept(first, first + len(y))).astype(np.int32)
+            order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
             visit: Visit = X, y, order
             if len(order) and self.scaler is not None:
                 X, y = _gathered(*visit)
-                visit = _whole(self.scaler.transform_in_place(X), y)
+                visit = _visit_all(self.scaler.transform_in_place(X), y)
             if len(visit[2]):
                 yield visit
 
-    def _buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
+    def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
@@ -246,7 +236,9 @@ class RowStream:
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
         copied = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
-        for X, y, rows in self._in_place(blocks, mapped) if mapped else starmap(_whole, copied):
+        for X, y, rows in (
+            self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copied)
+        ):
             yield X, y, rng.permutation(rows)
 
     @property
@@ -254,18 +246,19 @@ class RowStream:
         row_bytes = np.dtype(self.source.dtype).itemsize * self.source.n_features
         return max(1, self.buffer_bytes // row_bytes)
 
-    def _in_place(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
+    def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
         """Visit rows in the map: a copy would take as long as the pass over them."""
-        for runs, rows in self._filled(blocks):
-            # Zeros that take memory only where something is written to them.
-            zeros = mmap.mmap(-1, int(self.source.starts[-1]), flags=mmap.MAP_PRIVATE)
-            labels = np.frombuffer(zeros, dtype=np.int8)
+        for runs, rows in self._blocks_that_fill_a_buffer(blocks):
+            # Zeros take memory only where something is written to them.
+            labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
             for start, stop in runs:
                 labels[start:stop] = np.where(_unpacked(self.source.positives, start, stop), 1, -1)
             with mapped(runs) as X:
                 yield X, labels, rows
 
-    def _filled(self, blocks: list[int]) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
+    def _blocks_that_fill_a_buffer(
+        self, blocks: list[int]
+    ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
         """Yield the blocks that fill a buffer, and the numbers of the rows that are kept."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
@@ -273,7 +266,7 @@ class RowStream:
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
             runs.append((start, stop))
-            kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._kept(start, stop)])
+            kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)])
             n += len(kept_rows[-1])
             if n >= self._rows_per_buffer:
                 yield runs, np.concatenate(kept_rows)
@@ -289,35 +282,30 @@ class RowStream:
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest = int(np.diff(self.source.starts).max())
         shape = (min(n_rows, full + longest), self.source.n_features)
-        room = self._rooms.pop() if self._rooms else np.empty(shape, self.source.dtype)
+        room = (
+            self._spare_buffers.pop() if self._spare_buffers else np.empty(shape, self.source.dtype)
+        )
         labels = np.empty(len(room))
         n = 0
-
-        def rest(n_rows: int) -> NDArray[np.floating]:
-            return room[n : n + n_rows]
-
-        for first, X, y in self.source.read(runs, rest):
-            kept = self._kept(first, first + len(y))
-            stop = n + int(np.count_nonzero(kept))
-            labels[n:stop] = y[kept]
-            if stop < n + len(y):
-                room[n:stop] = X[kept]
-            elif X.base is not room:
-                room[n:stop] = X
+        for first, X, y in self.source.read(runs):
+            kept = self._is_kept(first, first + len(y))
+            filled = slice(n, n + int(np.count_nonzero(kept)))
+            labels[filled] = y[kept]
+            room[filled] = X if kept.all() else X[kept]
             if self.scaler is not None:
-                self.scaler.transform_in_place(room[n:stop])
-            n = stop
+                self.scaler.transform_in_place(room[filled])
+            n = filled.stop
             if n >= full:
                 yield room[:n], labels[:n]
                 n = 0
         if n:
             yield room[:n], labels[:n]
-        self._rooms[:] = [room]
+        self._spare_buffers[:] = [room]
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         waiting: list[Piece] = []
         n_waiting = 0
-        for visit in self._blocks(runs):
+        for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
             n_waiting += n_bytes(waiting[-1][0])
             if n_waiting >= self.buffer_bytes:
@@ -329,18 +317,20 @@ class RowStream:
     def _labels(self) -> Iterator[NDArray[np.float64]]:
         for start, stop in self._ranges():
             y = np.where(_unpacked(self.source.positives, start, stop), 1.0, -1.0)
-            yield y[self._kept(start, stop)]
+            yield y[self._is_kept(start, stop)]
 
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        n_rows = int(self.source.starts[-1])
-        for start in range(0, n_rows, _ROWS_AT_ONCE):  # a multiple of 8
-            yield start, min(n_rows, start + _ROWS_AT_ONCE)
+    def _ranges(self) -> Iterator[Run]:
+        return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
-    def _kept(self, start: int, stop: int) -> NDArray[np.bool_]:
-        return _unpacked(self._bits, start, stop) if self.keeps else np.ones(stop - start, bool)
+    def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
+        return (
+            _unpacked(self._bits_of_part, start, stop)
+            if self.keeps
+            else np.ones(stop - start, bool)
+        )
 
     @cached_property
-    def _bits(self) -> NDArray[np.uint8]:
+    def _bits_of_part(self) -> NDArray[np.uint8]:
         """One bit a row, set for the rows of this part."""
         pieces = [
             np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
@@ -437,9 +427,7 @@ class _ArrayBlocks(Source):
     X: Matrix
     y: NDArray[np.float64]
 
-    def read(
-        self, runs: Iterable[range], into: Room | None = None
-    ) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+    def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for run in runs:
             start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
             yield start, self.X[start:stop], self.y[start:stop]
@@ -462,7 +450,7 @@ def n_bytes(X: Matrix) -> int:
     return sum(array.nbytes for array in parts(X))
 
 
-def _whole(X: Matrix, y: NDArray[np.float64]) -> Visit:
+def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
     return X, y, np.arange(len(y), dtype=np.int32)
 
 
