@@ -12,7 +12,7 @@ from precbench.kernels import minibatch
 from precbench.solvers.base import top_of_training
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
-from precbench.solvers.rows import Rows, as_rows, linear_scores
+from precbench.solvers.rows import Rows, linear_scores
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
 Keep = Literal["last", "mean", "best"] | None
@@ -90,9 +90,6 @@ class MiniBatchRanker(PassRanker):
         self._counts = np.zeros(2, dtype=np.int64)
         self.n_empty_batches_ = 0
         super()._reset(n_features)
-
-    def _as_rows(self, X: Any) -> Rows:
-        return as_rows(X).without_ones()
 
     @staticmethod
     def _visitor_of(

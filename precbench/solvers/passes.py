@@ -143,9 +143,6 @@ class PassRanker(LinearRanker):
         """Return the w to publish, which later steps leave as it is."""
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
 
-    def _as_rows(self, X: Any) -> Rows:
-        return as_rows(X)
-
     def _slice_length(self, rows: Rows) -> int:
         return rows.per_slice()
 
@@ -339,7 +336,7 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
-    rows = first._as_rows(X)
+    rows = as_rows(X)
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
