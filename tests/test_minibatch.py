@@ -38,7 +38,7 @@ from precbench.solvers import minibatch as minibatch_module
 from precbench.solvers.base import memory_limit
 from precbench.solvers.minibatch import Rule, reservoir_sample
 from precbench.solvers.passes import Fit, fit_together, visiting_order
-from precbench.solvers.rows import Rows, as_rows, linear_scores, weighted_sum
+from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 from tests import laws
 from tests.laws import problem, weights
 from tests.sentences import raises
@@ -139,7 +139,7 @@ SCORES = {
 @each_minibatch
 @pytest.mark.parametrize(("k", "scores"), [*zip([0.1, 0.4, 1.0, 0.4, 0.1], SCORES, strict=True)])
 def test_twin_follows_the_kernel_through_large_batches(name, k, scores, monkeypatch):
-    """Selected from a sample on, sorted by buckets; whatever the scores are."""
+    """Selected from a sample on, sorted by merging; whatever the scores are."""
     rng = np.random.default_rng(0)
     X = np.column_stack([SCORES[scores](rng, 600), rng.standard_normal((600, 2))])
     y = np.where(rng.random(600) < 0.3, 1, -1)
@@ -179,21 +179,6 @@ def test_candidates_of_different_rules_do_not_change_the_shared_batch():
     fit_together(together, X, y)
     for (solver, _), name in zip(together, names, strict=True):
         assert_array_equal(solver.coef_, quick(name, **options).fit(X, y).coef_)
-
-
-@each_minibatch
-def test_the_values_of_ones_are_not_read(name, monkeypatch):
-    X, y = problem()
-    ones = sparse.csr_matrix((X > 0.3).astype(float))
-    assert not as_rows(ones).without_ones().data.size
-    keeping, found = {"keep": "best", "k": 0.3}, []
-    for _ in range(2):
-        fits = [Fit(quick(name, **p), lambda solver: False) for p in ({}, keeping, {"eta0": 5.0})]
-        fit_together(fits, ones, y)
-        alone = quick(name, **keeping).fit(ones, y)
-        found.append([weights(solver).tobytes() for solver in (alone, *(f.solver for f in fits))])
-        monkeypatch.setattr(Rows, "without_ones", lambda rows: rows)
-    assert found[0] == found[1]
 
 
 # --- memory ------------------------------------------------------------------------------------
@@ -477,7 +462,7 @@ def test_rows_without_features_have_score_0():
     assert_array_equal(linear_scores(as_rows(np.empty((5, 0))), np.empty(0)), np.zeros(5))
 
 
-@pytest.mark.parametrize("stored", [np.float64, np.float32, "ones"])
+@pytest.mark.parametrize("stored", [np.float64, np.float32])
 def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
     """Also an empty row, a long one, the last; whatever the weights of the others."""
     rng = np.random.default_rng(0)
@@ -485,15 +470,13 @@ def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
     starts = np.append(0, np.cumsum(rng.permutation(lengths)))  # int64, as the columns
     columns = rng.integers(0, 70_000, starts[-1])  # neither sorted nor all different
     columns[1::97] = 0
-    values = np.ones(len(columns)) if stored == "ones" else rng.random(len(columns), np.float32)
-    values = values.astype(np.float64 if stored == "ones" else stored)
+    values = rng.random(len(columns), np.float32).astype(stored)
     X = sparse.csr_matrix((values, columns, starts), shape=(len(lengths), 70_000))
     w = rng.standard_normal(70_000)
     w[0] = np.inf
-    rows = as_rows(X).without_ones()
-    assert (rows.data.size == 0) == (stored == "ones")
+    rows = as_rows(X)
     together = linear_scores(rows, w)
-    alone = [linear_scores(as_rows(row).without_ones(), w)[0] for row in X]
+    alone = [linear_scores(as_rows(row), w)[0] for row in X]
     assert together.tobytes() == np.array(alone).tobytes()
     w[0] = 0
     summed = np.zeros(70_000)

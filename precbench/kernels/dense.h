@@ -34,7 +34,7 @@ typedef float precbench_four_floats __attribute__((vector_size(16), aligned(4), 
 /* Into the second cache: the first has few lines in flight, and waits when all are. */
 #define precbench_prefetch_far(address) __builtin_prefetch((address), 0, 1)
 
-enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS, PRECBENCH_ONES /* not stored */ };
+enum precbench_kind { PRECBENCH_DOUBLES, PRECBENCH_FLOATS };
 
 /* A matrix in C order, or sparse where there is an indptr. */
 typedef struct {
@@ -50,9 +50,7 @@ typedef struct {
 #define PRECBENCH_AT(array, j) (*(const precbench_pair *)((array) + (j)))
 #define PRECBENCH_FOUR(array, j) (*(const precbench_four *)((array) + (j)))
 #define PRECBENCH_VALUE(x, j, kind)                                                                \
-    ((kind) == PRECBENCH_ONES     ? 1.0                                                            \
-     : (kind) == PRECBENCH_FLOATS ? (double)((const float *)(x))[j]                                \
-                                  : ((const double *)(x))[j])
+    ((kind) == PRECBENCH_FLOATS ? (double)((const float *)(x))[j] : ((const double *)(x))[j])
 #define PRECBENCH_TWO_VALUES(x, j, kind)                                                           \
     ((kind) == PRECBENCH_FLOATS                                                                    \
          ? __builtin_convertvector(*(const precbench_two_floats *)((const float *)(x) + (j)),      \
@@ -80,7 +78,7 @@ typedef struct {
 #define PRECBENCH_TWO_OF_FOUR(x, j, kind)                                                          \
     ((precbench_four){PRECBENCH_VALUE(x, j, kind), PRECBENCH_VALUE(x, (j) + 1, kind), 0, 0})
 
-/* Do `call` with the kind of values as a constant: of dense rows, or of any. */
+/* Do `call` with the kind of values as a constant. */
 #define PRECBENCH_OF_KIND(kind_of_values, call)                                                    \
     do                                                                                             \
         if ((kind_of_values) == PRECBENCH_FLOATS) {                                                \
@@ -90,14 +88,6 @@ typedef struct {
             enum { kind = PRECBENCH_DOUBLES };                                                     \
             call;                                                                                  \
         }                                                                                          \
-    while (0)
-#define PRECBENCH_OF_ANY_KIND(kind_of_values, call)                                                \
-    do                                                                                             \
-        if ((kind_of_values) == PRECBENCH_ONES) {                                                  \
-            enum { kind = PRECBENCH_ONES };                                                        \
-            call;                                                                                  \
-        } else                                                                                     \
-            PRECBENCH_OF_KIND(kind_of_values, call);                                               \
     while (0)
 
 /* Define `name`, which calls `name_by` with wide = 1 where the processor has vectors of four. */
@@ -119,8 +109,6 @@ typedef struct {
 /* Where value number j is. */
 PRECBENCH_ROW const void *precbench_from(const void *x, ptrdiff_t j, const int kind)
 {
-    if (kind == PRECBENCH_ONES)
-        return x;
     return kind == PRECBENCH_FLOATS ? (const void *)((const float *)x + j) : (const double *)x + j;
 }
 
@@ -324,8 +312,7 @@ PRECBENCH_ROW precbench_pair precbench_two_products(const void *x, const int kin
                                                     const double *w, precbench_mask inside)
 {
     precbench_pair products = {w[columns[j]], w[columns[j + 1]]};
-    if (kind != PRECBENCH_ONES)
-        products *= PRECBENCH_TWO_VALUES(x, j, kind);
+    products *= PRECBENCH_TWO_VALUES(x, j, kind);
     return (precbench_pair)((precbench_mask)products & inside);
 }
 
@@ -375,7 +362,7 @@ static inline double precbench_row_dot(const precbench_rows *X, ptrdiff_t i, con
     if (!X->indptr)
         PRECBENCH_OF_KIND(X->kind, return precbench_dense_dot(precbench_from(X->data, start, kind),
                                                               kind, w, d));
-    PRECBENCH_OF_ANY_KIND(X->kind, return precbench_sparse_dot(
+    PRECBENCH_OF_KIND(X->kind, return precbench_sparse_dot(
                                        precbench_from(X->data, start, kind), kind,
                                        X->indices + start, X->indptr[i + 1] - start, w));
 }
@@ -404,7 +391,7 @@ static inline void precbench_score_rows(const precbench_rows *X, const int *rows
         precbench_score_dense(X, rows, n, n_known, weights, n_candidates, scores);
     else
         for (ptrdiff_t m = 0; m < n_candidates; m++)
-            PRECBENCH_OF_ANY_KIND(
+            PRECBENCH_OF_KIND(
                 X->kind, precbench_score_sparse(X, kind, rows, n, weights[m], scores[m]));
 }
 
@@ -465,7 +452,7 @@ static inline void precbench_row_axpy(const precbench_rows *X, ptrdiff_t i, doub
         PRECBENCH_OF_KIND(X->kind, precbench_dense_axpy(a, precbench_from(X->data, start, kind),
                                                         kind, w, d));
     else
-        PRECBENCH_OF_ANY_KIND(X->kind, precbench_sparse_axpy(
+        PRECBENCH_OF_KIND(X->kind, precbench_sparse_axpy(
                                            a, precbench_from(X->data, start, kind), kind,
                                            X->indices + start, w, X->indptr[i + 1] - start));
 }

@@ -45,14 +45,4 @@ PRECBENCH_DISPATCH(precbench_compare,
                     double *difference, double *sums),
                    x, z, sign, w, n, difference, sums)
 
-/* w += a x. */
-PRECBENCH_ROW void precbench_add_by(double a, const double *restrict x, double *restrict w,
-                                    ptrdiff_t n, const int wide)
-{
-    for (ptrdiff_t j = 0; j < n; j++)
-        w[j] += a * x[j];
-}
-
-PRECBENCH_DISPATCH(precbench_add, (double a, const double *x, double *w, ptrdiff_t n), a, x, w, n)
-
 #endif

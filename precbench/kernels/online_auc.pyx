@@ -43,7 +43,6 @@ cdef extern from "online_auc.h":
         double* difference,
         double* sums,
     ) noexcept nogil
-    void precbench_add(double a, const double* x, double* w, Py_ssize_t n) noexcept nogil
 
 
 cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
@@ -157,9 +156,9 @@ def oam_pass(
                         if not isfinite(total):
                             poison(weights, d)
                         elif most * total <= 1 - margin:
-                            precbench_add(most, difference, weights, d)
+                            precbench_axpy(most, difference, weights, d)
                         else:
-                            precbench_add((1 - margin) / total, difference, weights, d)
+                            precbench_axpy((1 - margin) / total, difference, weights, d)
             else:
                 total = 0
                 precbench_multiply(reservoir, n_stored, weights, d, margins)
@@ -168,7 +167,7 @@ def oam_pass(
                     total += margins[j] <= 1
                 for j in range(n_stored):
                     if margins[j] <= 1:
-                        precbench_add(-sign * most, reservoir + j * d, weights, d)
+                        precbench_axpy(-sign * most, reservoir + j * d, weights, d)
                     elif not isfinite(margins[j]):
                         poison(weights, d)
                 precbench_axpy(sign * most * total, x, weights, d)

@@ -5,7 +5,6 @@ cdef extern from "dense.h":
         AHEAD "PRECBENCH_AHEAD"  # rows between a request and its use
         DOUBLES "PRECBENCH_DOUBLES"
         FLOATS "PRECBENCH_FLOATS"
-        ONES "PRECBENCH_ONES"
     ctypedef struct Rows "precbench_rows":
         const void* data
         int kind
@@ -39,7 +38,7 @@ cdef extern from "dense.h":
 
 
 cdef inline Rows rows_of(rows) except *:
-    """Wrap a `precbench.solvers.rows.Rows`, which outlives the struct; sparse without data: 1."""
+    """Wrap a `precbench.solvers.rows.Rows`, which outlives the struct."""
     cdef Rows X
     cdef const double[::1] doubles
     cdef const float[::1] floats
@@ -56,6 +55,4 @@ cdef inline Rows rows_of(rows) except *:
         X.data = &doubles[0] if doubles.shape[0] else NULL
     if indptr.shape[0]:
         X.indices, X.indptr = &indices[0] if X.n_stored else NULL, &indptr[0]
-        if X.data == NULL:
-            X.kind = ONES
     return X

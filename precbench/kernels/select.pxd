@@ -3,13 +3,11 @@
 # "First" means: higher score; of equal scores the lower index. With ``from_top`` false the same
 # order is read from its end: lower score; of equal scores the higher index. Scores are finite.
 
-from libc.math cimport INFINITY, sqrt
-from libc.string cimport memcpy, memset
+from libc.math cimport sqrt
+from libc.string cimport memcpy
 
 cdef enum:
-    FEW = 8  # up to this many are selected in a heap, more by the last score
-    CROWDED = 16  # mean square of the number in a bucket above which buckets do not help
-    BUCKETS = 2  # for each score that is sorted
+    FEW = 8  # up to this many are selected in a heap, more by the last score; sorted by insertion
     SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
@@ -156,14 +154,6 @@ cdef inline void select_first(
     for j in range(m):
         inside += scratch[j] > bar
         n_equal += scratch[j] == bar
-    if inside + n_equal == k:
-        inside = 0
-        for j in range(m):
-            value = sign * s[first[j]]
-            first[inside] = first[j]
-            inside += value >= bar
-            if inside == k:
-                return
     # of the equal ones the earliest enter from the top, the latest from the bottom
     skipped = 0 if from_top else n_equal - (k - inside)
     n_equal = k - inside
@@ -183,67 +173,33 @@ cdef inline void select_first(
             return
 
 
-cdef inline int bucket_of(
-    double score, double low, double high, double scale, bint from_top
-) noexcept nogil:
-    return <int>(((high - score) if from_top else (score - low)) * scale)
-
-
-cdef inline bint spread_out(
-    const double* s, int* first, Py_ssize_t k, bint from_top, int* spare
-) noexcept nogil:
-    """Put a selection into buckets of equal width in the order; false where many share one."""
-    cdef Py_ssize_t j, squares = 0
-    cdef int start = 0, size
-    cdef double low = s[first[0]], high = low, width, scale = 0
-    cdef int* starts = spare + k
-    for j in range(k):
-        low = min(low, s[first[j]])
-        high = max(high, s[first[j]])
-    width = high - low
-    if width > 0:
-        # Less 1, so that the far end falls into the last bucket and not behind it.
-        scale = (BUCKETS * k - 1) / width
-    # The width of huge scores overflows, the scale of subnormal ones.
-    if not (width < INFINITY and scale < INFINITY):
-        return False
-    memset(starts, 0, BUCKETS * k * sizeof(int))
-    for j in range(k):
-        starts[bucket_of(s[first[j]], low, high, scale, from_top)] += 1
-    for j in range(BUCKETS * k):
-        size = starts[j]
-        starts[j] = start
-        start += size
-        squares += <Py_ssize_t>size * size
-    if squares > CROWDED * k:
-        return False
-    for j in range(k):
-        size = bucket_of(s[first[j]], low, high, scale, from_top)
-        spare[starts[size]] = first[j]
-        starts[size] += 1
-    memcpy(first, spare, k * sizeof(int))
-    return True
-
-
 cdef inline void sort_selection(
     const double* s, int* first, Py_ssize_t k, bint from_top, double* scratch
 ) noexcept nogil:
-    """Sort a selection in the order, in linear time unless scores cluster; scratch holds 2 k."""
-    cdef Py_ssize_t n, j
+    """Sort a selection of k rows in the order by merging runs; ``scratch`` holds k."""
+    cdef Py_ssize_t j, place, start, i, middle, stop, run = FEW
     cdef int moving
-    if k <= FEW or spread_out(s, first, k, from_top, <int*>scratch):
-        # Insertion: the rows are few, or move within buckets that are in order.
-        for n in range(1, k):
-            moving = first[n]
-            j = n
-            while j > 0 and precedes(s, moving, first[j - 1], from_top):
-                first[j] = first[j - 1]
-                j -= 1
-            first[j] = moving
-        return
-    make_heap(s, first, k, from_top)
-    for n in range(k - 1, 0, -1):
-        moving = first[0]
-        first[0] = first[n]
-        first[n] = moving
-        sift_down(s, first, n, 0, from_top)
+    cdef int* spare = <int*>scratch
+    for place in range(1, k):  # runs of FEW are sorted by insertion
+        moving = first[place]
+        j = place
+        while j % FEW > 0 and precedes(s, moving, first[j - 1], from_top):
+            first[j] = first[j - 1]
+            j -= 1
+        first[j] = moving
+    while run < k:
+        memcpy(spare, first, k * sizeof(int))
+        start = 0
+        while start < k:
+            i = start
+            j = middle = min(start + run, k)
+            stop = min(middle + run, k)
+            for place in range(start, stop):
+                if j == stop or (i < middle and precedes(s, spare[i], spare[j], from_top)):
+                    first[place] = spare[i]
+                    i += 1
+                else:
+                    first[place] = spare[j]
+                    j += 1
+            start = stop
+        run *= 2

@@ -118,6 +118,19 @@ cdef inline Number read_number(
     return EXACT
 
 
+cdef inline Py_ssize_t to_next_token(const unsigned char* text, Py_ssize_t at) noexcept nogil:
+    """Return the place behind blanks; at the end of a line, that of its newline."""
+    while text[at] == c' ' or text[at] == c'\t':
+        at += 1
+    # A text ends with a newline, so that a byte follows the \r.
+    if text[at] == c'\r' and text[at + 1] == c'\n':
+        at += 1
+    if text[at] == c'#':
+        while text[at] != c'\n':
+            at += 1
+    return at
+
+
 def parse_block(
     const unsigned char[::1] text,
     Py_ssize_t stop,
@@ -146,14 +159,7 @@ def parse_block(
     cdef Number kind
     with nogil:
         while at < stop:
-            while p[at] == c' ' or p[at] == c'\t':
-                at += 1
-            # The text ends with a newline, so that a byte follows the \r.
-            if p[at] == c'\r' and p[at + 1] == c'\n':
-                at += 1
-            if p[at] == c'#':
-                while p[at] != c'\n':
-                    at += 1
+            at = to_next_token(p, at)
             if p[at] == c'\n':
                 at += 1
                 n_lines += 1
@@ -173,16 +179,8 @@ def parse_block(
 
             previous = 0
             while True:
-                while p[at] == c' ' or p[at] == c'\t':
-                    at += 1
+                at = to_next_token(p, at)
                 if p[at] == c'\n':
-                    break
-                if p[at] == c'#':
-                    while p[at] != c'\n':
-                        at += 1
-                    break
-                if p[at] == c'\r' and p[at + 1] == c'\n':
-                    at += 1
                     break
                 start = at
                 index = 0

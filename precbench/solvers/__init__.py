@@ -1,10 +1,11 @@
 """All solvers, as scikit-learn-compatible estimators; `SOLVERS` maps names to them.
 
-``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for presets of one class.
+``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for one class: `_PRESETS`
+has the defaults that differ.
 Installed packages add solvers through the entry point group ``precbench.solvers``.
 """
 
-import inspect
+import functools
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -66,7 +67,6 @@ __all__ = [
     "OnePMB",
     "PNormPush",
     "PerceptronAtK",
-    "Preset",
     "ProjectedSubgradient",
     "RandomForest",
     "RankBoost",
@@ -191,40 +191,6 @@ _PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class Preset:
-    """A class of solvers with some of its defaults changed; called like the class.
-
-    Its signature and docstring are those of the class with the change; `keywords` are the new
-    defaults, as of `functools.partial`.
-
-    Examples
-    --------
-    >>> from precbench.solvers import SOLVERS
-    >>> SOLVERS["sgd-max"]().surrogate
-    'max'
-    """
-
-    def __init__(self, solver: "type[Ranker]", /, **changed: Any):
-        self._solver = solver
-        self.keywords = changed
-        signature = inspect.signature(solver)
-        self.__signature__ = signature.replace(
-            parameters=[
-                p.replace(default=changed.get(name, p.default), kind=p.KEYWORD_ONLY)
-                for name, p in signature.parameters.items()
-            ]
-        )
-        params = (f"{name}={p.default!r}" for name, p in self.__signature__.parameters.items())
-        self.__doc__ = f"{solver.__name__}({', '.join(params)})\n\n{inspect.getdoc(solver)}"
-
-    def __call__(self, **params: Any) -> "Ranker":
-        return self._solver(**{**self.keywords, **params})
-
-    def __repr__(self) -> str:
-        defaults = (f", {name}={value!r}" for name, value in self.keywords.items())
-        return f"Preset({self._solver.__name__}{''.join(defaults)})"
-
-
 _BASES = ("base:Ranker", "base:LinearRanker", "base:NonlinearRanker")
 _CLASSES = {
     place.partition(":")[2]: place.partition(":")[0]
@@ -240,7 +206,11 @@ def __getattr__(name: str) -> Any:
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     solver = __getattr__(_BUILT_IN[name].partition(":")[2])
-    return Preset(solver, **_PRESETS[name]) if name in _PRESETS else solver
+    if name not in _PRESETS:
+        return solver
+    preset = functools.partial(solver, **_PRESETS[name])
+    preset.__doc__ = solver.__doc__
+    return preset
 
 
 class _Solvers(Registry["Callable[..., Ranker]"]):

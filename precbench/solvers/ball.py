@@ -47,28 +47,30 @@ def minimise_along_axes(
                 "mean points where second is flat, so the risk has no minimiser: give a radius"
             )
         used = slopes != 0
-    s, q = np.maximum(curvatures[used], 0), slopes[used]
-    if radius is None or (s.all() and np.linalg.norm(q / s) <= radius):
-        return axes[:, used] @ (q / s)
-    size = float(np.linalg.norm(q))
+    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]
+    if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
+        return axes[:, used] @ (slope / curvature)
+    size = float(np.linalg.norm(slope))
     if size == 0:
         return np.zeros(len(mean))
     # Scaled to a ball of radius 1 and a mean of norm 1.
-    return axes[:, used] @ (radius * _over_unit_ball(s * (radius / size), q / size))
+    return axes[:, used] @ (radius * _over_unit_ball(curvature * (radius / size), slope / size))
 
 
-def _over_unit_ball(s: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``q / (s + multiplier)``, with the least multiplier >= 0 that gives a norm <= 1."""
+def _over_unit_ball(
+    curvature: NDArray[np.float64], slope: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
     # Newton's method on ``1 / ||w|| - 1``, concave in the multiplier, climbs to its root (More and
     # Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(q) - s).max()))  # each entry alone is at most 1
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # each entry alone is at most 1
     while True:
-        u = q / (s + multiplier)
-        length = float(np.linalg.norm(u))
+        w = slope / (curvature + multiplier)
+        length = float(np.linalg.norm(w))
         if length <= 1:
-            return u
-        step = (length - 1) * length**2 / float(u**2 @ (1 / (s + multiplier)))
-        # The step is lost in the digits of the multiplier: u misses the sphere by rounding.
+            return w
+        step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
+        # The step is lost in the digits of the multiplier: w misses the sphere by rounding.
         if not step > 2 * _EPS * multiplier:
-            return u / length
+            return w / length
         multiplier += step

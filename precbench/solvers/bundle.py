@@ -111,6 +111,7 @@ class Bundle:
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
+        """Keep some of the planes, in arrays with room for `capacity`."""
         m = self._n_planes = len(planes)
         for name in self._ARRAYS:
             old = getattr(self, name)

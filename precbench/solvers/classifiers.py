@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
-from precbench.errors import InputError, MissingPackageError
+from precbench.errors import MissingPackageError
 from precbench.metrics import as_scores
 from precbench.solvers.base import (
     LinearRanker,
@@ -49,7 +49,13 @@ from precbench.solvers.parameters import (
     signed_weights,
 )
 from precbench.solvers.rows import STORED, as_rows, linear_scores, with_short_indices
-from precbench.solvers.trees import Trees, forest_trees, histogram_trees, lightgbm_trees
+from precbench.solvers.trees import (
+    Trees,
+    forest_trees,
+    histogram_trees,
+    in_single_precision,
+    lightgbm_trees,
+)
 from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
@@ -758,14 +764,7 @@ class SingleBoosting(ScoringClassifier):
     dtypes = STORED
 
     def _rows(self, X: Any) -> Any:
-        with np.errstate(over="ignore"):
-            rows = super()._rows(X).astype(np.float32, copy=False)
-        if not np.isfinite(rows).all():
-            raise InputError(
-                f"X has values up to {np.abs(X).max():.3g}, which overflow the float32 of "
-                f"{type(self).__name__}: scale the features"
-            )
-        return rows
+        return in_single_precision(super()._rows(X))
 
     def _settings(self) -> dict[str, Any]:
         seed = int(np.random.default_rng(self.random_state).integers(2**31))

@@ -158,6 +158,7 @@ class CuttingPlane(LinearRanker):
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
+        """Publish the model, and bring P, its bounds and the counters up to date."""
         model = best if self.keep == "best" else iterate
         self._publish(model.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w

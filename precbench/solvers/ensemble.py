@@ -126,6 +126,7 @@ class Ensemble(NonlinearRanker):
     def _weights(
         self, recipes: list[_Recipe], X: Any, labels: NDArray[np.int8], seed: int
     ) -> tuple[NDArray[np.float64], float]:
+        """Return the weights of the members and the intercept, from scores of held-out folds."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:

@@ -225,6 +225,7 @@ class FTRL(LinearRanker):
         point = loss.at(np.zeros(X.shape[1]), n)
         planes = Planes(loss, eta)
         planes.extend(0, point)
+        # Without a penalty the planes leave w open: it is lowered until the bound is close enough.
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
@@ -276,6 +277,7 @@ class FTRL(LinearRanker):
         gap, least, n_idle = 0.0, np.inf, 0
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
+            # What the planes leave open should be small beside the gap to close.
             w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
             lower = max(lower, bound)
             gap = max(0.0, primal(best) - lower.value)

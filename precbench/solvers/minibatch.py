@@ -1,7 +1,7 @@
 """Mini-batch methods: perceptrons and stochastic gradients for precision at k, 1PMB, 2PMB."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from precbench.kernels import minibatch
 from precbench.solvers.base import top_of_training
 from precbench.solvers.parameters import COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.passes import PassRanker, Shuffle, visiting_order
-from precbench.solvers.rows import Rows, as_rows, linear_scores
+from precbench.solvers.rows import Rows, linear_scores
 from precbench.topk import TopK, k_by_size, split_at, training_k
 
 Keep = Literal["last", "mean", "best"] | None
@@ -86,58 +86,49 @@ class MiniBatchRanker(PassRanker):
         top_of_training(top, labels)  # warns
         k_by_size(top, self._batch_length(labels))  # keeps the table
 
+    def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
+        """Return what the kernel takes, for batches of `n_rows` after `n_before` of this visit."""
+        rule = self._rule()
+        return (
+            rule.code,
+            k_by_size(rule.top, n_rows),
+            rule.step_lengths(self.t_ + n_before, n_steps),
+            np.inf if rule.radius is None else rule.radius,
+            self._w,
+            self._w_sum,
+            self._counts,
+        )
+
     def _reset(self, n_features: int) -> None:
         self._counts = np.zeros(2, dtype=np.int64)
         self.n_empty_batches_ = 0
         super()._reset(n_features)
 
-    def _as_rows(self, X: Any) -> Rows:
-        return as_rows(X).without_ones()
-
     @staticmethod
-    def _visitor_of(
+    def _visit_batches(
         solvers: Sequence["MiniBatchRanker"],
         rows: Rows,
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
-        b: int,
-    ) -> Callable[[int, int], None]:
-        rules = [solver._rule() for solver in solvers]
-        any_share = any(isinstance(rule.top, str) for rule in rules)
+        batch_size: int,
+    ) -> None:
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
-        scratch = np.empty((at_once + 3) * b), np.empty(5 * b, dtype=np.int32)
-
-        def visit(start: int, stop: int) -> None:
-            n_whole = (stop - start) // b
-            whole = start + n_whole * b if any_share else stop
-            visit_batches(start, whole, 0, b)
-            # of a last, shorter batch a fraction of the rows is another number
-            visit_batches(whole, stop, n_whole, stop - whole)
-            for solver in solvers:
-                solver.n_empty_batches_ = int(solver._counts[0])
-
-        def visit_batches(start: int, stop: int, n_before: int, length: int) -> None:
-            # All candidates visit these places of `order`, `at_once` in each call of the kernel.
-            if start == stop:
-                return
-            n_steps = -(-(stop - start) // b)
-            candidates = [
-                (
-                    rule.code,
-                    k_by_size(rule.top, length),
-                    rule.step_lengths(solver.t_ + n_before, n_steps),
-                    np.inf if rule.radius is None else rule.radius,
-                    solver._w,
-                    solver._w_sum,
-                    solver._counts,
+        scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
+        # A last, shorter batch comes apart: a fraction of its rows is another number.
+        n_whole = len(order) // batch_size
+        whole, rest = np.split(order, [n_whole * batch_size])
+        for n_before, part in ((0, whole), (n_whole, rest)):
+            if not len(part):
+                continue
+            n_rows, n_steps = min(batch_size, len(part)), -(-len(part) // batch_size)
+            for m in range(0, len(solvers), at_once):
+                candidates = tuple(
+                    solver._candidate(n_rows, n_before, n_steps)
+                    for solver in solvers[m : m + at_once]
                 )
-                for solver, rule in zip(solvers, rules, strict=True)
-            ]
-            for m in range(0, len(candidates), at_once):
-                group = tuple(candidates[m : m + at_once])
-                minibatch.minibatch_pass(rows, labels, order[start:stop], b, group, *scratch)
-
-        return visit
+                minibatch.minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
+        for solver in solvers:
+            solver.n_empty_batches_ = int(solver._counts[0])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,7 +1,7 @@
 """Online methods for the AUC: OAM, PGD, AdaOAM and SPAM take a step at every row."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,18 +34,15 @@ class OnlineAUCRanker(PassRanker):
     batch_size = 1
 
     @staticmethod
-    def _visitor_of(
+    def _visit_batches(
         solvers: Sequence["OnlineAUCRanker"],
         rows: Rows,
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
-        b: int,
-    ) -> Callable[[int, int], None]:
-        def visit(start: int, stop: int) -> None:
-            for solver in solvers:
-                solver._visit(rows, labels, order[start:stop])
-
-        return visit
+        batch_size: int,
+    ) -> None:
+        for solver in solvers:
+            solver._visit(rows, labels, order)
 
     @abstractmethod
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...

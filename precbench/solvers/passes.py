@@ -63,7 +63,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
 class PassRanker(LinearRanker):
     """Base of the methods that visit rows in passes, one step a batch; `t_` counts the batches.
 
-    A subclass defines `_visitor_of`, and in `_reset` creates its state. By default an
+    A subclass defines `_visit_batches`, and in `_reset` creates its state. By default an
     epoch visits all rows as they come, so that rows may also come in pieces.
 
     Examples
@@ -103,17 +103,16 @@ class PassRanker(LinearRanker):
 
     @staticmethod
     @abstractmethod
-    def _visitor_of(
+    def _visit_batches(
         solvers: Sequence[Any],
         rows: Rows,
         labels: NDArray[np.int8],
         order: NDArray[np.int32],
-        b: int,
-    ) -> Callable[[int, int], None]:
-        """Return a function of start and stop for solvers of this class.
+        batch_size: int,
+    ) -> None:
+        """Let solvers of this class visit the rows of `order` in batches.
 
-        It visits the rows ``order[start:stop]`` in batches of b, updates each solver's ``_w`` and,
-        unless it is empty, adds w after each batch to its ``_w_sum``.
+        Each updates its ``_w`` and, unless it is empty, adds w after each batch to its ``_w_sum``.
         """
 
     @property
@@ -142,9 +141,6 @@ class PassRanker(LinearRanker):
     def _model(self) -> NDArray[np.float64]:
         """Return the w to publish, which later steps leave as it is."""
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
-
-    def _as_rows(self, X: Any) -> Rows:
-        return as_rows(X)
 
     def _slice_length(self, rows: Rows) -> int:
         return rows.per_slice()
@@ -339,7 +335,7 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
-    rows = first._as_rows(X)
+    rows = as_rows(X)
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
@@ -367,29 +363,30 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 
 
 def _visit(
-    fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], b: int
+    fits: list[Fit],
+    rows: Rows,
+    labels: NDArray[np.int8],
+    order: NDArray[np.int32],
+    batch_size: int,
 ) -> list[Fit]:
-    """Visit rows in batches of b, slice by slice; return the fits that continue."""
-    n, start, visit = len(order), 0, None
+    """Visit rows in batches, slice by slice; return the fits that continue."""
+    n, start = len(order), 0
     while fits and start < n:
         solvers = [fit.solver for fit in fits]
-        visit = visit or solvers[0]._visitor_of(solvers, rows, labels, order, b)
         length = min(n - start, *(solver._slice_length(rows) for solver in solvers))
         for solver, trace in fits:
             if hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
         # Whole batches only: cutting one would change the path.
-        n_batches = -(-length // b)
-        stop = min(n, start + n_batches * b)
-        visit(start, stop)
+        n_batches = -(-length // batch_size)
+        stop = min(n, start + n_batches * batch_size)
+        solvers[0]._visit_batches(solvers, rows, labels, order[start:stop], batch_size)
         for solver in solvers:
             solver.t_ += n_batches
             solver.n_rows_seen_ += stop - start
             if stop == n:
                 solver._finish_pass(rows, labels)
             solver._publish(solver._model(), has_intercept=solver._has_intercept)
-        active = _active(fits)
-        if len(active) < len(fits):
-            fits, visit = active, None
+        fits = _active(fits)
         start = stop
     return fits

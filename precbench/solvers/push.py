@@ -82,6 +82,7 @@ class PushRanker(LinearRanker):
         return bool(trace(self))
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
+        """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
         point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
@@ -394,6 +395,7 @@ class RankBoost(PairPushRanker):
 
 
 def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
+    """Return the pairs as a matrix with one positive entry for each; refuse others."""
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(

@@ -238,6 +238,7 @@ class ExponentialRisk(PushRisk):
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
         largest = max(float(direction.max()), -float(direction.min()))
         unit = direction / largest
+        # Newton's method for the root, kept within the bracket (low, high) once both are known.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(

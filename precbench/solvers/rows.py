@@ -15,7 +15,6 @@ VALUES_PER_SLICE = 2**24  # that a kernel reads in a small fraction of 0.1 s
 STORED = (np.float64, np.float32)  # types of rows that kernels read; sums are of float64
 
 _NO_INDEX = np.empty(0, dtype=np.int32)
-_NO_VALUE = np.empty(0)
 
 
 class Rows(NamedTuple):
@@ -28,13 +27,7 @@ class Rows(NamedTuple):
     n_features: int
 
     def per_slice(self) -> int:
-        return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size, self.indices.size))
-
-    def without_ones(self) -> "Rows":
-        """Return sparse rows without their values if all are 1, for `linear` and `minibatch`."""
-        if self.indptr.size and (self.data == 1).all():
-            return self._replace(data=_NO_VALUE)
-        return self
+        return max(1, VALUES_PER_SLICE * self.n_rows // max(1, self.data.size))
 
 
 def as_rows(X: Any) -> Rows:

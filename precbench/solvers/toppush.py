@@ -145,6 +145,7 @@ class TopPush(LinearRanker):
         return int(self.top_negatives)
 
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
+        """Publish the weights, and bring P, its lower bound and the counters up to date."""
         w, scores = weight * point.v, weight * point.scores
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
         missing = np.maximum(0.0, 1 + _mean_of_highest(scores[~positive], n_top) - scores[positive])
@@ -162,6 +163,7 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
+    """Return the nearest dual variables that the constraints allow."""
     c = np.empty_like(point)
     if n_top == 1:
         project(point, labels, c)

@@ -54,7 +54,7 @@ class Trees:
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        return _in_single(X) if self.is_forest else X
+        return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
@@ -207,11 +207,13 @@ def _lightgbm_tree(block: str) -> Tree:
     return Tree.of(np.append(feature, none), value, left, right, cover)
 
 
-def _in_single(X: Any) -> Any:
+def in_single_precision(X: Any) -> Any:
+    """Return rows as float32; refuse values that overflow it."""
     values = X if isinstance(X, np.ndarray) else X.data
-    if values.size and max(values.max(), -values.min()) > _LARGEST_SINGLE:
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    if largest > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values beyond {_LARGEST_SINGLE:.3g}, and a forest compares in single "
-            "precision; rescale the features"
+            f"X has values up to {largest:.3g}, which overflow the float32 in which these trees "
+            "compare: scale the features"
         )
-    return X.astype(np.float32).astype(np.float64)
+    return X.astype(np.float32, copy=False)
