@@ -208,7 +208,7 @@ def test_the_certificate(name, eta):
     off = np.linalg.norm(path(solver, X, y) - exact_path, axis=1).max()
     assert off - 1e-6 <= solver.error_ <= 1e-2
     assert solver.error_ <= np.sqrt(2 * solver.gap_ / solver.eta_)
-    if eta is None:  # digits that rounding leaves nothing of
+    if eta is None:  # more digits than rounding leaves
         with warns(ConvergenceWarning):
             off = np.linalg.norm(path(solver.set_params(tol=1e-9), X, y) - exact_path, axis=1).max()
         assert 1e-9 < solver.error_ < 1e-6 and off - 1e-6 <= solver.error_

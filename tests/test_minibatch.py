@@ -8,13 +8,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
 from precbench.errors import InputError
 from precbench.kernels.minibatch import MOST_CANDIDATES
-from precbench.losses import OBJECTIVES
 from precbench.metrics import f1, f1_max, precision_at_k
 from precbench.model.model import Model, _can_be_kept
 from precbench.runner.recorder import Recorder
@@ -39,24 +38,24 @@ from tests.laws import problem, weights
 from tests.sentences import raises
 from tests.test_twins import MINIBATCH, each_minibatch, make
 
-
-def test_more_candidates_than_the_kernel_takes_at_once():
-    X, y = problem()
-    steps = np.geomspace(1e-3, 1e3, 2 * MOST_CANDIDATES + 1)
-    together = [Fit(make("sgd-avg", eta0=eta0), lambda solver: False) for eta0 in steps]
-    fit_together(together, X, y)
-    for (solver, _), eta0 in zip(together, steps, strict=True):
-        assert_array_equal(solver.coef_, make("sgd-avg", eta0=eta0).fit(X, y).coef_)
+SHARED = {"batch_size": 200, "k": 0.7, "epochs": 1, "random_state": 0}
+MORE_THAN_AT_ONCE = np.geomspace(1e-3, 1e3, 2 * MOST_CANDIDATES + 1)
 
 
-def test_candidates_of_different_rules_do_not_change_the_shared_batch():
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        [("sgd-avg", {"eta0": eta0}) for eta0 in MORE_THAN_AT_ONCE],
+        [(name, SHARED) for name in MINIBATCH if name != "1pmb-f1"],  # f1 has another width
+    ],
+    ids=["many", "rules"],
+)
+def test_candidates_learn_together_as_each_alone(candidates):
     X, y = problem(2000)
-    options = {"batch_size": 200, "k": 0.7, "epochs": 1, "random_state": 0}
-    names = [name for name in MINIBATCH if name != "1pmb-f1"]
-    together = [Fit(make(name, **options), lambda solver: False) for name in names]
+    together = [Fit(make(name, **params), lambda solver: False) for name, params in candidates]
     fit_together(together, X, y)
-    for (solver, _), name in zip(together, names, strict=True):
-        assert_array_equal(solver.coef_, make(name, **options).fit(X, y).coef_)
+    for (solver, _), (name, params) in zip(together, candidates, strict=True):
+        assert_array_equal(solver.coef_, make(name, **params).fit(X, y).coef_)
 
 
 @each_minibatch
@@ -130,17 +129,6 @@ def test_the_limits_of_the_process_and_of_the_container_count(monkeypatch, tmp_p
 # --- mini-batch methods ------------------------------------------------------------------------
 
 
-@each_minibatch
-def test_a_batch_without_positives_is_counted_and_changes_nothing(name):
-    X, y = problem()
-    solver = make(name, average=False).partial_fit(X, y)
-    before = weights(solver)
-    negatives = X[y < 0][:100]
-    solver.partial_fit(negatives, np.full(100, -1))
-    assert solver.n_empty_batches_ == 2
-    assert_array_equal(weights(solver), before)
-
-
 @pytest.mark.parametrize(
     ("order", "what"),
     [([0.5, 1.0], "order"), ([True, False], "order"), ([[0, 1]], "order"), ([0, 400], "0 399")],
@@ -151,10 +139,31 @@ def test_an_invalid_order_is_refused(order, what):
         make("sgd-avg").partial_fit(X, y, order=order)
 
 
-def test_a_batch_longer_than_the_data_costs_no_more():
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # A batch longer than the data, and buffers that hold all of it.
+        (make("sgd-avg", batch_size=400), make("sgd-avg", batch_size=10**9)),
+        (TwoPMB("pauc", batch_size=320, reservoir_size=80), TwoPMB("pauc", batch_size=10**9)),
+        # A count k is cut to the positives of the buffer, and concerns precision only.
+        (TwoPMB(k=60, reservoir_size=20), TwoPMB(k=1.0, reservoir_size=20)),
+        *(
+            (solver(objective, k=1, epochs=1), solver(objective, k="50 %", epochs=1))
+            for solver in (OnePMB, TwoPMB)
+            for objective in ("pauc", "auc", "f1")
+        ),
+        # What is kept goes before the average.
+        *(
+            (make(name, average=not mean), make(name, average=mean, keep=keep))
+            for name in ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max")
+            for mean, keep in ((True, "last"), (False, "mean"))
+        ),
+    ],
+)
+def test_parameters_that_come_to_the_same(one, other):
     X, y = problem()
-    one = make("sgd-avg", batch_size=400).fit(X, y)
-    assert_array_equal(make("sgd-avg", batch_size=10**9).fit(X, y).coef_, one.coef_)
+    of_one, of_other = (solver.set_params(random_state=0).fit(X, y) for solver in (one, other))
+    assert_array_equal(weights(of_one), weights(of_other))
 
 
 @pytest.mark.parametrize("shuffle", [False, True, "rows", "blocks"])
@@ -168,15 +177,9 @@ def test_every_epoch_visits_every_row_once(shuffle, n):
 
 
 @pytest.mark.parametrize("name", ["perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"])
-def test_what_is_kept(name):
+def test_the_best_of_all_epochs_is_kept(name):
     X, y = problem(2000)
     options = {"epochs": 12, "random_state": 3}
-    last, mean = (make(name, average=means, **options).fit(X, y) for means in (False, True))
-    assert_array_equal(make(name, average=True, keep="last", **options).fit(X, y).coef_, last.coef_)
-    assert_array_equal(
-        make(name, average=False, keep="mean", **options).fit(X, y).coef_, mean.coef_
-    )
-
     ends, offered = [], []
     make(name, keep="last", **options).fit(
         X, y, trace=lambda s: ends.append(s.coef_) if s.n_rows_seen_ % len(y) == 0 else None
@@ -190,55 +193,26 @@ def test_what_is_kept(name):
     assert_array_equal(offered, [ends[n] for n in chosen])
 
 
-def test_the_best_needs_all_rows():
-    assert not hasattr(make("perceptron-avg", keep="best"), "partial_fit")
+def test_the_best_of_a_fit_that_is_stopped():
     X, y = problem()
-    stop = Recorder(1, most_rows=100)
-    stopped = make("perceptron-avg", keep="best").fit(X, y, trace=stop)
-    assert 99 < stopped.n_rows_seen_ < 400 and stopped.coef_.any()
+    solver = make("perceptron-avg", keep="best").fit(X, y, trace=Recorder(1, most_rows=100))
+    assert 99 < solver.n_rows_seen_ < 400 and solver.coef_.any()
 
 
 @pytest.mark.parametrize("method", ["partial_fit", "fit_pieces"])
-def test_2pmb_alone_needs_all_rows(method):
+def test_2pmb_and_the_best_need_all_rows(method):
     assert all(hasattr(solver, method) for solver, _ in MINIBATCH.values())
     assert not hasattr(TwoPMB(), method)
+    assert not hasattr(make("perceptron-avg", keep="best"), method)
 
 
 # --- objectives --------------------------------------------------------------------------------
 
 
-each_pmb = pytest.mark.parametrize("cls", [OnePMB, TwoPMB])
-
-
-@each_pmb
-def test_every_objective_has_a_rule(cls):
-    X, y = problem()
-    for objective, about in OBJECTIVES.items():
-        solver = cls(objective, epochs=1).fit(X, y)
-        assert hasattr(solver, "intercept_") == about.has_threshold
+@pytest.mark.parametrize("solver", [OnePMB, TwoPMB])
+def test_an_unknown_objective_is_refused(solver):
     with raises(ValueError, "'objective'"):
-        cls("f2").fit(X, y)
-
-
-@each_pmb
-def test_k_concerns_precision_only(cls):
-    X, y = problem()
-    for objective in ("pauc", "auc", "f1"):
-        one, other = (cls(objective, k=k, epochs=1, random_state=0) for k in (1, "50 %"))
-        assert_array_equal(one.fit(X, y).coef_, other.fit(X, y).coef_)
-
-
-@each_pmb
-def test_the_intercept_is_the_weight_of_a_constant_feature(cls):
-    X, y = problem()
-    solver = cls("f1", random_state=0, radius=0.2).fit(X, y)
-    assert solver.coef_.shape == (7,)
-    scores = solver.decision_function(X)
-    assert_allclose(scores, X @ solver.coef_ + solver.intercept_, atol=1e-12)
-    assert_array_equal(solver.predict(X), np.where(scores > 0, 1, -1))
-    last = clone(solver).set_params(average=False).fit(X, y)
-    assert np.linalg.norm(weights(last)) <= 0.2 * (1 + 1e-12)
-    assert not hasattr(solver.set_params(objective="auc").fit(X, y), "intercept_")
+        solver("f2").fit(*problem())
 
 
 @pytest.mark.parametrize("objectives", [("f1", "auc"), ("prec@k", "f1")])
@@ -258,20 +232,6 @@ def test_f1_is_sought_at_threshold_0():
 
 
 # --- 2PMB --------------------------------------------------------------------------------------
-
-
-def test_buffers_longer_than_the_data_hold_all_of_it():
-    X, y = problem()
-    one = TwoPMB("pauc", batch_size=320, reservoir_size=80, random_state=0).fit(X, y)
-    other = TwoPMB("pauc", batch_size=10**9, random_state=0).fit(X, y)
-    assert_array_equal(one.coef_, other.coef_)
-
-
-def test_a_count_k_is_cut_to_the_positives_of_the_buffer():
-    X, y = problem()
-    common = {"reservoir_size": 20, "random_state": 0}
-    one, other = (TwoPMB(k=k, **common).fit(X, y) for k in (60, 1.0))
-    assert_array_equal(one.coef_, other.coef_)
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 8), (5, 5), (1, 1), (0, 3)])
@@ -332,10 +292,8 @@ def test_a_sparse_row_has_the_same_score_beside_any_others(stored):
     alone = [linear_scores(as_rows(row).without_ones(), w)[0] for row in X]
     assert together.tobytes() == np.array(alone).tobytes()
     w[0] = 0
-    summed = np.zeros(70_000)
-    for coef, row in zip(together, X, strict=True):
-        if np.isfinite(coef):
-            for j, value in zip(row.indices, row.data.astype(np.float64), strict=True):
-                summed[j] += coef * value
     together[np.isinf(together)] = 0
+    summed = np.zeros(70_000)
+    coefs = np.repeat(together, np.diff(X.indptr))
+    np.add.at(summed, X.indices, coefs * X.data.astype(np.float64))  # one after the other
     assert weighted_sum(rows, together, 70_000).tobytes() == summed.tobytes()

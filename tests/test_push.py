@@ -233,23 +233,15 @@ def test_a_separating_feature_gets_a_margin_of_1(loss):
 
 
 @each_loss
-@pytest.mark.parametrize("hidden", [False, True])
-def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
-    """No pair is ranked wrongly by it, and most are ties: the other features still matter."""
+def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
+    """No pair is ranked wrongly by it, and most are ties."""
     X, y = problem()
     X = np.column_stack([X, (y > 0) & (np.arange(len(y)) % 4 == 0)])
-    if hidden:
-        X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     with warns(ConvergenceWarning):
-        solver = PNormPush(loss=loss, method="newton").fit(X, y)
-    assert solver.unbounded_ and not solver.converged_
-    assert np.isfinite(solver.coef_).all()
-    if not hidden:
-        with warns(ConvergenceWarning):
-            solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
-        assert solver.n_iter_ == 60
-        assert solver.coef_[5] > 0
-        assert np.count_nonzero(solver.coef_) > 2
+        assert PNormPush(loss=loss, method="newton").fit(X, y).unbounded_
+        solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
+    assert solver.n_iter_ == 60 and solver.coef_[5] > 0
+    assert np.count_nonzero(solver.coef_) > 2
 
 
 @pytest.mark.parametrize("separable", [False, True])
