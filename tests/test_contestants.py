@@ -2,18 +2,19 @@
 
 import re
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import logit
+from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,7 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from precbench.errors import InputError, MissingPackageError
-from precbench.experiment import load_config, sections
+from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.metrics import auc, precision_at_k
 from precbench.runner import worker
@@ -72,46 +73,105 @@ def test_the_first_trees_are_those_of_a_smaller_ensemble(name):
     assert (whole.n_iter_, whole.n_rows_seen_) == (12, 12 * len(X))
 
 
-def test_trees_are_those_of_their_library():
-    X, y = problem(n=1000)
+def own(package, name, **params):
+    """Return a classifier or ranker of a package, as its own interface has it."""
+    quiet = {"catboost": {"verbose": False, "allow_writing_files": False, "thread_count": 1}}
+    quiet |= {"lightgbm": {"n_jobs": 1, "verbosity": -1}, "xgboost": {"n_jobs": 1}}
+    return getattr(pytest.importorskip(package), name)(**quiet[package], **params)
+
+
+def lightgbm_scores(X, y, weight):
+    other = own("lightgbm", "LGBMClassifier", n_estimators=20, class_weight=weight)
+    return other.fit(X, y).predict(X, raw_score=True)
+
+
+def lambdarank_scores(X, y):
+    other = own("lightgbm", "LGBMRanker", n_estimators=20, lambdarank_truncation_level=50)
+    return other.fit(X, y > 0, group=np.array([len(X)])).predict(X)
+
+
+def xgboost_scores(X, y, weight):
+    other = own("xgboost", "XGBClassifier", n_estimators=20, tree_method="hist", max_leaves=5,
+                grow_policy="lossguide", max_depth=0)  # fmt: skip
+    other.fit(X, y > 0, sample_weight=compute_sample_weight(weight, y))
+    return other.predict(X, output_margin=True)
+
+
+def xgboost_ranks(X, y, objective):
+    other = own("xgboost", "XGBRanker", n_estimators=20, min_child_weight=0.0, objective=objective,
+                lambdarank_pair_method="topk", lambdarank_num_pair_per_sample=53)  # fmt: skip
+    return other.fit(X, y > 0, qid=np.zeros(len(X), int)).predict(X)
+
+
+def catboost_scores(X, y, weight):
+    seed = int(np.random.default_rng(7).integers(2**31))
+    other = own("catboost", "CatBoostClassifier", iterations=20, depth=3, random_seed=seed)
+    other.fit(X, y, sample_weight=compute_sample_weight(weight, y))
+    return other.predict(X, prediction_type="RawFormulaVal")
+
+
+def beyond_one_half(classifier):
+    return lambda X, y: classifier.fit(X, y).predict_proba(X)[:, 1] - 0.5
+
+
+def hist_scores(X, y):
     other = HistGradientBoostingClassifier(max_iter=20, early_stopping=False, random_state=0)
-    ours = few("hist-gradient-boosting", 20).fit(X, y)
-    assert_array_equal(ours.decision_function(X), other.fit(X, y).decision_function(X))
-    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-    ours = few("random-forest", 20).fit(X, y)
-    assert_array_equal(ours.decision_function(X), forest.predict_proba(X)[:, 1] - 0.5)
-    forest = ExtraTreesClassifier(20, random_state=0).fit(X, y)
-    ours = few("extra-trees", 20).fit(X, y)
-    assert_array_equal(ours.decision_function(X), forest.predict_proba(X)[:, 1] - 0.5)
+    return other.fit(X, y).decision_function(X)
 
 
-def test_boosting_of_lightgbm_is_that_of_its_own_interface():
-    lightgbm = pytest.importorskip("lightgbm")
-    X, y = problem(n=1000)
-    for weight in (None, "balanced"):
-        ours = LightGBM(n_estimators=20, class_weight=weight).fit(X, y)
-        how = {"class_weight": weight, "verbosity": -1, "n_jobs": 1}
-        other = lightgbm.LGBMClassifier(n_estimators=20, **how)
-        assert_allclose(
-            ours.decision_function(X), other.fit(X, y).predict(X, raw_score=True), atol=1e-9
+def mlp_scores(X, y):
+    return logit(MLPClassifier((8,), max_iter=20, random_state=0).fit(X, y).predict_proba(X)[:, 1])
+
+
+LEAVES, DEPTH = {"max_leaves": 5, "max_depth": 0}, {"depth": 3, "random_state": 7}
+LIBRARIES = [
+    (few("hist-gradient-boosting", 20), hist_scores, 0),
+    (few("random-forest", 20), beyond_one_half(RandomForestClassifier(20, random_state=0)), 0),
+    (few("extra-trees", 20), beyond_one_half(ExtraTreesClassifier(20, random_state=0)), 0),
+    (MLP(hidden_layer_size=8, max_iter=20, random_state=0), mlp_scores, 1e-7),
+    (LambdaRank(k=0.25, n_estimators=20), lambdarank_scores, 1e-9),
+    *(
+        (XGBoost(name, k=0.25, n_estimators=20, min_child_weight=0.0),
+         partial(xgboost_ranks, objective=name), 1e-6)
+        for name in ("rank:ndcg", "rank:map")
+    ),
+    *(
+        (solver(n_estimators=20, class_weight=weight, **params),
+         partial(scores, weight=weight), tolerance)
+        for weight in (None, "balanced")
+        for solver, params, scores, tolerance in (
+            (LightGBM, {}, lightgbm_scores, 1e-9),
+            (XGBoost, LEAVES, xgboost_scores, 1e-6),
+            (CatBoost, DEPTH, catboost_scores, 1e-9),
         )
-    ranker = lightgbm.LGBMRanker(
-        n_estimators=20, lambdarank_truncation_level=50, verbosity=-1, n_jobs=1
-    ).fit(X, y > 0, group=np.array([1000]))
-    ours = LambdaRank(k=0.25, n_estimators=20).fit(X, y, trace=untraced)
-    assert_allclose(ours.decision_function(X), ranker.predict(X), atol=1e-9)
+    ),
+]  # fmt: skip
 
 
-def test_the_top_of_lists_may_be_longer_than_k():
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("solver", "scores", "tolerance"), LIBRARIES)
+def test_scores_are_those_of_the_library(solver, scores, tolerance):
+    X, y = problem(n=1000)
+    expected = scores(X, y)
+    ours = solver.fit(X, y, trace=untraced).decision_function(X)
+    assert_allclose(ours, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "ranker", [LambdaRank, *(partial(XGBoost, f"rank:{name}") for name in ("ndcg", "map"))]
+)
+def test_the_top_of_lists_may_be_longer_than_k(ranker):
+    if ranker is not LambdaRank:
+        pytest.importorskip("xgboost")
     X, y = problem(n=1000)  # 200 positives
-    longer, same = LambdaRank(k=50, beyond_k=3), LambdaRank(k=53)
-    assert_array_equal(*(solver.fit(X, y)._scores(X) for solver in (longer, same)))
-    parts = [LambdaRank(k=k, beyond_k=n, list_length=500) for k, n in ((40, 10), (60, 0), (40, 0))]
-    one, other, shorter = (
-        solver.set_params(random_state=0).fit(X, y)._scores(X) for solver in parts
-    )
-    assert_array_equal(one, other)
-    assert np.abs(one - shorter).max() > 0
+
+    def scores(**params):
+        return ranker(n_estimators=20, random_state=0, **params).fit(X, y)._scores(X)
+
+    assert_array_equal(scores(k=50, beyond_k=3), scores(k=53, beyond_k=0))
+    longer = scores(k=40, beyond_k=10, list_length=500)
+    assert_array_equal(longer, scores(k=60, beyond_k=0, list_length=500))
+    assert np.abs(longer - scores(k=40, beyond_k=0, list_length=500)).max() > 0
 
 
 @pytest.mark.parametrize(
@@ -133,49 +193,6 @@ def test_boosting_takes_no_more_bins_than_there_are_values_and_gives_the_same_sc
     assert ours.classifier_.max_bins == 255 and len(set(scores)) > 1
 
 
-@pytest.mark.parametrize("weight", [None, "balanced"])
-def test_xgboost_and_catboost_are_those_of_their_own_interfaces(weight):
-    xgboost, catboost = map(pytest.importorskip, ("xgboost", "catboost"))
-    X, y = problem(n=1000)
-    rows = compute_sample_weight(weight, y)
-    seed = int(np.random.default_rng(7).integers(2**31))
-    other = xgboost.XGBClassifier(n_estimators=20, tree_method="hist", max_leaves=5, n_jobs=1,
-                                  grow_policy="lossguide", max_depth=0)  # fmt: skip
-    other.fit(X, y > 0, sample_weight=rows)
-    ours = XGBoost(n_estimators=20, max_leaves=5, max_depth=0, class_weight=weight).fit(X, y)
-    assert_allclose(ours.decision_function(X), other.predict(X, output_margin=True), atol=1e-6)
-    other = catboost.CatBoostClassifier(iterations=20, depth=3, random_seed=seed, verbose=False,
-                                        allow_writing_files=False, thread_count=1)  # fmt: skip
-    other.fit(X, y, sample_weight=rows)
-    ours = CatBoost(n_estimators=20, depth=3, class_weight=weight, random_state=7).fit(X, y)
-    raw = other.predict(X, prediction_type="RawFormulaVal")
-    assert_allclose(ours.decision_function(X), raw, atol=1e-9)
-
-
-@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map"])
-def test_xgboost_ranks_lists_by_the_pairs_at_their_top(objective):
-    xgboost = pytest.importorskip("xgboost")
-    X, y = problem(n=1000)
-    how = {"n_estimators": 20, "min_child_weight": 0.0}
-    other = xgboost.XGBRanker(objective=objective, lambdarank_pair_method="topk",
-                              lambdarank_num_pair_per_sample=53, n_jobs=1, **how)  # fmt: skip
-    other.fit(X, y > 0, qid=np.zeros(1000, int))
-    ours = XGBoost(objective, k=0.25, **how).fit(X, y, trace=untraced)
-    assert_allclose(ours.decision_function(X), other.predict(X), atol=1e-6)
-    parts = [XGBoost(objective, k=k, beyond_k=n, list_length=500) for k, n in ((40, 10), (60, 0))]
-    assert_array_equal(*(one.set_params(random_state=0).fit(X, y)._scores(X) for one in parts))
-
-
-def test_a_neural_network_is_that_of_scikit_learn():
-    X, y = problem()
-    other = MLPClassifier((8,), max_iter=20, random_state=0)
-    with pytest.warns(ConvergenceWarning):
-        other.fit(X, y)
-    ours = MLP(hidden_layer_size=8, max_iter=20, random_state=0).fit(X, y)
-    assert_allclose(expit(ours.decision_function(X)), other.predict_proba(X)[:, 1])
-    assert_array_equal([ours.decision_function(row[None])[0] for row in X], ours._scores(X))
-
-
 def test_a_ranking_without_skill_has_the_expected_values_of_chance():
     X, y = problem()
     scores = NoSkill().fit(X, y).decision_function(X)
@@ -192,10 +209,12 @@ def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
     assert {float(tree.weighted_n_node_samples[0]) for tree in trees} == {60.0}
     assert_allclose([tree.value[0, 0] for tree in trees], 0.5)
     assert np.mean([tree.n_node_samples[0] for tree in trees]) < 55  # with replacement
-    part = SOLVERS[name](n_estimators=15, class_weight="undersampled", random_state=0).fit(X, y)
-    assert_array_equal(part._scores(X), solver.scores_after(X, 15))
-    other = SOLVERS[name](n_estimators=15, class_weight="undersampled", random_state=1).fit(X, y)
-    assert np.abs(other._scores(X) - part._scores(X)).max() > 0
+    part, other = (
+        clone(solver).set_params(n_estimators=15, random_state=seed).fit(X, y)._scores(X)
+        for seed in (0, 1)
+    )
+    assert_array_equal(part, solver.scores_after(X, 15))
+    assert np.abs(other - part).max() > 0
 
 
 @pytest.mark.parametrize(
@@ -282,13 +301,10 @@ def test_trees_may_need_dense_rows(monkeypatch):
 
 def test_a_new_metric_trains_nothing_and_a_new_part_what_stores_scores(small, tmp_path):
     options = {"solvers": TREES, "common": "{k: 0.5}", "checkpoints": "3"}
+    folder = tmp_path / "small"
     run(small(**options), tmp_path)
-    [folder] = tmp_path.glob("*/trials")
-    folder = folder.parent
-    before = records(folder)
-    table = numbers(folder)
-    result = run(small(**options, metrics="[precision_at_k, auc, dcg]"), tmp_path)
-    assert "0 trials" not in result.output
+    before, table = records(folder), numbers(folder)
+    run(small(**options, metrics="[precision_at_k, auc, dcg]"), tmp_path)
     assert records(folder) == before
     wider = numbers(folder)
     assert set(wider["metric"]) > set(table["metric"]) >= {"precision_at_k(k=0.5)"}
@@ -348,14 +364,6 @@ def test_a_package_that_is_not_installed_skips_the_trial(small, tmp_path, monkey
     assert set(table.loc[table["solver"] != "lightgbm", "status"]) == {"ok"}
 
 
-def test_the_kinds_of_scaling_are_those_of_the_scaler():
-    from typing import get_args
-
-    from precbench.data.preprocess import Scaling
-
-    assert set(get_args(sections.Scaling)) == set(get_args(Scaling))
-
-
 def test_the_library_is_part_of_the_key(small, monkeypatch):
     config = small(solvers=TREES, common="{k: 0.5}")
     before = {trial.label: key for trial, key in make_plan(load_config(config)).trials}
@@ -368,28 +376,16 @@ def test_the_library_is_part_of_the_key(small, monkeypatch):
 
 def test_random_features_may_be_tuned(small, tmp_path):
     """What is chosen gives the numbers that it gives where nothing is to be chosen."""
-    tuned = "{n_components: {tune: [3, 60]}, bandwidth: {tune: [0.5, 2.0]}}"
-    solvers = "{perceptron-max: {fourier: %s}, sgd-avg: {eta0: {tune: [0.1, 10.0]}, fourier: %s}}"
-    options = {"common": "{k: 0.5, epochs: 2}", "checkpoints": "1"}
-    config = small(solvers=solvers % (tuned, tuned), **options)
-    assert run(config, tmp_path / "tuned").exit_code == 0
-    [found] = (tmp_path / "tuned").iterdir()
-    table = numbers(found)
-    assert table["chosen"].str.contains("fourier.bandwidth=.* fourier.n_components=").all()
-    assert table.loc[table["solver"] == "sgd-avg", "chosen"].str.contains("eta0=").all()
-    for chosen, rows in table.groupby("chosen"):
-        values = dict(pair.split("=") for pair in chosen.split())
-        number, width = values["fourier.n_components"], values["fourier.bandwidth"]
-        fixed = f"{{n_components: {number}, bandwidth: {float(width)}}}"
-        eta0 = f"eta0: {float(values.get('eta0', 1))}"
-        solver = rows["solver"].iloc[0]
-        params = f"fourier: {fixed}" + (f", {eta0}" if solver == "sgd-avg" else "")
-        out = tmp_path / chosen
-        assert run(small(solvers=f"{{{solver}: {{{params}}}}}", **options), out).exit_code == 0
-        [folder] = out.iterdir()
-        same = numbers(folder).merge(rows, on=["solver", "split", "metric"])
-        assert len(same) == len(rows)
-        assert_array_equal(same["value_x"], same["value_y"])
+    solvers = "{sgd-avg: {eta0: %s, fourier: {n_components: %s, bandwidth: %s}}}"
+    options = {"common": "{k: 0.5, epochs: 2}", "checkpoints": "1", "protocol": "{n_splits: 1}"}
+    lists = ("{tune: [0.1, 10.0]}", "{tune: [3, 60]}", "{tune: [0.5, 2.0]}")
+    assert run(small(solvers=solvers % lists, **options), tmp_path / "tuned").exit_code == 0
+    table = numbers(tmp_path / "tuned" / "small")
+    [chosen] = set(table["chosen"])
+    values = dict(pair.split("=") for pair in chosen.split())
+    fixed = (float(values["eta0"]), values["fourier.n_components"], values["fourier.bandwidth"])
+    assert run(small(solvers=solvers % fixed, **options), tmp_path / "fixed").exit_code == 0
+    assert_array_equal(numbers(tmp_path / "fixed" / "small")["value"], table["value"])
 
 
 def raising(error):

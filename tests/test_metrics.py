@@ -74,10 +74,6 @@ def call(name, y, scores):
     return METRICS[name](y, scores, **PARAMS[name])
 
 
-def test_every_metric_is_tested():
-    assert PARAMS.keys() == METRICS.keys()
-
-
 # resolve_k
 
 
@@ -221,38 +217,84 @@ def test_intervals_cover(steepness):
     assert 0.92 <= np.mean(within) <= 0.99
 
 
-@given(rankings(), st.integers(1, 20), st.sampled_from(list(CREDIT)))
-def test_partial_auc_by_enumeration_of_pairs(ranking, twentieths, tied_pairs):
-    y, scores = ranking
-    n_top = math.ceil(Fraction(twentieths, 20) * int((y == -1).sum()))
+def slow_partial_auc(y, scores, beta, tied_pairs="half"):
+    n_top = math.ceil(Fraction(beta).limit_denominator(20) * int((y == -1).sum()))
     top = sorted(scores[y == -1], reverse=True)[:n_top]
-    pairs = [
-        1 if pos > neg else CREDIT[tied_pairs] if pos == neg else 0
-        for pos in scores[y == 1]
-        for neg in top
-    ]
-    measured = partial_auc(y, scores, twentieths / 20, tied_pairs=tied_pairs)
-    assert measured == pytest.approx(sum(pairs) / len(pairs))
+    pairs = itertools.product(scores[y == 1], top)
+    return np.mean([CREDIT[tied_pairs] if pos == neg else pos > neg for pos, neg in pairs])
 
 
-@given(rankings(), st.sampled_from(list(CREDIT)))
-def test_auc_is_partial_auc_over_the_whole_range(ranking, tied_pairs):
-    assert auc(*ranking, tied_pairs) == partial_auc(*ranking, beta=1, tied_pairs=tied_pairs)
+def slow_partial_pr_auc(y, scores, recall):
+    """Each positive covers its share of the recalls, as far as these lie beyond the start."""
+    n_pos, area, start = int(np.sum(y > 0)), Fraction(0), Fraction(recall).limit_denominator(20)
+    for j, lowest in enumerate(np.sort(scores[y > 0])[::-1]):
+        above = scores >= lowest
+        precision = Fraction(int(np.sum(above & (y > 0))), int(above.sum()))
+        area += max(Fraction(j + 1, n_pos) - max(Fraction(j, n_pos), start), 0) * precision
+    return float(area / (1 - start))
 
 
-@given(rankings())
-def test_prbep_is_precision_at_the_number_of_positives(ranking):
-    y, scores = ranking
-    assert prbep(y, scores) == precision_at_k(y, scores, int((y == 1).sum()))
+def slow_recall_at_fpr(y, scores, beta):
+    found = [0.0]
+    for threshold in scores:
+        above = scores >= threshold
+        if np.sum(above & (y < 0)) <= Fraction(beta) * int(np.sum(y < 0)):
+            found.append(np.sum(above & (y > 0)) / np.sum(y > 0))
+    return max(found)
 
 
-@given(rankings(), st.sampled_from([1, 2, 4, 2.5]))
-def test_pnorm_risk_by_enumeration_of_pairs(ranking, p):
-    y, scores = ranking
-    risk = sum(sum(pos <= neg for pos in scores[y == 1]) ** p for neg in scores[y == -1])
-    assert pnorm_risk(y, scores, p) == pytest.approx(risk)
-    log_risk = math.log(risk) if risk else -math.inf
-    assert pnorm_risk(y, scores, p, log=True) == pytest.approx(log_risk, abs=1e-12)
+def slow_f1_max(y, scores):
+    positive = y == 1
+    return max(
+        2 * (positive & (scores >= t)).sum() / (positive.sum() + (scores >= t).sum())
+        for t in scores
+    )
+
+
+def heights(y, scores):
+    """Count for each negative the positives that are not above it."""
+    return [sum(pos <= neg for pos in scores[y == 1]) for neg in scores[y == -1]]
+
+
+def slow_pnorm_risk(y, scores, p, log=False):
+    risk = sum(float(height) ** p for height in heights(y, scores))
+    return risk if not log else math.log(risk) if risk else -math.inf
+
+
+def ranks(y, scores):
+    return [sum(other >= own for other in scores) for own in scores[y == 1]]
+
+
+SHARES, TIES = st.sampled_from([i / 20 for i in range(1, 21)]), st.sampled_from(list(CREDIT))
+DEFINITIONS = {
+    partial_auc: (slow_partial_auc, {"beta": SHARES, "tied_pairs": TIES}),
+    auc: (partial(slow_partial_auc, beta=1), {"tied_pairs": TIES}),
+    partial_pr_auc: (slow_partial_pr_auc, {"recall": st.sampled_from([0, 1 / 3, 0.5, 0.95])}),
+    recall_at_fpr: (slow_recall_at_fpr, {"beta": st.sampled_from([0.001, 0.1, 0.25, 0.5, 1.0])}),
+    pnorm_risk: (slow_pnorm_risk, {"p": st.sampled_from([1, 2, 4, 2.5]), "log": st.booleans()}),
+    r_max: (lambda y, scores: max(heights(y, scores)), {}),
+    dcg: (lambda y, scores: sum(1 / math.log(1 + rank) for rank in ranks(y, scores)), {}),
+    average_reciprocal_rank: (lambda y, s: sum(1 / rank for rank in ranks(y, s)), {}),
+    prbep: (lambda y, scores: precision_at_k(y, scores, int((y == 1).sum())), {}),
+    f1: (lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)), {}),
+    f1_max: (slow_f1_max, {}),
+    average_precision: (sklearn.metrics.average_precision_score, {}),
+    partial_auc_mcclish: (
+        lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
+        {"beta": st.floats(0.01, 1)},
+    ),
+}
+
+
+@pytest.mark.promise("R12")
+@pytest.mark.parametrize("metric", DEFINITIONS, ids=lambda metric: metric.__name__)
+@given(ranking=rankings(), data=st.data())
+def test_metrics_follow_their_definitions(metric, ranking, data):
+    """By enumeration of pairs, thresholds or ranks, or as scikit-learn has them."""
+    slow, choices = DEFINITIONS[metric]
+    params = {name: data.draw(choice) for name, choice in choices.items()}
+    expected = slow(*ranking, **params)
+    assert metric(*ranking, **params) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @given(rankings(), st.sampled_from([0.5, 1, 2, 4, 2.5, 300]))
@@ -278,6 +320,11 @@ def test_pnorm_risk_of_distant_scores(loss):
         expected = -r if r > 0 or loss == "exponential" else math.log(-r)
         measured = pnorm_risk(y, np.array([r, 0.0]), 64, loss=loss, log=True)
         assert measured == pytest.approx(64 * expected, rel=1e-14)
+    # The logarithm is finite where the risk is not: of distant scores, and of many pairs.
+    many, ties = np.repeat([1, -1], [1000, 2]), np.zeros(1002)
+    assert pnorm_risk(many, ties, p=200) == math.inf
+    expected = 200 * math.log(1000) + math.log(2)
+    assert pnorm_risk(many, ties, p=200, log=True) == pytest.approx(expected)
     assert pnorm_risk(y, np.array([-1e4, 0.0]), 100, loss=loss) == math.inf
     assert pnorm_risk(y, np.array([1e4, 0.0]), 100, loss=loss) == 0
 
@@ -288,58 +335,6 @@ def test_logistic_risk_by_blocks_of_pairs(monkeypatch):
     whole = pnorm_risk(y, scores, 3, loss="logistic")
     monkeypatch.setattr("precbench.metrics._BLOCK_PAIRS", 50)
     assert pnorm_risk(y, scores, 3, loss="logistic") == pytest.approx(whole, rel=1e-14)
-
-
-@given(rankings())
-def test_r_max_is_the_greatest_height(ranking):
-    y, scores = ranking
-    heights = [sum(pos <= neg for pos in scores[y == 1]) for neg in scores[y == -1]]
-    assert r_max(y, scores) == max(heights)
-
-
-@given(rankings())
-def test_dcg_and_average_reciprocal_rank_by_definition(ranking):
-    y, scores = ranking
-    ranks = [sum(other >= own for other in scores) for own in scores[y == 1]]
-    assert dcg(y, scores) == pytest.approx(sum(1 / math.log(1 + rank) for rank in ranks))
-    assert average_reciprocal_rank(y, scores) == pytest.approx(sum(1 / rank for rank in ranks))
-
-
-@given(rankings())
-def test_f1_max_by_enumeration_of_thresholds(ranking):
-    y, scores = ranking
-    best = max(
-        Fraction(
-            2 * int(((y == 1) & (scores >= t)).sum()), int(((y == 1) * 1 + (scores >= t)).sum())
-        )
-        for t in scores
-    )
-    assert f1_max(y, scores) == pytest.approx(float(best))
-
-
-# Numbers known from elsewhere
-
-
-def test_pnorm_risk_beyond_the_range_of_a_float():
-    y, scores = np.repeat([1, -1], [1000, 2]), np.zeros(1002)
-    assert pnorm_risk(y, scores, p=200) == math.inf
-    expected = 200 * math.log(1000) + math.log(2)
-    assert pnorm_risk(y, scores, p=200, log=True) == pytest.approx(expected)
-
-
-# scikit-learn
-
-
-@given(rankings(), st.floats(0.01, 1))
-def test_metrics_agree_with_scikit_learn(ranking, beta):
-    y, scores = ranking
-    assert auc(y, scores) == pytest.approx(sklearn.metrics.roc_auc_score(y, scores))
-    reference = sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta)
-    assert partial_auc_mcclish(y, scores, beta) == pytest.approx(reference)
-    reference = sklearn.metrics.average_precision_score(y, scores)
-    assert average_precision(y, scores) == pytest.approx(reference)
-    reference = sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1))
-    assert f1(y, scores) == pytest.approx(reference)
 
 
 # Invariance
@@ -399,35 +394,6 @@ def test_malformed_input_is_rejected(y, scores, message):
     for name in METRICS:
         with raises(InputError, message):
             call(name, y, scores)
-
-
-@pytest.mark.promise("R11")
-@given(rankings(), st.sampled_from([0, Fraction(1, 3), Fraction(1, 2), Fraction(19, 20)]))
-def test_partial_pr_auc_is_the_mean_precision_from_a_recall_on(ranking, start):
-    """Each positive covers its share of the recalls, as far as these lie beyond the start."""
-    y, scores = ranking
-    n_pos, area = np.sum(y > 0), Fraction(0)
-    for j in range(1, n_pos + 1):
-        lowest = np.sort(scores[y > 0])[::-1][j - 1]
-        above = scores >= lowest
-        precision = Fraction(int(np.sum(above & (y > 0))), int(above.sum()))
-        left, right = max(Fraction(j - 1, int(n_pos)), start), Fraction(j, int(n_pos))
-        area += max(right - left, 0) * precision
-    expected = area / (1 - start)
-    assert partial_pr_auc(y, scores, float(start)) == pytest.approx(float(expected))
-    whole = sklearn.metrics.average_precision_score(y > 0, scores)
-    assert partial_pr_auc(y, scores, 0) == pytest.approx(whole)
-
-
-@given(rankings(), st.sampled_from([0.001, 0.1, 0.25, 0.5, 1.0]))
-def test_recall_at_fpr_is_the_best_of_all_thresholds(ranking, beta):
-    y, scores = ranking
-    found = [0.0]
-    for threshold in scores:
-        above = scores >= threshold
-        if np.sum(above & (y < 0)) <= Fraction(beta) * int(np.sum(y < 0)):
-            found.append(np.sum(above & (y > 0)) / np.sum(y > 0))
-    assert recall_at_fpr(y, scores, beta) == max(found)
 
 
 def test_recall_at_fpr_counts_a_rate_that_rounding_exceeds():
@@ -518,50 +484,38 @@ def test_replace_ignores_other_parameters():
     assert Metric("auc", {}).replace(k=1) == Metric("auc", {})
 
 
+LISTS = [
+    lambda rng, n: rng.standard_normal(n),
+    lambda rng, n: rng.integers(0, 40, n).astype(float),  # ties
+    lambda rng, n: rng.choice([-1.0, -0.0, 0.0, 1.0], n),
+    lambda rng, n: np.full(n, -0.5),
+    lambda rng, n: 5e-324 * rng.integers(-9, 9, n),
+    lambda rng, n: rng.choice([-1, 1], n) * 2.0 ** rng.integers(-1074, 1024, n),
+    lambda rng, n: np.arange(n) % 64 + rng.random(n),  # the sample is the lowest of all
+    lambda rng, n: -(np.arange(n) % 64) + rng.random(n),  # and the highest
+    lambda rng, n: np.where(rng.random(n) < 0.001, 1.0, -0.0) * rng.random(n),
+]
+
+
+def infinite(rng, n):
+    return rng.choice([-np.inf, -1.0, 0.0, np.inf], n).astype(np.float32)
+
+
 @pytest.mark.parametrize("n", [1, 2, 600, 70_000])
-@pytest.mark.parametrize(
-    "of",
-    [
-        lambda rng, n: rng.standard_normal(n),
-        lambda rng, n: rng.integers(0, 40, n).astype(float),  # ties
-        lambda rng, n: np.zeros(n),
-        lambda rng, n: np.arange(n) % 64 + rng.random(n),  # the sample is the lowest of all
-        lambda rng, n: -(np.arange(n) % 64) + rng.random(n),  # and the highest
-        lambda rng, n: np.where(rng.random(n) < 0.001, 1.0, -0.0) * rng.random(n),
-    ],
-)
+@pytest.mark.parametrize("of", [*LISTS, infinite])
 def test_the_first_rows_are_those_of_a_stable_sort(n, of):
     scores = of(np.random.default_rng(n), n)
+    spaced = np.repeat(scores, 2)[::2]
+    spaced.flags.writeable = False
     order = np.argsort(-scores, kind="stable")
     for count in sorted({1, min(2, n), math.ceil(n / 1000), math.ceil(n / 100), n // 2 or 1, n}):
-        assert_array_equal(first_rows(scores, count), np.sort(order[:count]))
+        for layout in (scores, spaced):
+            assert_array_equal(first_rows(layout, count), np.sort(order[:count]))
         above, tied, free = split_at(scores, count)
         threshold = scores[order[count - 1]]
         assert_array_equal(above, np.flatnonzero(scores > threshold))
         assert_array_equal(tied, np.flatnonzero(scores == threshold))
         assert free == count - len(above)
-
-
-@pytest.mark.parametrize("n", [7, 5000])
-def test_infinite_scores_and_copies_of_any_layout_have_a_top(n):
-    scores = np.random.default_rng(n).choice([-np.inf, -1.0, 0.0, np.inf], n)
-    order = np.argsort(-scores, kind="stable")
-    spaced = np.repeat(scores.astype(np.float32), 2)[::2]
-    spaced.flags.writeable = False
-    for count in (1, n // 2, n):
-        assert_array_equal(first_rows(scores, count), np.sort(order[:count]))
-        assert_array_equal(first_rows(spaced, count), np.sort(order[:count]))
-
-
-LISTS = [
-    lambda rng, n: rng.standard_normal(n),
-    lambda rng, n: rng.integers(-3, 4, n).astype(float),
-    lambda rng, n: rng.choice([-1.0, -0.0, 0.0, 1.0], n),
-    lambda rng, n: np.full(n, -0.5),
-    lambda rng, n: 5e-324 * rng.integers(-9, 9, n),
-    lambda rng, n: rng.choice([-1, 1], n) * 2.0 ** rng.integers(-1074, 1024, n),
-    lambda rng, n: np.arange(n) - 1e6,
-]
 
 
 @pytest.mark.parametrize("n", [2, 3000])

@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
-from precbench.metrics import pnorm_risk, r_max
+from precbench.metrics import r_max
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
 from precbench.solvers import IRPush, PNormPush, RankBoost
 from precbench.solvers.push_risks import InformationRetrievalRisk
@@ -37,15 +37,6 @@ def complete(y):
     return sparse.csr_array(((y > 0)[:, None] & (y < 0)).astype(float))
 
 
-def by_definition(y, scores, p, loss, push="top", bottom_weight=1.0):
-    """R in nested loops."""
-    price = {"exponential": lambda r: np.exp(-r), "logistic": lambda r: np.log1p(np.exp(-r))}[loss]
-    pos, neg = scores[y > 0], scores[y < 0]
-    top = sum(sum(price(i - k) for i in pos) ** p for k in neg)
-    bottom = sum(sum(price(i - k) for k in neg) ** p for i in pos)
-    return {"top": top, "bottom": bottom, "both": top + bottom_weight * bottom}[push]
-
-
 def risk_of(X, y, **params):
     """Return the risk that a solver minimises."""
     return PNormPush(**params)._risk(X, np.asarray(y, dtype=np.int8))
@@ -55,36 +46,6 @@ def differences(function, at, step=1e-6):
     """Central differences."""
     shifts = step * np.eye(len(at))
     return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in shifts])
-
-
-# --- the objectives by definition --------------------------------------------------------------
-
-
-@each_loss
-@each_push
-@pytest.mark.parametrize("p", [1, 2.5, 4])
-def test_objectives_follow_their_definitions(loss, push, p):
-    rng = np.random.default_rng(3)
-    y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
-    risk = by_definition(y, scores, p, loss, push, 0.3)
-    log_risk, gradient = pnorm_push(y, scores, p, loss=loss, push=push, bottom_weight=0.3)
-    assert np.exp(log_risk) == pytest.approx(risk, rel=1e-12)
-    found = differences(lambda s: np.log(by_definition(y, s, p, loss, push, 0.3)), scores)
-    assert_allclose(gradient, found, atol=1e-7)
-    if push == "top":
-        assert pnorm_risk(y, scores, p, loss=loss) == pytest.approx(risk, rel=1e-12)
-
-
-def test_ir_push_follows_its_definition():
-    rng = np.random.default_rng(3)
-    y, scores = np.array([1, -1, 1, -1, -1, 1, -1]), rng.normal(size=7)
-
-    def risk(s):
-        return sum(np.log(1 + sum(np.exp(k - i) for k in s[y < 0])) for i in s[y > 0])
-
-    value, gradient = ir_push(y, scores)
-    assert value == pytest.approx(risk(scores), rel=1e-13)
-    assert_allclose(gradient, differences(risk, scores), atol=1e-8)
 
 
 def test_shares_of_pairs_do_not_overflow():
@@ -118,28 +79,21 @@ def test_kernels_follow_the_definition_over_all_pairs(loss, push, p, scale):
 
 @pytest.mark.parametrize("loss", [*LOSSES, "ir"])
 @each_push
-def test_second_derivatives(loss, push):
-    X, y = problem(40, 3)
-    labels = y.astype(np.int8)
-    w = np.random.default_rng(1).normal(size=3)
+@pytest.mark.parametrize("thin", [False, True])
+def test_derivatives(loss, push, thin):
+    X, y = problem(60, 4)
+    rows = sparse.csr_matrix(np.where(X < 0.9, 0, X)) if thin else X
+    w = np.random.default_rng(1).normal(size=4)
     if loss == "ir":
-        risk = InformationRetrievalRisk(X, labels)
+        risk = InformationRetrievalRisk(rows, y.astype(np.int8))
     else:
-        risk = risk_of(X, y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
+        risk = risk_of(rows, y, p=5.0, loss=loss, push=push, bottom_weight=50.0)
+    assert_allclose(
+        risk.at(w).gradient, differences(lambda v: risk.at(v).value, w), rtol=1e-6, atol=1e-8
+    )
     assert_allclose(
         risk.hessian(w), differences(lambda v: risk.at(v).gradient, w), rtol=1e-6, atol=1e-7
     )
-    assert_allclose(risk.at(w).gradient, differences(lambda v: risk.at(v).value, w), rtol=1e-6)
-
-
-def test_second_derivatives_of_thin_rows():
-    X, y = problem(300, 12)
-    X[X < 0.9] = 0
-    labels, w = y.astype(np.int8), np.linspace(-1, 1, 12)
-    thin = sparse.csr_matrix(X)
-    for risk in (InformationRetrievalRisk, lambda *rows: PNormPush(3.0)._risk(*rows)):
-        expected = risk(X, labels).hessian(w)
-        assert_allclose(risk(thin, labels).hessian(w), expected, rtol=1e-9, atol=1e-14)
 
 
 def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
@@ -158,24 +112,6 @@ def test_a_kernel_may_stop_between_any_two_rows(monkeypatch):
         assert step == pytest.approx(risk_of(X, y, **params).step_along(whole, column), rel=1e-12)
 
 
-@each_loss
-@each_push
-@pytest.mark.parametrize("p", [1, 300])
-def test_line_search_finds_the_root(loss, push, p):
-    X, y = problem()
-    risk = risk_of(X, y, p=p, loss=loss, push=push, bottom_weight=0.5)
-    w = np.random.default_rng(4).normal(size=5)
-    point = risk.at(w)
-    for j in range(5):
-        step = risk.step_along(point, risk.column(j))
-        moved = w.copy()
-        moved[j] += step
-        found = risk.at(moved)
-        assert abs(step) > 1e-6
-        assert abs(found.gradient[j]) <= 1e-12 * max(1, found.value) * 10
-        assert found.value <= point.value
-
-
 # --- the algorithm of Fig. 2 -------------------------------------------------------------------
 
 
@@ -189,40 +125,22 @@ def test_the_algorithm_step_by_step(p, kind):
     if kind == "sparse":
         X = np.where(X > 0.6, np.round(X, 1), 0)
     visited = []
-    PNormPush(p, max_iter=40).fit(
+    solver = PNormPush(p, max_iter=40).fit(
         sparse.csr_array(X) if kind == "sparse" else X,
         y,
         trace=lambda solver: visited.append(solver.coef_.copy()),
     )
+    assert (solver.n_iter_, solver.n_rows_seen_, solver.converged_) == (40, 40 * 150, False)
     moves = np.diff(visited, axis=0)
     path = pnorm_push_path(X, y, p, 40)
-    assert len(moves) == 40
     for move, (j, step) in zip(moves, path, strict=True):
         assert_array_equal(np.flatnonzero(move), [j])
         assert move[j] == pytest.approx(step, rel=1e-9, abs=1e-9)
 
 
-def test_a_falling_feature_is_chosen_by_its_absolute_derivative():
-    X, y = problem()
-    X = np.column_stack([0.01 * X[:, 0], -1.0 * (y > 0) + 2 * np.sin(np.arange(len(y)))])
-    solver = PNormPush(max_iter=1).fit(X, y)
-    assert solver.coef_[0] == 0
-    assert solver.coef_[1] < 0
-
-
 def test_the_first_of_equal_features_is_chosen():
     X, y = problem(d=2)
     assert_array_equal(PNormPush(max_iter=7).fit(X[:, [0, 0]], y).coef_[1], 0)
-
-
-def test_coordinate_makes_max_iter_steps():
-    X, y = problem()
-    solver = PNormPush(max_iter=17).fit(X, y)
-    assert (solver.n_iter_, solver.n_rows_seen_) == (17, 17 * len(y))
-    assert not solver.converged_
-    long = PNormPush(max_iter=3000).fit(X, y)
-    assert long.converged_
-    assert_allclose(long.coef_, PNormPush(method="newton").fit(X, y).coef_, atol=1e-6)
 
 
 def test_a_constant_feature_is_never_used():
@@ -249,33 +167,33 @@ def test_newton_reaches_the_optimum(loss, push, p):
     X, y = problem(60, 3, noise=1.0)
     params = {"loss": loss, "push": push, "bottom_weight": 0.7}
     solver = PNormPush(p, method="newton", **params).fit(X, y)
+    least, w = least_by_bfgs(X, lambda scores: pnorm_push(y, scores, p, **params), 1 / p)
     assert solver.converged_ and solver.gradient_norm_ <= 1e-8
-
-    def objective(w):
-        log_risk, by_scores = pnorm_push(y, X @ w, p, **params)
-        return log_risk / p, X.T @ by_scores / p
-
-    other = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-9})
-    assert solver.log_risk_ / p <= other.fun + 1e-12
-    assert solver.log_risk_ / p == pytest.approx(other.fun, abs=1e-9)
-    assert_allclose(solver.coef_, other.x, atol=2e-4 * max(1e-3, abs(other.x).max()))
+    assert solver.log_risk_ / p == pytest.approx(least, abs=1e-9)
+    assert_allclose(solver.coef_, w, atol=2e-4 * max(1e-3, abs(w).max()))
 
 
 @pytest.mark.promise("R12")
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_ir_push_reaches_the_optimum(scale):
     X, y = problem(80, 3, noise=1.0)
-    X = scale * X
-    solver = IRPush().fit(X, y)
+    solver = IRPush().fit(scale * X, y)
+    least, w = least_by_bfgs(scale * X, lambda scores: ir_push(y, scores), gtol=1e-7)
     assert solver.converged_ and solver.gradient_norm_ <= 1e-8
+    assert np.exp(solver.log_risk_) == pytest.approx(least, rel=1e-10)
+    assert_allclose(solver.coef_, w, rtol=1e-4, atol=1e-6)
+
+
+def least_by_bfgs(X, risk, factor=1.0, gtol=1e-9):
+    """Minimise a factor times a risk that has its gradient in the scores."""
 
     def objective(w):
-        value, by_scores = ir_push(y, X @ w)
-        return value, X.T @ by_scores
+        value, by_scores = risk(X @ w)
+        return factor * value, factor * X.T @ by_scores
 
-    other = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-7})
-    assert np.exp(solver.log_risk_) == pytest.approx(other.fun, rel=1e-10)
-    assert_allclose(solver.coef_, other.x, rtol=1e-4, atol=1e-6)
+    start = np.zeros(X.shape[1])
+    found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": gtol})
+    return found.fun, found.x
 
 
 def test_unreached_tolerance_is_reported():
@@ -315,23 +233,15 @@ def test_a_separating_feature_gets_a_margin_of_1(loss):
 
 
 @each_loss
-@pytest.mark.parametrize("hidden", [False, True])
-def test_a_feature_of_some_positives_only_has_no_minimiser(loss, hidden):
-    """No pair is ranked wrongly by it, and most are ties: the other features still matter."""
+def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
+    """No pair is ranked wrongly by it, and most are ties."""
     X, y = problem()
     X = np.column_stack([X, (y > 0) & (np.arange(len(y)) % 4 == 0)])
-    if hidden:
-        X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     with warns(ConvergenceWarning):
-        solver = PNormPush(loss=loss, method="newton").fit(X, y)
-    assert solver.unbounded_ and not solver.converged_
-    assert np.isfinite(solver.coef_).all()
-    if not hidden:
-        with warns(ConvergenceWarning):
-            solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
-        assert solver.n_iter_ == 60
-        assert solver.coef_[5] > 0
-        assert np.count_nonzero(solver.coef_) > 2
+        assert PNormPush(loss=loss, method="newton").fit(X, y).unbounded_
+        solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
+    assert solver.n_iter_ == 60 and solver.coef_[5] > 0
+    assert np.count_nonzero(solver.coef_) > 2
 
 
 @pytest.mark.parametrize("separable", [False, True])
@@ -375,15 +285,15 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
     X = rng.random((40, 3))
     truth = X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=40)
     crucial = (truth[:, None] > truth) & (rng.random((40, 40)) < 0.3)
-    solver = PNormPush(3, loss=loss, push=push, method=method, max_iter=2000, tol=1e-7)
-    solver.fit_pairs(X, crucial)
+    options = {"loss": loss, "push": push, "bottom_weight": 0.3, "method": method}
+    solver = PNormPush(3, **options, max_iter=2000, tol=1e-7).fit_pairs(X, crucial)
     assert solver.converged_
 
     def log_risk(w):
         z = X @ w - (X @ w)[:, None]
         losses = np.where(crucial, np.exp(z) if loss == "exponential" else np.log1p(np.exp(z)), 0)
         top, bottom = (losses.sum(axis=0) ** 3).sum(), (losses.sum(axis=1) ** 3).sum()
-        return np.log({"top": top, "bottom": bottom, "both": top + bottom}[push])
+        return np.log({"top": top, "bottom": bottom, "both": top + 0.3 * bottom}[push])
 
     assert solver.log_risk_ == pytest.approx(log_risk(solver.coef_), rel=1e-12)
     assert_allclose(differences(log_risk, solver.coef_), 0, atol=1e-6)
@@ -391,16 +301,15 @@ def test_crucial_pairs_follow_the_definition(loss, push, method):
 
 def test_pairs_are_not_modified():
     X, y = problem(30)
-    rows, columns = complete(y).nonzero()
-    values = np.append(np.ones(len(rows)), [0.0, 1.0])
-    place = np.append(rows, rows[:2]), np.append(columns, columns[:2])
-    relation = sparse.csc_matrix(complete(y))
-    relation.data[0] = 0
-    for container in (relation, sparse.coo_array((values, place), shape=(30, 30))):
-        before = container.copy()
-        RankBoost(max_iter=3).fit_pairs(X, container)
-        assert container.nnz == before.nnz
-        assert_array_equal(container.data, before.data)
+    i, k = complete(y).nonzero()
+    values = np.append(np.ones(len(i)), [0.0, 1.0])  # a zero is stored, and places come twice
+    place = np.append(i, i[:2]), np.append(k, k[:2])
+    for form in ("csc", "coo"):
+        relation = sparse.coo_array((values, place), shape=(30, 30)).asformat(form)
+        before = relation.copy()
+        RankBoost(max_iter=3).fit_pairs(X, relation)
+        assert relation.nnz == before.nnz
+        assert_array_equal(relation.data, before.data)
 
 
 def test_consistent_pairs_have_no_minimiser():
@@ -435,14 +344,14 @@ def test_invalid_pairs_are_reported(relation, message):
 # --- large p -----------------------------------------------------------------------------------
 
 
-def test_large_p_does_not_overflow():
+@each_loss
+@each_push
+@each_method
+@pytest.mark.parametrize("p", [64, 1000])
+def test_large_p_does_not_overflow(loss, push, method, p):
     X, y = problem(200)
-    for p in (64, 1000):
-        for solver in (PNormPush(p), PNormPush(p, method="newton")):
-            solver.fit(50 * X, y)
-            assert np.isfinite(solver.coef_).all()
-            assert np.isfinite(solver.log_risk_)
-            assert solver.log_risk_ == pytest.approx(
-                pnorm_risk(y, 50 * X @ solver.coef_, p, loss="exponential", log=True), rel=1e-12
-            )
-        assert solver.converged_
+    steps = {"coordinate": 10, "newton": 100}[method]
+    solver = PNormPush(p, loss=loss, push=push, method=method, max_iter=steps).fit(50 * X, y)
+    assert solver.converged_ or method == "coordinate"
+    log_risk, _ = pnorm_push(y, 50 * X @ solver.coef_, p, loss=loss, push=push)
+    assert np.isfinite(log_risk) and solver.log_risk_ == pytest.approx(log_risk, rel=1e-12)

@@ -101,20 +101,17 @@ def test_the_example_of_demsar():
 
 
 @given(tables)
-def test_friedman_is_that_of_scipy(values):
+def test_friedman_is_the_analysis_of_variance_of_the_ranks(values):
+    """In the form of Iman and Davenport."""
     found, (n, k) = friedman_test(values), values.shape
-    if np.ptp(mean_ranks(values)) == 0:
-        assert found == 1
-    elif k > 2 and (chi2 := scipy.stats.friedmanchisquare(*values.T)[0]) < n * (k - 1) - 1e-9:
-        f = (n - 1) * chi2 / (n * (k - 1) - chi2)
-        assert found == pytest.approx(scipy.stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
-    # The form of Iman and Davenport is the analysis of variance of the ranks.
     ranks = scipy.stats.rankdata(-values, axis=1)
-    rest = ((ranks - ranks.mean(axis=0)) ** 2).sum() / ((len(values) - 1) * (len(ranks[0]) - 1))
-    between = len(values) * ranks.mean(axis=0).var(ddof=1)
-    if rest > 1e-9:
-        degrees = k - 1, (k - 1) * (n - 1)
-        assert found == pytest.approx(scipy.stats.f.sf(between / rest, *degrees), abs=1e-9)
+    rest = ((ranks - ranks.mean(axis=0)) ** 2).sum() / ((n - 1) * (k - 1))
+    between = n * ranks.mean(axis=0).var(ddof=1)
+    if between == 0:
+        assert found == 1
+    elif rest > 1e-9:
+        expected = scipy.stats.f.sf(between / rest, k - 1, (k - 1) * (n - 1))
+        assert found == pytest.approx(expected, abs=1e-9)
 
 
 @given(arrays(float, st.tuples(st.just(2), st.integers(1, 8)), elements=few))
