@@ -365,6 +365,7 @@ def find_result_folders(results: Path, *marks: str) -> list[Path]:
     return []
 
 
+@cache
 def environment() -> dict[str, Any]:
     """Describe machine and software, without user name, host name or paths."""
     from threadpoolctl import threadpool_info

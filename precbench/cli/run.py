@@ -209,9 +209,9 @@ class RunOptions:
 def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
     if options.cluster is None:
         return nullcontext()
-    from precbench.runner.cluster import Cluster
+    from precbench.runner.cluster import connect
 
-    return Cluster(options.cluster, options.cluster_wait)
+    return connect(options.cluster, options.cluster_wait)
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
@@ -511,7 +511,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     with _cluster(options) as cluster:
         if cluster is not None:
             screen(quiet=options.is_quiet).print(
-                f"a cluster of {count(cluster.n_workers, 'worker')}; dashboard: {cluster.dashboard}"
+                f"a cluster of {count(cluster.n_workers, 'worker')}; "
+                f"dashboard: {cluster.client.dashboard_link}"
             )
         return [run(cluster) for run in runs]
 
