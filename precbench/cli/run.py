@@ -136,8 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
-            "machine than others of their split.",
+            help="Run one trial at a time, and repeat trials that ran in parallel.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
