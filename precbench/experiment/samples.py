@@ -77,7 +77,7 @@ def read_data(
         dataset = load_dataset(
             card, mirror=mirror, on_missing="stand-in" if stand_in else "error", dtype=dtype
         )
-    dataset = dataset if rows is None else _at_most(dataset, rows)
+    dataset = dataset if rows is None else _subsample_rows(dataset, rows)
     if isinstance(entry, StreamedCard):
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
         return replace(stream_dataset(dataset, **options), name=entry.name)
@@ -266,7 +266,7 @@ class Rows:
         return mapped(sampler, X), lambda X: mapped(sampler, scale(X))
 
 
-def _at_most(dataset: Dataset, rows: int) -> Dataset:
+def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     """Draw about `rows` rows, stratified by class; the rarer class has a least share."""
     if dataset.X.shape[0] <= rows:
         return dataset

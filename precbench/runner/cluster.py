@@ -33,7 +33,7 @@ except ImportError:
 _RESUMES = "what is finished is kept, and the same command resumes from there"
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0
-_FETCH_SECONDS = 60.0
+_FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
 _LOOPBACK = "127.0.0.1:0"
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
