@@ -245,7 +245,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    content = _existing(path).read_bytes()
+    content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)
         if not isinstance(described, dict):
@@ -257,12 +257,12 @@ def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
 
 def _read_table(path: Path, **options: Any) -> pd.DataFrame:
     try:
-        return pd.read_csv(_existing(path), keep_default_na=False, **options)
+        return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}") from None
 
 
-def _existing(path: Path) -> Path:
+def _existing_file(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
             f"there is no file {path}; give a results folder that `precbench run` has written"

@@ -380,7 +380,7 @@ def _to_do(
     plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Screen
 ) -> dict[str, Trial]:
     """Return the trials to run, and print how many are done already."""
-    from precbench.runner import of_other_code, to_do
+    from precbench.runner import keys_of_other_code, to_do
 
     list(store.records())  # a damaged one is reported before anything runs
     trials = to_do(
@@ -397,7 +397,7 @@ def _to_do(
         console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
     else:
         console.print(f"{len(wanted)} trials, {len(done)} of them done already")
-    if others := of_other_code(plan, store, done):
+    if others := keys_of_other_code(plan, store, done):
         console.print(
             f"{count(len(others), 'finished trial')} kept that other code of the same versions "
             f"trained; --rerun {_CHANGED_CODE} trains them again"

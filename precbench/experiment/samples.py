@@ -37,7 +37,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
-_SCORES_AT_ONCE = 2**23
+_SCORES_AT_ONCE = 2**23  # 64 MiB
 _LEAST_SHARE = 0.02  # of a rare class, so that it can be measured
 
 
@@ -163,6 +163,7 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
+        # Each reading of the rows gives the scores under several weight vectors.
         pairs = _with_intercepts(weights, intercepts)
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(pairs), at_once):

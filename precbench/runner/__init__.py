@@ -51,7 +51,7 @@ def to_do(
     return missing
 
 
-def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
+def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return the keys of records of other code, of the same versions, than the present."""
     trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
     records = [(store.read(key), code, key) for code, key in trials]
