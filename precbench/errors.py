@@ -36,12 +36,12 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
 
     spelt = {other.lower(): other for other in valid}
     wanted = str(name).lower()
-    slips = [other for other in spelt if _is_one_slip(wanted, other)]
+    slips = [other for other in spelt if _is_one_letter_off(wanted, other)]
     near = difflib.get_close_matches(wanted, slips or spelt, n=1, cutoff=0.0 if slips else 0.6)
     return f" (did you mean {spelt[near[0]]!r}?)" if near else ""
 
 
-def _is_one_slip(one: str, other: str) -> bool:
+def _is_one_letter_off(one: str, other: str) -> bool:
     pairs = enumerate(zip(one, other, strict=False))
     start = next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
     rest, others = one[start:], other[start:]

@@ -29,7 +29,7 @@ def compare_records(
     for key, copies in holders.items():
         rank = max(_rank(record) for _, record in copies)
         best = [(store, record) for store, record in copies if _rank(record) == rank]
-        if rank and copies[-1][0] is not target:  # not the target's alone
+        if rank and copies[-1][0] is not target:  # not failed, and not the target's alone
             numbers = {_hash_of_numbers(*one) for one in best}
             chosen = [one for one in best if one[0] in kept] if len(numbers) > 1 else best
             if not chosen:
@@ -55,6 +55,7 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
 
 
 def _rank(record: Record) -> int:
+    # A result counts most; a skipped trial counts more than a failed one, which counts nothing.
     return 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
 
 

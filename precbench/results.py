@@ -193,22 +193,20 @@ def _check_rows(run: Run, path: Path) -> None:
 
     A run that was interrupted after its config had changed leaves rows of the former config.
     """
-    rows = run.results
-    tested = rows[rows["part"] == "test"]
+    tested = run.results[run.results["part"] == "test"]
     if tested.empty:
         raise InputError(f"{path} has no row of the part test; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
-    known = {(point, label) for point, of_point in labels.items() for label in of_point}
-    for dataset, solver, point, label in set(
-        rows[["dataset", "solver", "sweep", "metric"]].itertuples(index=False, name=None)
-    ):
-        if dataset not in run.datasets or solver not in run.solvers or (point, label) not in known:
-            named = " ".join(part for part in (dataset, solver, point, label) if part)
-            raise InputError(
-                f"{path} has rows that {path.with_name('experiment.json')} does not know "
-                f"({named}); {_RUN_AGAIN}"
-            )
-    measured = set(tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None))
+    points = [(point, label) for point, of_point in labels.items() for label in of_point]
+    known = {(d, s, *point) for d in run.datasets for s in run.solvers for point in points}
+    place = ["dataset", "solver", "sweep", "metric"]
+    if unknown := {*run.results[place].itertuples(index=False, name=None)} - known:
+        named = " ".join(part for part in min(unknown) if part)
+        raise InputError(
+            f"{path} has rows that {path.with_name('experiment.json')} does not know ({named}); "
+            f"{_RUN_AGAIN}"
+        )
+    measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
         if lacking := [at for at in labels[point] if (dataset, point, at) not in measured]:
             raise InputError(f"{path} has no row of {lacking[0]} on {dataset}; {_RUN_AGAIN}")
@@ -247,7 +245,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    content = _existing(path).read_bytes()
+    content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)
         if not isinstance(described, dict):
@@ -259,12 +257,12 @@ def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
 
 def _read_table(path: Path, **options: Any) -> pd.DataFrame:
     try:
-        return pd.read_csv(_existing(path), keep_default_na=False, **options)
+        return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
         raise InputError(f"{path} is not a table: {error}") from None
 
 
-def _existing(path: Path) -> Path:
+def _existing_file(path: Path) -> Path:
     if not path.is_file():
         raise InputError(
             f"there is no file {path}; give a results folder that `precbench run` has written"

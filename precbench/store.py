@@ -365,6 +365,7 @@ def find_result_folders(results: Path, *marks: str) -> list[Path]:
     return []
 
 
+@cache
 def environment() -> dict[str, Any]:
     """Describe machine and software, without user name, host name or paths."""
     from threadpoolctl import threadpool_info
@@ -434,6 +435,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold: no NumPy types, None for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -34,6 +34,7 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
 
 
 def _refusal(error: ValidationError) -> ValueError:
+    """Return the error that says in a line which fields are missing, or what is wrong first."""
     problem, *others = problems = error.errors(include_url=False, include_input=False)
     places = [".".join(map(str, each["loc"])) for each in problems]
     absent = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]

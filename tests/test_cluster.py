@@ -7,21 +7,22 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import dask
 import pandas as pd
 import pytest
 from distributed import LocalCluster
 
+from precbench.errors import InputError, PrecbenchError
 from precbench.experiment import load_config
 from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
-from precbench.runner.cluster import Cluster
+from precbench.runner.cluster import Cluster, _refuse_other_versions, connect, versions
 from precbench.store import Store
 from tests.helpers import Deadly, invoke, numbers, records, run, served, session, wait_until
-from tests.sentences import done_already, names, refused, tells
+from tests.sentences import names, raises, refused, tells
 from tests.test_promises import PRECBENCH, finished
 
 WAIT_SECONDS = 120
@@ -99,6 +100,7 @@ def test_workers_get_their_data_from_the_client(
     run("letter", tmp_path / "one", *where[2:])
     one, other = (numbers(tmp_path / name / "letter-smoke") for name in ("one", "cluster"))
     assert one.equals(other)
+    names(done.output, "cluster 1 http://127.0.0.1")
     scheduler.close()
     waiting = ["--cluster-wait", "1", "--force"]
     refused(["run", "letter", *where, *waiting], code=1)
@@ -175,18 +177,6 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     figure("0 processes of a cluster left")
 
 
-@pytest.mark.filterwarnings("ignore:subprocess .* is still running")  # they end by themselves
-def test_a_local_cluster_gives_the_numbers_of_this_machine(small, tmp_path, monkeypatch):
-    config = small()
-    assert run(config, tmp_path / "one").exit_code == 0
-    done = run(config, tmp_path / "cluster", "--cluster", "local:1")
-    assert done.exit_code == 0, done.output
-    names(done.output, "cluster 1 http://127.0.0.1")
-    one, other = (numbers(tmp_path / name / "small") for name in ("one", "cluster"))
-    assert one.equals(other)
-    assert done_already(run(config, tmp_path / "cluster").output) == 6
-
-
 @pytest.mark.parametrize(
     ("where", "code"), [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)]
 )
@@ -195,17 +185,20 @@ def test_no_such_cluster(small, tmp_path, where, code):
     refused(["run", small(), "--cluster", where, *waiting], code=code)
 
 
-def test_a_machine_that_goes_away_is_reported(small, tmp_path, monkeypatch):
-    """With --timing the trials of a split wait for the machine where the others ran."""
-    lanes = Cluster._lanes
-    monkeypatch.setattr(
-        Cluster, "_lanes", lambda *where: [replace(lane, host="there") for lane in lanes(*where)]
-    )
-    where = ["--cluster", "local:1", "--cluster-wait", "0.1", "--timing"]
-    assert (
-        "there has had no workers for 0.1 s"
-        in invoke(*("run", small(), *where, "--out", tmp_path)).stderr
-    )
+def test_a_cluster_that_keeps_jobs_back_is_reported(small, tmp_path, monkeypatch):
+    """Whether it has workers or not. With --timing it gets none."""
+    monkeypatch.setattr("precbench.runner.cluster._LOOK_SECONDS", 0.01)
+    plan, store = make_plan(load_config(small())), Store(tmp_path / "out")
+    for workers in ({}, {"there": []}):
+        client = Mock(**{"nthreads.return_value": workers, "processing.return_value": workers})
+        begin = partial(
+            *(run_plan, plan, store, to_do(plan, store)),
+            elsewhere=Cluster(client, "tcp://here", wait=0.1).run,
+        )
+        with raises(PrecbenchError, "tcp://here 0.1"):
+            list(begin(n_workers=2))
+        with raises(InputError, "--timing --cluster --shard"):
+            list(begin(n_workers=1))
 
 
 def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
@@ -215,7 +208,7 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     deadly = list(trials)[1]
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        Cluster("local:2") as cluster,
+        connect("local:2") as cluster,
     ):
         ends = run_plan(
             served(plan, {1: Deadly()}), store, trials, n_workers=2, elsewhere=cluster.run
@@ -226,9 +219,10 @@ def test_a_trial_that_kills_workers_is_recorded_as_crashed(small, tmp_path):
     assert set(statuses.values()) == {"ok"} and len(statuses) == len(trials) - 1
 
 
-def test_workers_with_other_versions_are_refused(small, monkeypatch):
-    monkeypatch.setattr("precbench.runner.cluster.package_versions", lambda: {"numpy": "1.0"})
-    refused(["run", small(), "--cluster", "local:1"], "numpy", code=1)
+def test_workers_with_other_versions_are_refused():
+    client = Mock(**{"run.return_value": {"tcp://there": versions() | {"numpy": "1.0"}}})
+    with raises(PrecbenchError, "tcp://there numpy 1.0"):
+        _refuse_other_versions(client)
 
 
 def test_without_dask_the_error_names_what_to_install(small, monkeypatch):

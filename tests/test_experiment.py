@@ -4,35 +4,21 @@ import dataclasses
 import json
 import pickle
 import re
-import subprocess
 
 import numpy as np
 import pytest
 
 from precbench.cli.run import split_numbers
 from precbench.errors import InputError
-from precbench.experiment import FileData, list_configs, load_config
+from precbench.experiment import Experiment, FileData, list_configs, load_config
 from precbench.experiment.plan import Plan, make_plan
 from precbench.seeds import trial_seed
 from precbench.solvers import SOLVERS, PerceptronAtK
 from precbench.store import SCHEMA, key_of
 from tests import laws
-from tests.helpers import ROOT
+from tests.helpers import ROOT, shipped_config, shipped_configs
 from tests.sentences import mistakes, names, raises
 
-CONFIGS = [
-    "adult",
-    "cod_rna",
-    "covtype",
-    "ijcnn1",
-    "kar2015/counterexample",
-    "kar2015/fig3-batch",
-    "kar2015/fig3-kappa",
-    "kdd08",
-    "letter",
-    "ppi",
-    "w8a",
-]
 SMALL = """\
 name: small
 title: A small one
@@ -129,17 +115,12 @@ def test_mistakes_are_reported_in_the_file_that_makes_them(extended, tmp_path, c
 # Shipped configs
 
 
-def test_every_config_is_listed_and_loads():
-    assert set(CONFIGS) <= set(list_configs())
+def test_every_experiment_has_trials_of_its_own_and_a_small_size():
     assert not [name for name in list_configs() if "published" in name]
-    for name in CONFIGS:
-        experiment = load_config(name)
-        assert experiment.trials()
-        assert len(keys(experiment)) == len(experiment.trials())
-        smoke = experiment.smoke_size()
-        assert 0 < len(smoke.trials()) <= 14
-        assert all(trial.rows <= 4000 for trial in smoke.trials())
-    assert len({load_config(name).name for name in CONFIGS}) == len(CONFIGS)
+    experiments = [shipped_config(name) for name in shipped_configs(Experiment)]
+    assert len({experiment.name for experiment in experiments}) == len(experiments)
+    for experiment in experiments:
+        assert 0 < len(experiment.smoke_size().trials()) <= len(experiment.trials())
 
 
 def test_the_makefile_finds_the_configs_by_their_tags():
@@ -151,11 +132,6 @@ def test_the_makefile_finds_the_configs_by_their_tags():
         assert f"\ntags: [{', '.join(tags)}]\n" in text, name
     known = set(re.findall(r"call tagged,(\w+)", makefile))
     assert known == {tag for tags in tagged.values() for tag in tags}
-    commands = subprocess.run(
-        ["make", "-n", "regression"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    [found] = re.findall(r"precbench run (.*?) --", commands)
-    assert found.split() == [name for name, tags in tagged.items() if "regression" in tags]
 
 
 def test_one_config_holds_every_linear_solver():
@@ -166,12 +142,10 @@ def test_one_config_holds_every_linear_solver():
 def test_the_headline_follows_the_paper():
     trials = load_config("kdd08").trials()
     assert len(trials) == 10 * 5
+    printed = {"k": 0.25, "epochs": 25, "batch_size": 500}
     for trial in trials:
-        assert trial.split.kind == "random"
-        assert trial.split.test_size == 0.3
-        assert trial.params.get("k", 0.25) == 0.25
-        assert trial.params.get("epochs", 25) == 25
-        assert trial.params.get("batch_size", 500) == 500
+        assert (trial.split.kind, trial.split.test_size) == ("random", 0.3)
+        assert all(trial.params.get(name, value) == value for name, value in printed.items())
         assert trial.dataset.on_missing == "stand-in"
         assert trial.limit is None  # so that the order of the times can show
 
@@ -225,7 +199,6 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
     ("old", "new", "expected"),
     [
         ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
-        ("epochs: 3", "epochs: 0", "5:18 common.epochs 'epochs'"),
         ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
         ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
         ("[letter, adult]", "[]", "3:1 datasets"),
@@ -233,7 +206,6 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
         ("tune: [0.1, 1.0]", "tune: 0.1", ""),
         ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
-        ("linear-svm", "linear-svn", "9:17 solvers.svm soft.solver"),
         ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
         ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
         ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
@@ -242,15 +214,9 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
             "split: kfold, n_splits: 99999, repetitions: 99999",
             "9,999,800,001 100,000",
         ),
-        ("[letter, adult]", "[letter, 3]", "3:20 datasets[1]"),
-        ("auc]\n", "auc]\nplots: [acc]\n", "plots[0] 'acc'"),
-        ("auc]\n", "auc]\nsmoke: {row: 3}\n", "smoke.row 'rows'"),
-        ("auc]\n", "auc]\nsmoke: {epochs: 0}\n", "smoke.epochs 0"),
-        ("auc]\n", "auc]\ntimeout: -1\n", "11:1 timeout 0 -1"),
         ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
         ("n_splits: 2", "split: none, stratified: true", "stratified"),
         ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
-        ("n_splits: 2", "test_size: 1.0", "protocol.test_size 1"),
         ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
         ("n_splits: 2", "repetitions: 2", "repetitions"),
         ("auc]", "auc: 3]", "metrics[1].auc 3"),
@@ -258,27 +224,13 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
         ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
         ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
-        (
-            "perceptron-avg:\n",
-            'perceptron-avg: {k: "1,5 %"}\n',
-            "7:20 solvers.perceptron-avg.k k '1,5 %'",
-        ),
         ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
-        ("{k: 0.5}}", "{k: 101 %}}", "10:12 metrics[0].precision_at_k k '101 %'"),
         ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
         ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
         ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
         ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
         ("auc]", "auc, auc]", "metrics[2]"),
-        ("auc]", "precision_at_k]", "metrics[1] precision_at_k 0.5"),
-        ("auc]\n", "auc]\nparts: [test, training, test]\n", "parts[2]"),
-        ("auc]\n", "auc]\nplots: [roc, roc]\n", "11:14 plots[1]"),
         ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
-        (
-            "perceptron-avg:\n",
-            "perceptron-avg: {fourier: {n_components: {tune: [9, 9]}}}\n",
-            "n_components 9",
-        ),
         ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
         ("auc]\n", "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n", "smoke.sweep[1] 1"),
         ("auc]\n", "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n", "sweep.k precision_at_k 1"),
@@ -286,26 +238,18 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
         ("auc]\n", "auc]\ncheckpoints: true\n", ""),
         ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
-        ("auc]\n", "auc]\ncheckpoints: [0, 1]\n", "0"),
-        ("[letter, adult]", "[letter, {name: a9a, split: given}]", "'given'"),
-        ("perceptron-avg:\n", "perceptron-avg: {fourier: 30}\n", "fourier"),
         ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
         (
             "perceptron-avg:\n",
             "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
             "n_components 1 0",
         ),
-        (
-            "perceptron-avg:\n",
-            "perceptron-avg: {fourier: {n_components: {tune: [9]}}}\n",
-            "n_components 'tune' 9",
-        ),
-        (
-            "perceptron-avg:\n",
-            "perceptron-avg: {fourier: {n_components: 9, gamma: -1}}\n",
-            "gamma 0",
-        ),
         ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
+        ("auc]\n", "auc]\ntuning: {folds: 5, rows: 9}\n", "tuning.rows folds"),
+        ("n_splits: 2}\n", "split: time}\ntuning: {rows: 9}\n", "tuning.rows time"),
+        ("n_splits: 2}\n", "split: time}\ntuning: {folds: 5}\n", "tuning.folds time"),
+        ("n_splits: 2", "split: time, n_splits: 5", "protocol.test_size 5 0.3 0.2"),
+        ("auc]\n", "auc]\ntuning: {draw: 1}\n", "draw 2"),
     ],
 )
 def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
@@ -345,13 +289,9 @@ def test_trials_interleave_the_contestants(read):
 
 def test_parameters_are_resolved(read):
     first, tuned, svm = read(SMALL).trials()[:3]
-    assert first.params["k"] == 0.5
-    assert first.params["epochs"] == 3
-    assert first.params["batch_size"] == 500
-    assert "random_state" not in first.params
+    assert first.params.items() >= {"k": 0.5, "epochs": 3, "batch_size": 500}.items()
     assert tuned.candidates == {"eta0": [0.1, 1.0]}
-    assert svm.params["C"] == 0.1
-    assert "k" not in svm.params
+    assert svm.params["C"] == 0.1 and not {"k", "random_state"} & {*svm.params}
     assert svm.limit.seconds == 5
     assert first.scaling == "standardise"
     assert first.metric.label == "precision_at_k(k=0.5)"
@@ -397,28 +337,6 @@ def test_seeds_follow_from_identity_and_pair_the_solvers(read):
     assert not {t.seed for t in moved.trials()} & {t.seed for t in trials}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "tuning", "complaint"),
-    [
-        ("{}", "{folds: 5, rows: 9}", "tuning.rows: has no meaning with folds"),
-        ("{split: time}", "{rows: 9}", "tuning.rows: has no meaning with split: time"),
-        ("{split: time}", "{folds: 5}", "tuning.folds: has no meaning with split: time"),
-    ],
-)
-def test_ways_to_tune_that_have_no_meaning(complaints, protocol, tuning, complaint):
-    text = f"name: a\ntitle: A\ndatasets: [letter]\nsolvers: {{sgd-avg: }}\nprotocol: {protocol}\n"
-    [found] = complaints(f"{text}metrics: [auc]\ntuning: {tuning}\n")
-    assert complaint in found
-
-
-def test_folds_are_of_one_partition(read):
-    trials = read(SMALL.replace("n_splits: 2", "split: kfold, n_splits: 3")).trials()
-    letter = [t for t in trials if t.dataset.name == "letter"]
-    assert len({t.split.seed for t in letter}) == 1
-    assert len({t.seed for t in letter}) == 3
-    assert len({key(t) for t in letter}) == 9
-
-
 def test_each_repetition_has_a_partition_of_its_own(read):
     def folds(protocol):
         trials = read(SMALL.replace("n_splits: 2", protocol)).trials()
@@ -427,6 +345,7 @@ def test_each_repetition_has_a_partition_of_its_own(read):
     once = folds("split: kfold, n_splits: 3")
     often = folds("split: kfold, n_splits: 3, repetitions: 4")
     assert [key(t) for t in often[:3]] == [key(t) for t in once]
+    assert len({t.split.seed for t in once}) == 1 and len({t.seed for t in once}) == 3
     assert [t.split.fold for t in often] == [0, 1, 2] * 4
     seeds = [t.split.seed for t in often]
     assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4
@@ -532,13 +451,11 @@ def test_random_features_are_part_of_the_key(read):
     with_fourier = "perceptron-avg: {fourier: {n_components: 30}}"
     mapped = read(SMALL.replace("perceptron-avg:", with_fourier))
     finer = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "30, gamma: 0.5")))
-    assert len(keys(mapped) & keys(read(SMALL))) == 8
     assert len(keys(mapped) & keys(finer)) == 8
-    words = Plan(mapped, {}, ()).scaling
-    assert words.endswith("perceptron-avg: 30 random Fourier features")
     several = read(SMALL.replace("perceptron-avg:", with_fourier.replace("30", "{tune: [30, 50]}")))
-    words = Plan(several, {}, ()).scaling
-    assert words.endswith("perceptron-avg: 30 or 50 random Fourier features")
+    for experiment, number in ((mapped, "30"), (several, "30 or 50")):
+        words = Plan(experiment, {}, ()).scaling
+        assert words.endswith(f"perceptron-avg: {number} random Fourier features")
 
 
 def test_a_data_set_may_have_its_own_scaling(read):
@@ -640,15 +557,13 @@ def test_each_value_is_drawn_as_often_as_the_others(read):
     assert np.abs(times - 1200).max() < 4 * np.sqrt(3600 * 2 / 9)
 
 
-def test_draw_is_part_of_the_key_only_where_it_leaves_something_out(read, complaints):
+def test_draw_is_part_of_the_key_only_where_it_leaves_something_out(read):
     def key_of_draw(tuning):
         return keys(read(SMALL.replace("[0.1, 1.0]", "[0.1, 1.0, 10.0]") + tuning))
 
     before = key_of_draw("")
     assert key_of_draw("tuning: {draw: 3}\n") == before
     assert len(key_of_draw("tuning: {draw: 2}\n") & before) == 8
-    [told] = complaints(SMALL + "tuning: {draw: 1}\n")
-    names(told, "draw 2")
 
 
 # One's own files
@@ -669,45 +584,24 @@ def test_own_files(read, complaints, tmp_path):
     assert trial.dataset == own
     assert trial.scaling == "none"
     description = trial.description("0" * 64)
-    assert description["preprocessing"] == {  # the hash of the data follows from the time column
-        "scaling": "none",
-        "dtype": "float64",
-        "id": [],
-        "numeric": [],
-        **dict.fromkeys(["separator", "encoding", "decimal", "date_format", "sheet", "skip_rows"]),
-        "format": "csv",
-        "label": "churned",
-        "positive": "yes",
-        "groups": "customer",
-        "drop": ["id", 3],
-        "categorical": "one-hot",
-        "missing": "median",
-    }
-    assert str(tmp_path) not in json.dumps(description)
+    read_by = {"label": "churned", "positive": "yes", "drop": ["id", 3], "missing": "median"}
+    assert description["preprocessing"].items() >= read_by.items()
+    assert "time" not in description["preprocessing"]  # the hash of the data follows from it
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.cvs}]"))
     names(text, "'mine.csv'")
     [text] = complaints(SMALL.replace("[letter, adult]", "[{file: mine.csv, name: a b}]"))
     names(text, "3:29 datasets[0].name")
 
 
-def test_by_time(read, complaints):
-    def with_protocol(text):
-        return SMALL.replace("{n_splits: 2}", f"{{split: time, {text}}}")
+def test_by_time(read):
+    def trials(text):
+        return read(SMALL.replace("{n_splits: 2}", f"{{split: time, {text}}}")).trials()
 
-    [first, *_] = read(with_protocol("seed: 0")).trials()
-    assert first.split.description() == {
-        "kind": "time",
-        "groups": "keep",
-        "test_size": 0.3,
-        "index": 0,
-    }
-    assert {trial.split.index for trial in read(with_protocol("seed: 0")).trials()} == {0}
-    several = read(with_protocol("n_splits: 3")).trials()
-    assert key(several[0]) == key(first)
-    [text] = complaints(with_protocol("n_splits: 5"))
-    names(text, "protocol.test_size 5 0.3 0.2")
-    [text] = complaints(with_protocol("stratified: true"))
-    names(text, "protocol.stratified time")
+    first, *others = trials("seed: 0")
+    fields = {"kind": "time", "groups": "keep", "test_size": 0.3, "index": 0}
+    assert first.split.description() == fields
+    assert {trial.split.index for trial in others} == {0}
+    assert key(trials("n_splits: 3")[0]) == key(first)
 
 
 # Filters and smoke size
@@ -724,14 +618,12 @@ def test_select(read):
 def test_select_refuses_what_is_not_there(read):
     with pytest.raises(InputError) as caught:
         read(SMALL).select(solvers=["sgd-agv"], datasets=["letter", "lettr"], seeds=[0, 2])
-    assert str(caught.value).splitlines() == [
-        "small: unknown solver 'sgd-agv' (did you mean 'sgd-avg'?)",
-        "small: unknown data set 'lettr' (did you mean 'letter'?)",
-        "there is no split 2: the splits are 0, 1",
-    ]
-    with pytest.raises(InputError) as caught:
+    solver, dataset, split = str(caught.value).splitlines()
+    names(solver, "small 'sgd-agv' 'sgd-avg'")
+    names(dataset, "small 'lettr' 'letter'")
+    names(split, "2 0 1")
+    with raises(InputError, "2 3 4 5 6 ..."):
         read(SMALL).select(seeds=[*range(100), 200, 300, 301])
-    assert str(caught.value) == ("there is no split 2, 3, 4, 5, 6, ...: the splits are 0, 1")
 
 
 def test_numbers_of_splits_are_bounded_before_they_are_listed():
@@ -748,13 +640,11 @@ def test_smoke_size(read):
     smoke = "smoke: {rows: 70, epochs: 1, max_iter: 9, checkpoints: 2, datasets: [adult]}\n"
     experiment = read(SMALL + "sweep: {batch_size: [10, 20, 40]}\n" + smoke)
     trials = experiment.smoke_size().trials()
-    assert {t.dataset.name for t in trials} == {"adult"}
-    assert {t.split.index for t in trials} == {0}
+    found = {(t.dataset.name, t.split.index, t.rows, t.checkpoints) for t in trials}
+    assert found == {("adult", 0, 70, 2)}
     assert {t.sweep[1] for t in trials} == {10, 40}
-    assert {t.rows for t in trials} == {70}
-    assert {t.checkpoints for t in trials} == {2}
-    assert {t.params["epochs"] for t in trials if "epochs" in t.params} == {1}
-    assert {t.params["max_iter"] for t in trials if "max_iter" in t.params} == {9}
+    assert {t.params.get("epochs", 1) for t in trials} == {1}
+    assert {t.params.get("max_iter", 9) for t in trials} == {9}
     assert experiment.trials()[0].params["epochs"] == 3
     letter = experiment.select(datasets=["letter"]).smoke_size().trials()
     assert {t.dataset.name for t in letter} == {"letter"}

@@ -3,18 +3,24 @@
 import builtins
 import errno
 import io
+import itertools
 import os
 import random
+import shutil
+import signal
+import sys
 import time
+from hashlib import sha256
 
 import pandas as pd
 import pytest
 
 from precbench import workers
+from precbench.npz import unpack
 from precbench.report.folder import Report
 from precbench.runner.worker import run_job
 from precbench.store import Store
-from tests.helpers import numbers, run, succeed
+from tests.helpers import invoke, numbers, run, succeed
 from tests.sentences import done_already
 
 
@@ -38,19 +44,14 @@ MACHINE = {
 }
 
 
-def run_in_this_process(monkeypatch):
-    """Run trials where they meet the faults too."""
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Trials run where they meet the faults too."""
     monkeypatch.setattr(
         "precbench.runner.dispatch.run_here",
         lambda jobs, n_workers: ((job, run_job(job)) for job in jobs),
     )
     monkeypatch.setattr("precbench.runner.environment", lambda: MACHINE)
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Where they meet the faults too."""
-    run_in_this_process(monkeypatch)
 
 
 def assert_same(folder, other):
@@ -152,10 +153,92 @@ def test_a_fault_of_the_disk_at_any_moment(
     figure(f"{len(faults)} faults of the disk")
 
 
+# --- a command killed while it writes ---
+
+FIT = ["mine.csv", "--label", "label", "--k", "3", "--splits", "2", "--solver", "sgd-avg"]
+BEFORE = {
+    "score": [["fit", *FIT, "--save", "scorer.npz"]],
+    "report": [["run", "small.yaml"]],
+    "merge": [
+        ["run", "small.yaml", "--splits", "0"],
+        ["run", "small.yaml", "--splits", "1", "--out", "other"],
+    ],
+}
+COMMANDS = {
+    "compare": ["compare", *FIT, "--jobs", "1", "--out", "out"],
+    "fit": ["fit", *FIT, "--save", "model.npz"],
+    "score": ["score", "scorer.npz", "mine.csv", "--out", "top.csv"],
+    "report": ["report", "results"],
+    "merge": ["merge", "results", "other", "--out", "out", "--config", "small.yaml", "--no-plots"],
+    "data add": ["data", "add", "housing", "housing.data"],
+}
+
+
+def made(name, folder, cache):
+    """Return what a command has made, without times."""
+    if name in ("compare", "merge"):
+        [results] = [*(folder / "out").glob("compare-*"), *(folder / "out").glob("small")]
+        return numbers(results).to_csv()
+    if name == "fit":
+        return unpack(folder / "model.npz", ["coef"])["coef"].tobytes()
+    if name == "data add":
+        return sha256((cache / "files" / "housing" / "housing.data").read_bytes()).hexdigest()
+    return (folder / {"score": "top.csv", "report": "results/small/report.html"}[name]).read_bytes()
+
+
+def killed(disk, n, arguments):
+    """Run a command in a copy of this process, killed as it touches the disk for the n-th time."""
+    child = os.fork()
+    if not child:
+        disk.touch = lambda: next(calls) < n or os.kill(os.getpid(), signal.SIGKILL)
+        calls = itertools.count(1)
+        invoke(*arguments)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies a process that has threads")
+@pytest.mark.promise("R1")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_killed_while_it_writes_leaves_nothing_half_written(
+    name, tiny, tmp_path, in_this_process, cache, monkeypatch, request, size, figure
+):
+    before, whole = tmp_path / "before", tmp_path / "whole"
+    before.mkdir()
+    for file in ("mine.csv", tiny.name):
+        shutil.copy(tmp_path / file, before)
+    for former in ("top.csv", "model.npz"):
+        (before / former).write_bytes(b"former")
+    if name == "data add":
+        shutil.copy(request.getfixturevalue("mirror") / "housing" / "housing.data", before)
+    monkeypatch.chdir(before)
+    for arguments in BEFORE.get(name, []):
+        succeed(*arguments)
+    shutil.copytree(before, whole)
+    monkeypatch.chdir(whole)
+    disk = Disk("", monkeypatch)
+    succeed(*COMMANDS[name])
+    expected, n_calls = made(name, whole, cache), disk.n_calls
+    rng, kills = random.Random(0), size(2, 60)
+    for n in sorted(rng.sample(range(1, n_calls + 1), min(kills, n_calls))):
+        folder = tmp_path / str(n)
+        shutil.copytree(before, folder)
+        shutil.rmtree(cache, ignore_errors=True)
+        monkeypatch.chdir(folder)
+        assert killed(disk, n, COMMANDS[name]), n
+        for former in ("top.csv", "model.npz"):
+            content = (folder / former).read_bytes()
+            assert content.startswith(b"former") or content == (whole / former).read_bytes()
+        succeed(*COMMANDS[name])
+        assert made(name, folder, cache) == expected, n
+    figure(f"{kills} commands killed while they write")
+
+
 # --- dying workers ---
 
 KILLER = """
-import functools, os, signal, sys
+import importlib, itertools, os, signal, sys
 
 def die():
     for number in range(int(os.environ["KILLS"])):
@@ -165,47 +248,23 @@ def die():
             continue
         os.kill(os.getpid(), signal.SIGKILL)
 
-class Finder:
-    # Puts a function that dies in its n-th call into a module when that is imported.
-    def find_spec(self, name, path, target=None):
-        if name != module:
-            return None
-        sys.meta_path.remove(self)
-        if not function:
-            die()
-            return None
-        spec = next(s for f in sys.meta_path if (s := f.find_spec(name, path, target)))
-        execute = spec.loader.exec_module
-
-        def exec_module(loaded):
-            execute(loaded)
-            *owners, last = function.split(".")
-            owner = functools.reduce(getattr, owners, loaded)
-            real, calls = getattr(owner, last), [0]
-
-            def deadly(*arguments, **options):
-                calls[0] += 1
-                if calls[0] == n:
-                    die()
-                return real(*arguments, **options)
-
-            setattr(owner, last, deadly)
-
-        spec.loader.exec_module = exec_module
-        return spec
+def deadly(*arguments):
+    if next(calls) == int(n):
+        die()
+    return real(*arguments)
 
 if any("popen_loky" in argument for argument in sys.orig_argv):
     module, function, n = os.environ["KILL_AT"].split(":")
-    n = int(n)
-    sys.meta_path.insert(0, Finder()) if module else die()
+    owner, calls = importlib.import_module(module), itertools.count(1)
+    real = getattr(owner, function)
+    setattr(owner, function, deadly)
 """
+# A worker dies in the n-th call of a function
 PHASES = {
-    "start": "::0",
-    "import": "precbench.runner.worker::0",
-    "data": "precbench.experiment.samples:Rows._fitted:1",
-    "training": "precbench.runner.recorder:Recorder.finish:1",
-    "writing": "precbench.files:os.replace:1",
-    "between arrays and mark": "precbench.files:os.replace:2",
+    "start": "os:getppid:1",
+    "training": "time:process_time:1",
+    "writing": "os:replace:1",
+    "between arrays and mark": "os:replace:2",
 }
 ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 
@@ -214,9 +273,7 @@ ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 @pytest.mark.promise("R1", "R3")
 @pytest.mark.timeout(1200)
 def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size, figure):
-    with monkeypatch.context() as patch:
-        run_in_this_process(patch)
-        assert run(tiny, tmp_path / "undisturbed").exit_code == 0
+    succeed("run", tiny, "--out", tmp_path / "undisturbed")
     cases = size(ONCE, [(phase, n_kills) for phase in PHASES for n_kills in (1, 2)])
     request.addfinalizer(workers.end)
     for phase, n_kills in cases:
@@ -239,8 +296,7 @@ def test_a_worker_killed_in_any_phase(tiny, tmp_path, monkeypatch, request, size
 # --- the rest of the world ---
 
 
-@pytest.mark.parametrize("jump", [-1e6, 1e6])
-def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
+def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch):
     assert run(tiny, tmp_path / "undisturbed").exit_code == 0
     rng = random.Random(0)
 
@@ -249,7 +305,7 @@ def test_a_clock_that_jumps(tiny, tmp_path, in_this_process, monkeypatch, jump):
 
         def read():
             if rng.random() < 0.2:
-                offsets.append(offsets[-1] + jump)
+                offsets.append(offsets[-1] + rng.choice([-1e6, 1e6]))
             return clock() + offsets[-1]
 
         return read

@@ -78,11 +78,6 @@ def test_a_preset_is_its_class_with_other_defaults(name):
         preset(colour=1)
 
 
-def test_a_preset_may_be_overridden():
-    solver = SOLVERS["sgd-max"](surrogate="avg", k=3)
-    assert (type(solver), solver.surrogate, solver.k) == (SGDAtK, "avg", 3)
-
-
 def problem(n=1000, share=0.1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 4))
@@ -222,9 +217,6 @@ def test_a_search_chooses_by_the_top_of_the_list():
     assert search.score(X, y) == scorer(search.best_estimator_, X, y)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     assert scorer(forest, X, y) == precision_at_k(y, forest.predict_proba(X)[:, 1], k)
-
-
-def test_a_scorer_refuses_an_invalid_k():
     with raises(InputError, "k 1.5"):
         precbench.precision_at_k_scorer(1.5)
 

@@ -37,14 +37,10 @@ KEYS = [key for _, key in plan().trials]
 def reference():
     """Return the arrays of each trial, as a run without faults writes them."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(folder)
+        store, trials = Store(folder), {key: trial for trial, key in plan().trials}
         with store.lock():
-            assert {status for _, status in run_plan(plan(), store, dict(_by_key()))} == {"ok"}
+            assert {status for _, status in run_plan(plan(), store, trials)} == {"ok"}
         return {key: store.arrays(key) for key in KEYS}
-
-
-def _by_key():
-    return ((key, trial) for trial, key in plan().trials)
 
 
 class Resuming(RuleBasedStateMachine):
@@ -76,7 +72,8 @@ class Resuming(RuleBasedStateMachine):
                 if ending == "failed":
                     (self.folder / "trials").mkdir(exist_ok=True)
                     (self.folder / "trials" / f".{job.key}.json.tmp").write_text('{"cut')
-                    job = _unable(job)
+                    params = {"no such parameter": 1}  # the solver refuses it
+                    job = replace(job, trial=replace(job.trial, params=params))
                     yield job, run_job(job)
                 else:
                     yield job, None  # its worker has died
@@ -139,11 +136,6 @@ class Resuming(RuleBasedStateMachine):
                         np.testing.assert_array_equal(self.store.arrays(key)[name], array)
         with self.store.lock():
             assert not [*self.folder.glob("**/.*.tmp"), *self.store.running.glob("*")]
-
-
-def _unable(job):
-    """Return a job whose solver is given a parameter that it refuses."""
-    return replace(job, trial=replace(job.trial, params={"no such parameter": 1}))
 
 
 TestResuming = Resuming.TestCase

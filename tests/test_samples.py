@@ -12,13 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from precbench.data import Dataset
 from precbench.data.dataset import Imputed
-from precbench.data.own.read import read_own_file
 from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 from precbench.experiment import load_config
 from precbench.experiment.division import divide_rows
 from precbench.experiment.plan import make_plan
-from precbench.experiment.samples import Rows, _at_most
+from precbench.experiment.samples import Rows, _subsample_rows
 from precbench.experiment.sections import Fourier
 from tests.sentences import raises
 
@@ -107,15 +106,6 @@ def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
     for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
         before, after = (trial.description("0")["preprocessing"] for trial in (old, new))
         assert after == before | {"dtype": "float32"} and new_key != key
-    for file, text in (("X.npz", None), ("X.svm", "1 1:0.1 3:2\n-1 2:1e-3\n")):
-        path = small().with_name(file)
-        if text:
-            path.write_text(text)
-        else:
-            np.savez(path, X=DENSE, y=dataset(DENSE).y)
-        whole, single = (read_own_file(path, dtype=of)[0].X for of in ("float64", "float32"))
-        assert single.dtype == np.float32
-        assert_array_equal(dense(single), dense(whole).astype(np.float32))
 
 
 def test_gaps_are_filled_in_from_the_training_rows(trials):
@@ -143,7 +133,7 @@ def test_gaps_are_filled_in_from_the_training_rows(trials):
 )
 def test_a_cut_keeps_the_proportions_but_enough_of_a_rare_class(n_pos, rows, kept):
     y = np.where(np.arange(1000) < n_pos, 1.0, -1.0)
-    cut = _at_most(Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows)
+    cut = _subsample_rows(Dataset("toy", "Toy", np.arange(1000.0)[:, None], y, "0"), rows)
     assert (cut.n_pos, len(cut.y)) == (kept, rows)
     assert np.array_equal(cut.y, np.where(cut.X[:, 0] < n_pos, 1.0, -1.0))
 

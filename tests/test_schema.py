@@ -37,19 +37,14 @@ def test_the_command_prints_it():
     ("place", "value"),
     [
         (("protocl",), {}),
-        (("title",), 3),
         (("datasets", 0), "leter"),
         (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
-        (("metrics", 0), "precision"),
         (("metrics", 0), {"precision_at_k": {"kk": 3}}),
-        (("scaling",), "standard"),
         (("solvers", "sgd-avg"), {"eta": 1}),
         (("solvers", "sgd-agv"), None),
         (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
-        (("solvers", "mine"), {"solver": "bbrr"}),
         (("solvers",), {}),
         (("protocol", "n_splits"), 0),
-        (("smoke", "row"), 5),
     ],
 )
 def test_mistakes_are_seen(place, value, validator):

@@ -136,8 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time; repeat trials that ran in parallel, or on another "
-            "machine than others of their split.",
+            help="Run one trial at a time, and repeat trials that ran in parallel.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
@@ -209,9 +208,9 @@ class RunOptions:
 def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
     if options.cluster is None:
         return nullcontext()
-    from precbench.runner.cluster import Cluster
+    from precbench.runner.cluster import connect
 
-    return Cluster(options.cluster, options.cluster_wait)
+    return connect(options.cluster, options.cluster_wait)
 
 
 def has_failed(summary: dict[str, Any]) -> bool:
@@ -381,7 +380,7 @@ def _to_do(
     plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Screen
 ) -> dict[str, Trial]:
     """Return the trials to run, and print how many are done already."""
-    from precbench.runner import of_other_code, to_do
+    from precbench.runner import keys_of_other_code, to_do
 
     list(store.records())  # a damaged one is reported before anything runs
     trials = to_do(
@@ -398,7 +397,7 @@ def _to_do(
         console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
     else:
         console.print(f"{len(wanted)} trials, {len(done)} of them done already")
-    if others := of_other_code(plan, store, done):
+    if others := keys_of_other_code(plan, store, done):
         console.print(
             f"{count(len(others), 'finished trial')} kept that other code of the same versions "
             f"trained; --rerun {_CHANGED_CODE} trains them again"
@@ -513,7 +512,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     with _cluster(options) as cluster:
         if cluster is not None:
             screen(quiet=options.is_quiet).print(
-                f"a cluster of {count(cluster.n_workers, 'worker')}; dashboard: {cluster.dashboard}"
+                f"a cluster of {count(cluster.n_workers, 'worker')}; "
+                f"dashboard: {cluster.client.dashboard_link}"
             )
         return [run(cluster) for run in runs]
 

@@ -139,7 +139,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> "Experiment":
-        refuse([*self._repeated(), *self._sweep_problems(), *self._meaningless()])
+        refuse([*self._repeated(), *self._sweep_problems(), *self._inapplicable_keys()])
         return self
 
     def _repeated(self) -> Iterator[Problem]:
@@ -153,6 +153,7 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the sweep, and with what refers to it."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
@@ -164,15 +165,15 @@ class Experiment(Section):
             yield ("sweep",), "should name exactly one parameter"
         else:
             [(name, values)] = self.sweep.items()
-            yield from self._swept_problems(("sweep", name), name, values)
+            yield from self._swept_value_problems(("sweep", name), name, values)
             if smoke.sweep:
-                yield from self._swept_problems(("smoke", "sweep"), name, smoke.sweep)
+                yield from self._swept_value_problems(("smoke", "sweep"), name, smoke.sweep)
         known = [entry.name for entry in self.datasets]
         for i, dataset in enumerate(smoke.datasets or ()):
             problems = unknown("data set of this config", dataset, known)
             yield from at(("smoke", "datasets", i), problems)
 
-    def _swept_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
+    def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
         """Return what is wrong with swept values: unknown, repeated, or alike in a metric."""
         places = {(*path, i): value for i, value in enumerate(values)}
         if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
@@ -182,7 +183,7 @@ class Experiment(Section):
         same = repeats(labels)
         return problems + at(path, [f"makes two metrics the same: {labels[i]}" for i in same])
 
-    def _meaningless(self) -> Iterator[Problem]:
+    def _inapplicable_keys(self) -> Iterator[Problem]:
         """Yield keys without meaning for a stream, or beside another key."""
         from precbench.solvers import SOLVERS
 
@@ -401,6 +402,7 @@ class Study(Section):
 
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Check the parameters of a study, and return them as its function takes them."""
     checked = _parameters_of(kind).model_validate(parameters)
     return {name: getattr(checked, name) for name in type(checked).model_fields}
 

@@ -162,11 +162,8 @@ def _refuse_too_few_rows(
         seen.add(case)
         metrics = experiment.metrics_at(trial.sweep)
         measured = dict.fromkeys(experiment.parts, metrics) | {"validation": chooses}
-        greedy = [metric for metric in (*metrics, *chooses) if _shortage(metric, (1, 1))]
-        if not greedy:
-            continue
         few = 1, max(1, smallest_part(trial, dataset) // 2)
-        if not any(_shortage(metric, few) for metric in greedy):
+        if not any(_shortage(metric, few) for metric in (*metrics, *chooses)):
             continue  # dividing the rows takes time
         try:
             sizes = part_sizes(trial, dataset)

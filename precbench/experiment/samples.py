@@ -37,7 +37,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
-_SCORES_AT_ONCE = 2**23
+_SCORES_AT_ONCE = 2**23  # 64 MiB
 _LEAST_SHARE = 0.02  # of a rare class, so that it can be measured
 
 
@@ -77,7 +77,7 @@ def read_data(
         dataset = load_dataset(
             card, mirror=mirror, on_missing="stand-in" if stand_in else "error", dtype=dtype
         )
-    dataset = dataset if rows is None else _at_most(dataset, rows)
+    dataset = dataset if rows is None else _subsample_rows(dataset, rows)
     if isinstance(entry, StreamedCard):
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
         return replace(stream_dataset(dataset, **options), name=entry.name)
@@ -163,6 +163,7 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
+        # Each reading of the rows gives the scores under several weight vectors.
         pairs = _with_intercepts(weights, intercepts)
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(pairs), at_once):
@@ -266,7 +267,7 @@ class Rows:
         return mapped(sampler, X), lambda X: mapped(sampler, scale(X))
 
 
-def _at_most(dataset: Dataset, rows: int) -> Dataset:
+def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     """Draw about `rows` rows, stratified by class; the rarer class has a least share."""
     if dataset.X.shape[0] <= rows:
         return dataset

@@ -67,7 +67,7 @@ OnMissing = Literal["error", "stand-in", "skip"]
 # Keys of a solver's section that are not parameters
 SOLVER_KEYS = ("solver", "limit", "tuned_by", "fourier")
 
-_LARGEST_TRY = 100_000
+_LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its parameters
 
 
 def _checkpoints(value: Any) -> Any:
@@ -103,7 +103,7 @@ class NamedData(Section):
     scaling: Scaling | None = None
 
 
-def _existing(file: Any, info: ValidationInfo) -> Any:
+def _existing_file(file: Any, info: ValidationInfo) -> Any:
     if not isinstance(file, str):
         return file
     path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (~ may stay)
@@ -113,7 +113,7 @@ def _existing(file: Any, info: ValidationInfo) -> Any:
     return path
 
 
-DataFile = Annotated[Path, Strict(False), BeforeValidator(_existing)]
+DataFile = Annotated[Path, Strict(False), BeforeValidator(_existing_file)]
 
 
 class FileData(Section):
@@ -330,6 +330,7 @@ class Limit(Section):
 
 
 def _tunable(kind: Any) -> PlainValidator:
+    """Return a validator of a value of a type, or of a choice of such values to tune."""
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.solvers import SOLVERS
-from precbench.store import RETRIED, Machine, Record, Store, environment
-from precbench.strict_json import checked
+from precbench.store import RETRIED, Record, Store, environment
 
 if TYPE_CHECKING:
     from precbench.runner.dispatch import Run
@@ -29,14 +28,13 @@ def to_do(
 ) -> dict[str, Trial]:
     """Return the trials without a usable record by key, in the order of the plan.
 
-    With `timing`, records of trials that ran in parallel are unusable, and those of other machines
-    unless all trials of a split ran there. `rerun` returns only trials whose record has one of
-    these statuses. `changed_code` makes records of other code than the present one unusable.
+    With `timing`, records of trials that ran in parallel are unusable. `rerun` returns only trials
+    whose record has one of these statuses. `changed_code` makes records of other code than the
+    present one unusable.
     """
     missing: dict[str, Trial] = {}
-    done: dict[str, tuple[Trial, str]] = {}
     for trial, key in plan.trials:
-        if key in missing or key in done or (wanted is not None and key not in wanted):
+        if key in missing or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
         if rerun:
@@ -50,32 +48,10 @@ def to_do(
             or _limit_has_changed(plan, trial, record)
         ):
             missing[key] = trial
-        else:
-            done[key] = trial, record.environment
-    if timing and done:
-        missing |= _timed_elsewhere(store, missing, done)
-        missing = {key: missing[key] for _, key in plan.trials if key in missing}
     return missing
 
 
-def _timed_elsewhere(
-    store: Store, missing: Mapping[str, Trial], done: Mapping[str, tuple[Trial, str]]
-) -> dict[str, Trial]:
-    """Return trials of other machines in splits that ran on several machines."""
-    kinds = {name: machine.kind for name, machine in store.machines().items()}
-    here = checked(environment(), Machine).kind
-    ran_on = {key: (trial, kinds.get(name, "")) for key, (trial, name) in done.items()}
-    machines: dict[tuple[str, int], set[str]] = {}
-    for trial, kind in [*ran_on.values(), *((trial, here) for trial in missing.values())]:
-        machines.setdefault((trial.dataset.name, trial.split.index), set()).add(kind)
-    return {
-        key: trial
-        for key, (trial, kind) in ran_on.items()
-        if kind != here and len(machines[trial.dataset.name, trial.split.index]) > 1
-    }
-
-
-def of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
+def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return the keys of records of other code, of the same versions, than the present."""
     trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
     records = [(store.read(key), code, key) for code, key in trials]

@@ -8,6 +8,7 @@ from precbench.experiment import Trial
 from precbench.experiment.plan import Plan
 from precbench.store import Store
 
+# Rough: what a pass takes for each value and for each row
 _SECONDS_PER_VALUE = 2e-9
 _SECONDS_PER_ROW = 3e-8
 _SECONDS_PER_TRIAL = 0.2  # to begin and to measure it

@@ -33,7 +33,7 @@ class Recorder:
         self._factor = factor
         self.next_rows = sys.maxsize if first_rows is None else first_rows
         if places:
-            self.next_rows = self._after(0)
+            self.next_rows = self._next_place(0)
         self.seconds = 0.0
         self.stopped = ""
         self._limit = limit
@@ -52,9 +52,9 @@ class Recorder:
         due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
         self._started = True
         if due:
-            self._note(solver)
+            self._record_state(solver)
             if solver.n_rows_seen_:
-                self.next_rows = self._after(solver.n_rows_seen_)
+                self.next_rows = self._next_place(solver.n_rows_seen_)
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
         # Last, so that the work above is not counted.
@@ -62,7 +62,7 @@ class Recorder:
         self._wall = time.perf_counter()
         return bool(self.stopped)
 
-    def _after(self, n_rows: int) -> int:
+    def _next_place(self, n_rows: int) -> int:
         if self._places:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))
@@ -74,10 +74,10 @@ class Recorder:
         ``intercept`` of a linear solver, ``n_iter`` of others.
         """
         if self._states["rows_seen"][-1:] != [solver.n_rows_seen_]:
-            self._note(solver)
+            self._record_state(solver)
         return {name: np.array(values) for name, values in self._states.items()}
 
-    def _note(self, solver: Ranker) -> None:
+    def _record_state(self, solver: Ranker) -> None:
         solver.catch_up()
         state = {
             "rows_seen": solver.n_rows_seen_,

@@ -32,7 +32,8 @@ from precbench.solvers.passes import Fit
 from precbench.store import Store
 from precbench.topk import ceil_share
 
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
+# Growth of the rows between checkpoints of a solver whose number of passes is not known before
 _UNKNOWN_LENGTH_FACTOR = 1.3
 _MOST_SCORES = 2**25  # 256 MiB a trial
 _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
@@ -104,8 +105,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     record, arrays = base_record(job), None
     try:
         with _hard_limit(job.trial.timeout):
-            trained, arrays = _trained(job)
-        record |= trained
+            results, arrays = _train(job)
+        record |= results
     except MissingPackageError as error:
         record |= {"status": "skipped", "reason": str(error)}
     except TrialTimeoutError:
@@ -117,7 +118,8 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     return record, arrays
 
 
-def _trained(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Tune and train; return the fields that this adds to the record, and the arrays."""
     trial = job.trial
     warm_up(trial.solver)
     chosen, tuning_seconds, tuning_stopped = _tune(job)
@@ -239,9 +241,9 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
     _rows(job, trial.with_features(first).fourier)
     start, stopped = time.perf_counter(), ""
 
-    def trained(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
+    def train_candidates(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
         nonlocal stopped
-        for fourier, numbers in _groups(trial, candidates):
+        for fourier, numbers in _groups_of_shared_visits(trial, candidates):
             rows = _rows(job, fourier)
             for fitting_rows, validation_rows in rows.divisions:
                 fitting = rows.training.part(fitting_rows)
@@ -261,11 +263,11 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = choose(trial, trained)
+        chosen = choose(trial, train_candidates)
     return chosen, time.perf_counter() - start, stopped
 
 
-def _groups(
+def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Group the candidates that can learn together, by number, with their features."""

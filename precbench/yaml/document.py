@@ -134,6 +134,7 @@ class _Builder:
         return data
 
     def _value(self, event: Any, keys: Keys) -> Any:
+        """Return the data that begin with an event, and note the places of all of their parts."""
         self.where.setdefault(
             keys, _place(event.start_mark)
         )  # a value in a mapping has the place of its key
