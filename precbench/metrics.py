@@ -635,7 +635,7 @@ def pnorm_risk(
     match loss:
         case "zero-one":
             # The positives with at most the score of each negative, from the lowest on
-            heights = np.searchsorted(np.sort(pos), np.sort(neg), "right").astype(np.float64)
+            heights = _heights(pos, neg).astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
@@ -660,6 +660,11 @@ def _log_sum_exp(values: NDArray) -> float:
     if peak == -math.inf:
         return peak
     return peak + math.log(float(np.sum(np.exp(values - peak))))
+
+
+def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
+    """Return the number of positives that do not outrank each negative, in ascending order."""
+    return np.searchsorted(np.sort(pos), np.sort(neg), "right")
 
 
 def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:

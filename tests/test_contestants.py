@@ -42,10 +42,9 @@ from precbench.solvers.base import untraced
 from precbench.solvers.classifiers import ranker_of
 from precbench.sources import code_of
 from precbench.store import Store
-from tests.helpers import numbers, records, run, succeed
+from tests.helpers import numbers, records, run, run_in_this_process, succeed
 from tests.laws import problem
 from tests.sentences import names, raises, tells
-from tests.test_faults import run_in_this_process
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
