@@ -35,7 +35,7 @@ from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
 _ROC_VERTICES = 400  # in a figure more cannot be told apart
-_MEASURES_NOTHING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
+_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
 _DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
@@ -96,7 +96,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 
 
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
-    """Return the rows of ``results.csv`` if this code has measured these records."""
+    """Return the rows of ``results.csv`` if they are of these records and this code, else None."""
     path = store.folder / "results.csv"
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
@@ -159,6 +159,7 @@ def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
 
 
 def _other_datasets(plan: Plan) -> set[str]:
+    """Return the data sets of the experiment that the plan omits."""
     return {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
 
 
@@ -167,6 +168,7 @@ class _Former(Fields):
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
+    """Return the ``data`` of an earlier ``experiment.json`` for data sets that the plan omits."""
     others = _other_datasets(plan)
     with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
         former = parse(path.read_bytes(), _Former)
@@ -175,7 +177,7 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
 
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
-    """Yield the trials with records, grouped by their rows, which are loaded once."""
+    """Yield groups of trials with the same rows, with their keys and records."""
     groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
@@ -186,7 +188,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    """Return a trial with its chosen random features, without any if it has no result."""
+    """Return a trial with its chosen random features, or with none if it has no result."""
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -226,7 +228,7 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    """Return the arrays at the checkpoints, of the right shapes even if the file was edited."""
+    """Return the stored arrays of a trial; raise an error unless all have the right shape."""
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]]
@@ -247,6 +249,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
+    """Yield the scores of a part at each checkpoint: stored ones, or those of stored weights."""
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -259,18 +262,18 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return the rows of each metric, checkpoint by checkpoint, and the last scores."""
+    """Return rows of ``results.csv``, metric by metric, and the scores at the last checkpoint."""
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
-            # One row says why; at later checkpoints it would be repeated.
+            # One row has the reason, which later checkpoints would repeat.
             if rows and rows[-1]["status"] == "failed":
                 continue
             try:
                 value = metric(y, final)
-            except InputError as error:  # of a metric that a package adds, or too few rows
+            except InputError as error:  # too few rows, or a metric that a package adds
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
                 rows.append(named | failure)
                 continue
@@ -289,7 +292,7 @@ def _metric_rows(
 
 
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the ROC curve, thinned on a log scale, which keeps the top of the list."""
+    """Return the rows of ``roc.csv``: few vertices, dense at the top of the list (log scale)."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
@@ -298,13 +301,13 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the ROC curve in numbers of rows instead of rates."""
+    """Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows."""
     fpr, tpr, _ = roc_curve(y, scores)
-    places = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    kept = np.union1d(places, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
+    spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
-    false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
+    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
@@ -314,7 +317,7 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    """Return prec@k, ties in any order, for k on a log scale and for the measured ones."""
+    """Return the rows of ``precision-k.csv``: expected prec@k for k on a log scale and in use."""
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -339,6 +342,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _form(entry: SolverEntry) -> str:
+    """Return the form of a method, see `precbench.advice.choice.Choice.values`."""
     solver = SOLVERS[entry.solver]()
     if not isinstance(solver, LinearRanker):
         return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
@@ -346,9 +350,10 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
+    """Return the versions of the code that measures: ours, and of packages that add metrics."""
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
-    return " ".join([code_of("precbench", _MEASURES_NOTHING), *map(code_of, sorted(packages))])
+    return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
