@@ -186,7 +186,6 @@ def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def _sums_of_first(values: NDArray) -> NDArray:
-    """Return the sums of the first 0, 1, 2, ... values."""
     return np.concatenate(([0.0], np.cumsum(values)))
 
 

@@ -117,7 +117,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         is_exact = array is scores or np.array_equal(scores.astype(array.dtype), array, True)
     if not is_exact:
-        raise InputError("some scores lose digits as float64, and become ties: give their ranks")
+        raise InputError("some scores lose digits as float64 and may become ties; give their ranks")
     return scores
 
 
@@ -300,7 +300,6 @@ def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
 
 
 def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
-    """Return `k` as a number of rows."""
     return resolve_k(k, int(np.count_nonzero(positive)), positive.size)
 
 

@@ -79,14 +79,8 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
                     metrics, part_columns, arrays, y, _scores(arrays, part, sample_rows)
                 )
                 rows += metric_rows
-                if "roc" in plots and part == "test":
-                    curves["roc.csv"].append(_roc_vertices(columns, y, final))
-                if "precision-k" in plots and part == "test":
-                    curves["precision-k.csv"].append(_precisions(columns, y, final, metrics))
-                if "roc-counts" in plots and trial.split.index == 0:
-                    curves.setdefault("roc-counts.csv", []).append(
-                        _roc_counts(part_columns, y, final)
-                    )
+                for name, table in _curves(plots, part_columns, y, final, metrics):
+                    curves.setdefault(name, []).append(table)
     results = pd.DataFrame(rows, columns=[*COLUMNS])
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
@@ -144,9 +138,9 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     """Count the trials of a part that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    wanted = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
     ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
-    return dict(Counter(status for *trial, status in ended if tuple(trial) in wanted))
+    return dict(Counter(status for *trial, status in ended if tuple(trial) in planned))
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
@@ -159,7 +153,6 @@ def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
 
 
 def _other_datasets(plan: Plan) -> set[str]:
-    """Return the data sets of the experiment that the plan omits."""
     return {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
 
 
@@ -289,6 +282,22 @@ def _metric_rows(
                 }
             )
     return [row for rows in by_metric for row in rows], final
+
+
+def _curves(
+    plots: Sequence[str],
+    columns: dict[str, Any],
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    metrics: Iterable[Metric],
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows that the final scores of a trial on a part add to files of curves, by name."""
+    if "roc" in plots and columns["part"] == "test":
+        yield "roc.csv", _roc_vertices(columns, y, scores)
+    if "precision-k" in plots and columns["part"] == "test":
+        yield "precision-k.csv", _precisions(columns, y, scores, metrics)
+    if "roc-counts" in plots and columns["split"] == 0:
+        yield "roc-counts.csv", _roc_counts(columns, y, scores)
 
 
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):

@@ -299,7 +299,6 @@ def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the ranks of the methods on each data set, 1 for the best."""
     return _rank([-levels(row) for row in _table(values)])
 
 

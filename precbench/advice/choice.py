@@ -227,11 +227,7 @@ def choose_method(
     splits = int(values["n"].max())
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     values = _judged(values, k, n_tested, margin, chance)
-    is_alike = values["verdict"].isin(["recommended", "equivalent"])
-    if prefer == "simple":
-        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
-        is_alike = is_near | values["verdict"].eq("recommended")
-    recommended = _simplest(values[is_alike])
+    recommended = _simplest(values, prefer)
     if recommended != best:
         values = _judged(against(recommended), k, n_tested, margin, chance)
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
@@ -260,13 +256,21 @@ def choose_method(
     )
 
 
-def _simplest(methods: pd.DataFrame) -> str:
-    """Return the reference if it is there, else the first method of the simplest form."""
+def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
+    """Return the simplest of the methods that are as good as the first, the reference if it is.
+
+    If simple ones are preferred, methods within one standard error of the first are as good.
+    """
+    is_alike = values["verdict"].isin(["recommended", "equivalent"])
+    if prefer == "simple":
+        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
+        is_alike = is_near | values["verdict"].eq("recommended")
+    alike = values[is_alike]
     order = [
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
-        for name, form in zip(methods["solver"], methods["form"], strict=True)
+        for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
-    return str(methods["solver"].iloc[order.index(min(order))])
+    return str(alike["solver"].iloc[order.index(min(order))])
 
 
 def _judged(

@@ -246,7 +246,7 @@ class _Amounts:
             sums.append(sums_at(gains, held.scores, list_depths))
             squares.append(sums_at(gains**2, held.scores, list_depths))
             total += float((gains**2).sum())
-            n_hits += np.count_nonzero(held.y > 0)
+            n_hits += int(np.count_nonzero(held.y > 0))
         # By list and length: the gains of the first rows, and their squares
         self.sums, self.squares = np.array(sums), np.array(squares)
         self.mean_square = total / n_hits  # of the gain of a hit

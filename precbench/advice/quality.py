@@ -136,7 +136,6 @@ def importance_of(
 
 
 def _test_share(splits: Sequence[RowSplit]) -> float:
-    """Return the share of rows that splits hold out."""
     n_held = sum(len(split.test) for split in splits)
     return n_held / (n_held + sum(len(split.train) for split in splits))
 

@@ -84,7 +84,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     first, count = training_k(k, n_pos, len(labels))
     if count > n_pos:
         rows = f" ({count:,} rows)" if isinstance(k, str) else ""
-        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}: training uses no more")
+        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}; training uses this number")
     return first
 
 
@@ -333,14 +333,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
                 f"y has {len(self.classes_)} different labels."
             )
         if len(self.classes_) < 2:
-            raise InputError(
-                f"y has one class only ({self.classes_[0]}): a ranking needs rows of two"
-            )
+            raise InputError(f"y has one class only ({self.classes_[0]}); give rows of two classes")
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise InputError(
                 f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
-                f"{self.classes_[1]}"
+                f"{self.classes_[1]}; map it to one of these"
             )
         self.__dict__.pop("threshold_", None)
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)

@@ -422,7 +422,6 @@ class ClassMoments:
 
 
 def _block_length(n_features: int) -> int:
-    """Return the most rows of one class that are multiplied at a time."""
     return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
 
 

@@ -105,7 +105,6 @@ class Bundle:
         return cutting_plane.dual(self._gram, self._offsets[:m], alpha)
 
     def weights(self) -> NDArray[np.float64]:
-        """Return w."""
         return -self._mean_slope(self._alpha[: self._n_planes])
 
     def _mean_slope(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -94,7 +94,6 @@ class Foreign:
 
     @property
     def signature(self) -> inspect.Signature:
-        """The signature of the solver's ``__init__``."""
         positional, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
         parameters = [Parameter("self", positional)]
         for i, (name, (default, _)) in enumerate(self.parameters.items()):
@@ -250,8 +249,7 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Return the controller of thread pools, created once: it inspects all loaded libraries."""
-    return ThreadpoolController()
+    return ThreadpoolController()  # inspects all loaded libraries
 
 
 class Wrapper(Ranker):

@@ -175,7 +175,10 @@ class CuttingPlane(LinearRanker):
         if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)
         elif self.n_iter_ == self.max_iter:
-            warn(f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations")
+            warn(
+                f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations; "
+                "raise max_iter or tol"
+            )
         else:
             return False
         return True

@@ -208,8 +208,8 @@ class FTRL(LinearRanker):
         if n_failed:
             warn(
                 f"{n_failed} of {self.n_iter_} times w may be off by up to {self.error_:.3g}, more "
-                f"than tol={self.tol:g} of the radius: max_iter={self.max_iter} evaluations of the "
-                "loss, or the digits of double precision, are too few"
+                f"than tol={self.tol:g} of the radius; raise tol, or max_iter={self.max_iter} "
+                "unless double precision is the limit"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -249,9 +249,8 @@ class FTRL(LinearRanker):
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}: "
-                f"max_iter={self.max_iter} evaluations of the loss, or the digits of double "
-                "precision, are too few"
+                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}; "
+                f"raise max_iter={self.max_iter}, unless double precision is the limit"
             )
         return Leader(descent.point.w, float(descent.point.risk), float(gap))
 

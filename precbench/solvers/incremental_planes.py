@@ -204,9 +204,11 @@ class Planes(Bundle):
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
             strength, w = self._strength, self._best(0.5 * tol)
+            m = self._n_planes  # without those just dropped
             next_strength = max(eta, strength * norm(w) / radius)
             w = w * (strength / next_strength)
-            value = self._height(w) + 0.5 * eta * dot(w, w)
+            heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)
+            value = float(np.max(heights)) + 0.5 * eta * dot(w, w)
             bound = self.bound_in_ball(eta, radius)
             if value - bound.value <= tol:
                 break
@@ -304,12 +306,6 @@ class Planes(Bundle):
         return Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
 
     def _rescale(self, strength: float) -> None:
-        """Change the strength of the penalty, and with it the sum of the plane weights."""
         self._strength, self._C = strength, 1 / strength
         alpha = self._alpha[: self._n_planes]
         alpha *= self._C / alpha.sum()
-
-    def _height(self, w: NDArray[np.float64]) -> float:
-        """Return the height of the highest plane at w."""
-        m = self._n_planes
-        return float(np.max(self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)))

@@ -94,7 +94,6 @@ def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWe
     for weight in signed.values():
         if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
             raise InputError(
-                f"class_weight has {weight!r}: a weight is 0, or a number from {least:g} to "
-                f"{MOST_WEIGHT:g}"
+                f"class_weight has {weight!r}; give 0 or a number from {least:g} to {MOST_WEIGHT:g}"
             )
     return signed

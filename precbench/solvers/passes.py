@@ -213,12 +213,12 @@ class PassRanker(LinearRanker):
             )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
-                f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
+                f"order names row {visited.min()} to {visited.max()}; give numbers from 0 to "
                 f"{rows.n_rows - 1}"
             )
         batch_size = min(self.batch_size, max(1, len(visited)))
-        visited = np.ascontiguousarray(visited, dtype=np.int32)
-        _visit([Fit(self, trace)], rows, labels, visited, batch_size)
+        row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
+        _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
         self.n_iter_ += 1
         self._report_overflow(trace)
         return self

@@ -64,7 +64,8 @@ class PushRanker(LinearRanker):
         if self.unbounded_:
             warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly and grow without bound, so the fit ended at finite ones on the way"
+                "wrongly, and the risk falls without end as they grow; the fit stopped at finite "
+                "ones"
             )
 
     def _assess(self, point: Evaluation) -> None:
@@ -107,7 +108,7 @@ class PushRanker(LinearRanker):
         if not self.converged_ and not self.unbounded_:
             warn(
                 f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
-                f"{self.n_iter_} iterations (max_iter={self.max_iter})"
+                f"{self.n_iter_} iterations; raise max_iter={self.max_iter} or tol"
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
@@ -418,7 +419,7 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz == 0:
         raise InputError("pairs is empty; name at least one pair of rows")
     if relation.nnz > np.iinfo(np.int32).max:
-        raise InputError(f"pairs has {relation.nnz:,} entries; the kernels take at most 2**31 - 1")
+        raise InputError(f"pairs has {relation.nnz:,} entries; give at most 2**31 - 1")
     if not (np.isfinite(relation.data) & (relation.data > 0)).all():
         raise InputError("pairs has an entry that is not a positive number; drop it")
     if (above_itself := np.flatnonzero(relation.diagonal())).size:

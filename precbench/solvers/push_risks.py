@@ -139,7 +139,6 @@ class PushRisk(ABC):
 
     @cached_property
     def largest(self) -> float:
-        """The largest absolute value in the rows."""
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 

@@ -65,7 +65,7 @@ class RandomFeatures:
         """Draw the features, see `fitted_sampler`, after checking the parameters and the memory."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
-                f"the number of random features lies in 1..{_MOST:,}, found {n_components!r}"
+                f"n_components must be an integer from 1 to {_MOST:,}, found {n_components!r}"
             )
         for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
             if not _is_number(value, Real) or not 0 < value < np.inf:

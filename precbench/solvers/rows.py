@@ -107,7 +107,8 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if w.shape != (rows.n_features,):  # the kernel trusts it
         raise InputError(
-            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features"
+            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features; give "
+            "one for each feature"
         )
     scores = np.empty(rows.n_rows)
     linear.linear_scores(rows, w, scores)

@@ -62,7 +62,9 @@ class Trees:
         """Join trees; their `right` children become nodes of the whole sequence."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
-            raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
+            raise InputError(
+                f"the trees have {ends[-1]:,} nodes, above 2**31 - 1; fit fewer or smaller trees"
+            )
         feature, value, right, cover = (
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
