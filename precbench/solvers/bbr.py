@@ -346,6 +346,7 @@ class ClassMoments:
     # origin to the mean: for dense rows at most the number of rows over that in a block.
 
     def __init__(self, rows: Rows, n_features: int):
+        # Rows are counted from the origin: sums are of x - origin, products of its outer product.
         self.counts = np.zeros(2, dtype=np.intp)
         self.sums = np.zeros((2, n_features))
         self.products = np.zeros((2, n_features, n_features))

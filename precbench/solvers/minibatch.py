@@ -114,6 +114,7 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
+        # The kernel takes the state of several solvers, which learn from one reading of the rows.
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.

@@ -22,9 +22,6 @@ class OnlineAUCRanker(PassRanker):
     # on how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare
     # them with (for PGD any, for the others one of the other class) are remembered and change
     # nothing.
-    #
-    # Each `_reset` allocates before it calls the base, which publishes new weights: where memory
-    # fails, the earlier weights and their state stay together.
 
     epochs: int = 1
     average: bool = False
@@ -111,6 +108,7 @@ class OAM(OnlineAUCRanker):
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         reservoirs = np.zeros((2, self.reservoir_size, n_features))
         super()._reset(n_features)
         # A stream of its own: the reservoirs do not change the order of the rows.
@@ -264,6 +262,7 @@ class AdaOAM(OnlineAUCRanker):
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
         moments = np.zeros((2, n_features, n_features))
         super()._reset(n_features)
@@ -346,6 +345,7 @@ class SPAM(OnlineAUCRanker):
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         sums = np.zeros((2, n_features))
         super()._reset(n_features)
         self._counts, self._sums = np.zeros(2), sums

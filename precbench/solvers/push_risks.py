@@ -207,6 +207,7 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # The gradient of a term is the mean row of the negatives less that of the positives.
         scores, values, _, means = self._terms_at(w)
         value, gradients = values[0], means[:, 1] - means[:, 0]
         gradient = gradients[0]
@@ -317,6 +318,7 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # `by_scores` gives ``log(R) / p`` and its gradient in the scores.
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), self.p * value
