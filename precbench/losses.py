@@ -192,7 +192,7 @@ def _sums_of_first(values: NDArray) -> NDArray:
 def _augmented_top_less(
     scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray
 ) -> Evaluation:
-    """Evaluate the sum of the k highest ``s_i + 1[y_i = 0]`` minus the scores of some rows."""
+    """Return the sum of the k highest ``s_i + 1[y_i = 0]`` minus the scores of `rows`."""
     top = top_rows(scores + ~positive, None, k)
     gradient = np.zeros_like(scores)
     gradient[top] = 1
@@ -277,14 +277,15 @@ class MaxSurrogate(Surrogate):
     name = "max"
 
     def evaluate(self, scores, positive):
+        # Pair the highest negatives with the lowest positives.
         neg = _rank(scores, ~positive)[: self.count(positive)]
         pos = _rank(scores, positive)[::-1][: neg.size]
-        brackets = 1 + scores[neg] - scores[pos]
-        active = brackets > 0
+        hinges = 1 + scores[neg] - scores[pos]
+        active = hinges > 0
         gradient = np.zeros_like(scores)
         gradient[neg[active]] = 1
         gradient[pos[active]] = -1
-        return float(brackets[active].sum()), gradient
+        return float(hinges[active].sum()), gradient
 
 
 @dataclass(frozen=True)
@@ -307,6 +308,7 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
+        # Evaluate all numbers of true positives at once, by prefix sums; see the class.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -433,7 +435,7 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Count the pairs with ``few[i] < many[j]``, of each i and of each j."""
+    """Return the numbers of pairs with ``few[i] < many[j]``, of each i and of each j."""
     m = few.size
     few_counts, many_counts = np.zeros(m), np.zeros(many.size)
     if m:

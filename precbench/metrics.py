@@ -117,14 +117,14 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         is_exact = array is scores or np.array_equal(scores.astype(array.dtype), array, True)
     if not is_exact:
-        raise InputError("some scores lose digits as float64, and become ties: give their ranks")
+        raise InputError("some scores lose digits as float64 and may become ties; give their ranks")
     return scores
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
-    """Say which labels are the greater of the two that there are; refuse any other number."""
+    """Return a mask of the greater of the two labels; raise an error if there are not two."""
     if labels.dtype == object:
-        # NumPy then finds the type that the objects share.
+        # NumPy then infers a common type.
         labels = np.array(labels.tolist())
     if labels.dtype.kind not in "biufSU":
         raise InputError(
@@ -280,7 +280,7 @@ def interval_at_k(
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
     count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
-    half = max(5, math.ceil(0.5 * count**0.8))  # ranks above and below k, to estimate L from
+    half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
     local = (near + 0.5) / (stop - start + 1)
@@ -291,7 +291,7 @@ def interval_at_k(
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Return the interval of Wilson (1927) for a fraction of `size` draws, maybe not whole."""
+    """Return the interval of Wilson (1927) for a share of `size` draws, which may be fractional."""
     z = -NormalDist().inv_cdf(level / 2)  # accurate for any level
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
@@ -306,7 +306,7 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
-    """Count the positives among the `count` highest scores; of ties maybe not a whole number."""
+    """Count the positives among the `count` highest scores; a fraction if ties are expected."""
     above, tied, free = split_at(scores, count)
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
@@ -381,6 +381,8 @@ def partial_auc(
     n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
     tp, fp, _ = _cumulative_counts(positive, scores)
+    # By descending thresholds: new negatives are below the positives of the threshold before, and
+    # tied with those that enter with them.
     negatives = np.minimum(fp, n_top)
     steps = np.diff(negatives)
     won = int(steps @ tp[:-1])
@@ -513,9 +515,10 @@ def _cumulative_counts(
     """Return true positives, false positives and threshold (>=) at each distinct score."""
     ascending = np.sort(scores)
     is_first = np.append(True, ascending[1:] != ascending[:-1])
-    thresholds = ascending[is_first][::-1] + 0.0  # of zeros, the positive one
+    thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
     tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
-    return tp, scores.size - np.flatnonzero(is_first)[::-1] - tp, thresholds
+    n_predicted = scores.size - np.flatnonzero(is_first)[::-1]
+    return tp, n_predicted - tp, thresholds
 
 
 def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -634,7 +637,6 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            # The positives with at most the score of each negative, from the lowest on
             heights = _heights(pos, neg).astype(np.float64)
             if not log:
                 with np.errstate(over="ignore"):
@@ -656,6 +658,7 @@ def pnorm_risk(
 
 
 def _log_sum_exp(values: NDArray) -> float:
+    """Return ``log(sum(exp(values)))`` without overflow."""
     peak = float(values.max())
     if peak == -math.inf:
         return peak
@@ -668,7 +671,7 @@ def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
 
 
 def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
-    """Return ``log(sum_i ln(1 + exp(neg[k] - pos[i])))`` for each k, by blocks of pairs."""
+    """Return ``log(sum_i ln(1 + exp(neg[k] - pos[i])))`` for each negative k, in blocks."""
     logs = np.empty(neg.size)
     length = max(1, _BLOCK_PAIRS // pos.size)
     for start in range(0, neg.size, length):

@@ -35,7 +35,7 @@ from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
 _ROC_VERTICES = 400  # in a figure more cannot be told apart
-_MEASURES_NOTHING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
+_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
 _DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
@@ -79,14 +79,8 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
                     metrics, part_columns, arrays, y, _scores(arrays, part, sample_rows)
                 )
                 rows += metric_rows
-                if "roc" in plots and part == "test":
-                    curves["roc.csv"].append(_roc_vertices(columns, y, final))
-                if "precision-k" in plots and part == "test":
-                    curves["precision-k.csv"].append(_precisions(columns, y, final, metrics))
-                if "roc-counts" in plots and trial.split.index == 0:
-                    curves.setdefault("roc-counts.csv", []).append(
-                        _roc_counts(part_columns, y, final)
-                    )
+                for name, table in _curves(plots, part_columns, y, final, metrics):
+                    curves.setdefault(name, []).append(table)
     results = pd.DataFrame(rows, columns=[*COLUMNS])
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
@@ -96,7 +90,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 
 
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
-    """Return the rows of ``results.csv`` if this code has measured these records."""
+    """Return the rows of ``results.csv`` if they are of these records and this code, else None."""
     path = store.folder / "results.csv"
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
@@ -144,9 +138,9 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     """Count the trials of a part that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
-    wanted = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
+    planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
     ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
-    return dict(Counter(status for *trial, status in ended if tuple(trial) in wanted))
+    return dict(Counter(status for *trial, status in ended if tuple(trial) in planned))
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
@@ -167,6 +161,7 @@ class _Former(Fields):
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
+    """Return the ``data`` of an earlier ``experiment.json`` for data sets that the plan omits."""
     others = _other_datasets(plan)
     with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
         former = parse(path.read_bytes(), _Former)
@@ -175,7 +170,7 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
 
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
-    """Yield the trials with records, grouped by their rows, which are loaded once."""
+    """Yield groups of trials with the same rows, with their keys and records."""
     groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
@@ -186,7 +181,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    """Return a trial with its chosen random features, without any if it has no result."""
+    """Return a trial with its chosen random features, or with none if it has no result."""
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -226,7 +221,7 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    """Return the arrays at the checkpoints, of the right shapes even if the file was edited."""
+    """Return the stored arrays of a trial; raise an error unless all have the right shape."""
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]]
@@ -247,6 +242,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
+    """Yield the scores of a part at each checkpoint: stored ones, or those of stored weights."""
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -259,18 +255,18 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return the rows of each metric, checkpoint by checkpoint, and the last scores."""
+    """Return rows of ``results.csv``, metric by metric, and the scores at the last checkpoint."""
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
     for checkpoint, final in enumerate(scores):
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
-            # One row says why; at later checkpoints it would be repeated.
+            # One row has the reason, which later checkpoints would repeat.
             if rows and rows[-1]["status"] == "failed":
                 continue
             try:
                 value = metric(y, final)
-            except InputError as error:  # of a metric that a package adds, or too few rows
+            except InputError as error:  # too few rows, or a metric that a package adds
                 failure = {"status": "failed", "reason": f"not measured: {error}"}
                 rows.append(named | failure)
                 continue
@@ -288,8 +284,24 @@ def _metric_rows(
     return [row for rows in by_metric for row in rows], final
 
 
+def _curves(
+    plots: Sequence[str],
+    columns: dict[str, Any],
+    y: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    metrics: Iterable[Metric],
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows that the final scores of a trial on a part add to files of curves, by name."""
+    if "roc" in plots and columns["part"] == "test":
+        yield "roc.csv", _roc_vertices(columns, y, scores)
+    if "precision-k" in plots and columns["part"] == "test":
+        yield "precision-k.csv", _precisions(columns, y, scores, metrics)
+    if "roc-counts" in plots and columns["split"] == 0:
+        yield "roc-counts.csv", _roc_counts(columns, y, scores)
+
+
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the ROC curve, thinned on a log scale, which keeps the top of the list."""
+    """Return the rows of ``roc.csv``: few vertices, dense at the top of the list (log scale)."""
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
@@ -298,13 +310,13 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the ROC curve in numbers of rows instead of rates."""
+    """Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows."""
     fpr, tpr, _ = roc_curve(y, scores)
-    places = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    kept = np.union1d(places, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
+    spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
-    false, true = fpr[kept] * (len(y) - n_pos), tpr[kept] * n_pos
+    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
@@ -314,7 +326,7 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    """Return prec@k, ties in any order, for k on a log scale and for the measured ones."""
+    """Return the rows of ``precision-k.csv``: expected prec@k for k on a log scale and in use."""
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -339,6 +351,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _form(entry: SolverEntry) -> str:
+    """Return the form of a method, see `precbench.advice.choice.Choice.values`."""
     solver = SOLVERS[entry.solver]()
     if not isinstance(solver, LinearRanker):
         return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
@@ -346,9 +359,10 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
+    """Return the versions of the code that measures: ours, and of packages that add metrics."""
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
-    return " ".join([code_of("precbench", _MEASURES_NOTHING), *map(code_of, sorted(packages))])
+    return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:

@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 LEVEL = 0.05
-NO_WIDTH = 1e-9  # an interval of values in [0, 1] that is no wider shows no variance, but rounding
-_EQUAL = 1e-12  # of the largest value: differences below are of rounding
+NO_WIDTH = 1e-9  # a narrower interval of values in [0, 1] is due to rounding alone
+_EQUAL = 1e-12  # of the largest value: smaller differences are due to rounding
 
 
 class Interval(NamedTuple):
@@ -83,7 +83,7 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
         n_test / (n_test + n_train), in [0, 1); 0 for draws that share no rows.
     """
     checked = _splits(values)
-    with np.errstate(over="ignore", invalid="ignore"):  # of risks near the largest number
+    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         mean, error = _mean_and_error(checked, test_share)
         half = error * _quantile(len(checked))
         return Interval(mean, mean - half, mean + half)
@@ -100,7 +100,7 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     half = (high - mean) / (mean * (1 - mean))
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    return Interval(mean, min(low, mean), max(high, mean))  # rounding of a mean near 0
+    return Interval(mean, min(low, mean), max(high, mean))  # a mean near 0 is rounded
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
@@ -166,6 +166,7 @@ def _checked_share(test_share: float) -> float:
 
 
 def _quantile(n: int) -> float:
+    """Return the quantile of Student's t for the 95 % interval of n values; NaN for one."""
     return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
 
 
@@ -189,12 +190,12 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     values = _splits(precisions)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     mean = float(values.mean())
-    # Else nothing varies where all lists are alike.
+    # Towards 1/2 by one row: equal precisions of 0 or 1 would have no variance.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
-    variance = min(variance, spread / 1.001)  # at most that of 0 and 1
-    size = spread / variance - 1
+    variance = min(variance, spread / 1.001)  # below that of a variable that is 0 or 1
+    size = spread / variance - 1  # the beta distribution with this mean and variance
     a, b = shrunk * size, (1 - shrunk) * size
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
@@ -226,7 +227,7 @@ def expected_total(
 
 
 def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
-    """Return how many different rows splits have, if each has `tested` rows at random."""
+    """Return the expected number of different rows in `n_splits` samples of `tested` rows."""
     if not (tested > 0 and (k is None or k > 0)):
         raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
     share = _checked_share(test_share)
@@ -238,6 +239,7 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
+    """Return the variance of the mean over splits, plus that of k rows with a given spread."""
     error = _mean_and_error(values, test_share)[1]
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
@@ -253,6 +255,7 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the values of splits as a vector; require finite ones."""
     checked = _vector(values)
     if not len(checked):
         raise InputError("there are no values; give one for each split")
@@ -306,6 +309,7 @@ def _rank(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
+    """Return finite values (n_datasets, n_methods) of two or more methods."""
     table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
         raise InputError(
@@ -315,8 +319,8 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
-            f"method {column} has the value {table[row, column]} on data set {row}: leave the one "
-            "or the other out"
+            f"method {column} has the value {table[row, column]} on data set {row}: leave out the "
+            "method or the data set"
         )
     return table
 
@@ -368,7 +372,8 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
     # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)
-    probability = np.ones(1)  # of each sum of the ranks above, doubled, if signs are chance
+    # Of each doubled sum of positive ranks under random signs; each rank adds to the sum or not.
+    probability = np.ones(1)
     for rank in twice:
         gap = np.zeros(rank)
         probability = (np.append(probability, gap) + np.append(gap, probability)) / 2
@@ -423,7 +428,9 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     """
     order, pairs = np.argsort(_vector(ranks), kind="stable"), _numbers(p)
     if pairs.shape != (len(order), len(order)):
-        raise InputError(f"p-values of shape {pairs.shape} for {len(order)} methods")
+        raise InputError(
+            f"p-values of shape {pairs.shape} for {len(order)} methods; give one for each pair"
+        )
     alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     ordered = sorted(

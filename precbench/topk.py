@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
 
 
 def check_k(k: TopK) -> TopK:
-    """Return `k` unless it is malformed, whatever the list."""
+    """Return `k`; raise an error if it is malformed, whatever the list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
     text = repr(str(k)) if isinstance(k, str) else k
@@ -48,12 +48,12 @@ def check_k(k: TopK) -> TopK:
 
 
 def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
-    """Return one `k` or several as a list without repetitions; refuse malformed ones, and none."""
+    """Return one `k` or several as a list without duplicates; raise an error if it is empty."""
     values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
     if not values:
         raise InputError("k is an empty list: give the length of the top")
-    checked = [check_k(each.item() if isinstance(each, np.generic) else each) for each in values]
-    return list({repr(each): each for each in checked}.values())  # 1 and 1.0 are two
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return list({repr(value): check_k(value) for value in plain}.values())  # 1 is not 1.0
 
 
 def _is_count(k: Any) -> bool:
@@ -86,9 +86,10 @@ def _suggestion(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows of a list, fractions rounded up."""
-    # Without `n_rows` only the positives count: `k` is at most `n_pos`, and no fraction of the
-    # rows.
+    """Return `k` as a number of rows of a list, fractions rounded up; at most all of them.
+
+    Without `n_rows` it is at most `n_pos`, and a fraction of the rows raises an error.
+    """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
             f"k = {k} is a fraction of the rows, where only the positives count; give a fraction "
@@ -105,14 +106,15 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
 
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
-    """Return the number of positives to rank first, and `k` as a number of rows."""
-    # A longer top is right when all positives are among its first `n_pos`, so that no more is
-    # learnt. A count may exceed `n_rows`, as the rows to rank later may be more.
+    """Return the k to train for, at most `n_pos`, and `k` as a number of rows."""
+    # A longer top is perfect if its first `n_pos` rows are the positives: training caps k there. A
+    # count may exceed `n_rows`, since more rows may be ranked later.
     count = _count(k, n_pos, n_rows)
     return min(count, n_pos), count
 
 
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
+    """Return `k` as a number of rows, fractions rounded up."""
     check_k(k)
     share = _share_of_rows(k)
     if share is not None:
@@ -143,9 +145,10 @@ def check_beta(beta: float) -> float:
 
 
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Divide the top of a list at its `count`-th highest score, in linear time."""
-    # Return the rows with higher scores, those tied with it, and how many of the latter belong to
-    # the top.
+    """Return the rows above the `count`-th highest score, those tied with it, and how many count.
+
+    That many of the tied rows belong to the top. Takes linear time.
+    """
     place = scores.size - count
     last = np.partition(scores, place)[place]
     top = np.flatnonzero(scores >= last)
@@ -157,10 +160,9 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the `count` highest scored of some rows: indices, a mask, or None for all."""
-    # Of equal scores the lower index comes first, unlike in ``np.argpartition``, which leaves ties
-    # to the instructions of the processor. The rows above the last score precede those that share
-    # it.
+    """Return the `count` highest scored of `rows`: indices, a mask, or None for all."""
+    # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties differently on
+    # other processors. Rows above the last score precede those that share it.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
@@ -171,13 +173,13 @@ def top_rows(
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
-    """Return the rows with the highest scores, of tied ones the first, ascending."""
+    """Return the `count` rows with the highest scores, ascending; of ties the first."""
     return np.sort(top_rows(scores, None, count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
     """Sum values over the rows with the highest scores, for many lengths of the top at once."""
-    # Of tied rows, of which only some belong to the top, the mean over their orders counts.
+    # Ties at the end of the top count by the mean over their orders.
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
     return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
@@ -185,11 +187,10 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 def cut_below(scores: NDArray, count: int) -> float:
     """Return a number that the `count` highest scores exceed, and no others."""
-    # It lies midway between the last row at the top and the first one below, so that the last bit
-    # of a score, which may differ between processors, does not decide. Fewer rows exceed it where
-    # scores are tied, up to rounding, with the highest one below the top. If all rows are the top,
-    # it lies below all scores.
-    # Far more than sums lose to rounding, far less than differences of rows.
+    # Midway between the last row at the top and the first one below, so that the last bit of a
+    # score, which may differ between processors, does not decide. Fewer rows exceed it if scores
+    # are tied, up to noise, with the highest one below the top. If the top has all rows, it lies
+    # below all scores. The noise is far above rounding errors, and far below differences of rows.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise

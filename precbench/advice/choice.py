@@ -17,6 +17,7 @@ from precbench.results import Run
 from precbench.statistics import (
     LEVEL,
     NO_WIDTH,
+    PairedTest,
     binomial_interval,
     distinct_rows,
     levels,
@@ -26,9 +27,9 @@ from precbench.text import count
 from precbench.topk import resolve_k
 
 REFERENCE = "logistic-regression"  # what most people would take
-# Takes the best method where there is no ensemble, and a run has this measure: all positives
-# count, those at the top most. An ensemble has chosen among its members already: where positives
-# are few, every choice among methods loses more hits than it does, see docs/advice.md.
+# The measure that picks the best method of a run without an ensemble: all positives count, those
+# at the top most. An ensemble, which weighs its members, is preferred: where positives are few,
+# picking one method loses more hits, see docs/advice.md.
 CHOSEN_BY = "dcg"
 # Share of the best's hits, but at least one hit in a list as long as the file, that makes no
 # difference in practice.
@@ -36,9 +37,9 @@ MARGIN = 0.05
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
-_WANTED = 0.1  # difference that a list should show, as a share of the hits
+_DETECTABLE = 0.1  # difference that a file should have the positives to show, as a share of hits
 _MOST_LOST = 0.25  # share of the hits that the recommended method may lose in a file that decides
-_RULE_OF_THREE = 3.0  # rows, of those at the top where two methods never differed: 95 % bound
+_RULE_OF_THREE = 3.0  # rows: the 95 % bound of differences where two methods never differed
 
 
 @dataclass(frozen=True)
@@ -165,9 +166,9 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         rows = self.values.astype(object).where(self.values.notna(), None).to_dict("records")
-        known = {f.name: getattr(self, f.name) for f in fields(Choice) if f.name != "expected"}
+        attributes = {f.name: getattr(self, f.name) for f in fields(Choice) if f.name != "expected"}
         return {
-            **known,
+            **attributes,
             "text": self.text,
             "by_chance": self.by_chance,
             "values": rows,
@@ -220,21 +221,18 @@ def choose_method(
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(f"no method has a result ({reasons})")
-    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else test_share  # of the longer list
+    # One hit in a list as long as the file; a share of it is one in the shorter held-out list.
+    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else test_share
     margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
     splits = int(values["n"].max())
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     values = _judged(values, k, n_tested, margin, chance)
-    alike = values[values["verdict"].isin(["recommended", "equivalent"])]
-    recommended = _simplest(alike)
-    if prefer == "simple":
-        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
-        recommended = _simplest(values[is_near | values["verdict"].eq("recommended")])
+    recommended = _simplest(values, prefer)
     if recommended != best:
         values = _judged(against(recommended), k, n_tested, margin, chance)
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
-    # No interval, as of one split, decides nothing; methods that never differed are alike.
+    # A missing interval (one split) compares as false, so that nothing is decided.
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
     loses_little |= others["error"] <= NO_WIDTH
     decided = bool(first["low"] > chance and loses_little.all())
@@ -258,20 +256,29 @@ def choose_method(
     )
 
 
-def _simplest(methods: pd.DataFrame) -> str:
-    simple = [
+def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
+    """Return the simplest of the methods that are as good as the first, the reference if it is.
+
+    If simple ones are preferred, methods within one standard error of the first are as good.
+    """
+    is_alike = values["verdict"].isin(["recommended", "equivalent"])
+    if prefer == "simple":
+        is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
+        is_alike = is_near | values["verdict"].eq("recommended")
+    alike = values[is_alike]
+    order = [
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
-        for name, form in zip(methods["solver"], methods["form"], strict=True)
+        for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
-    return str(methods["solver"].iloc[simple.index(min(simple))])
+    return str(alike["solver"].iloc[order.index(min(order))])
 
 
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    """Give each method its verdict against that of the first row, which is recommended.
+    """Return the table with a ``verdict`` on each method against the first, the recommended one.
 
-    An interval without width becomes that of the tested rows.
+    `n_tested` distinct rows were at the top; of these are intervals that would have no width.
     """
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
@@ -282,28 +289,33 @@ def _judged(
     equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH
     values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested
     values.loc[equal, "behind_high"] += _RULE_OF_THREE / n_tested
-    is_whole = values["n"] == values["n"].max()
+    is_complete = values["n"] == values["n"].max()
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
     is_close &= values["low"] > by_chance
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
-    others = {"incomplete": ~is_whole, "equivalent": is_close, "worse": is_worse}
-    verdict = np.select([*others.values()], [*others], "undecided").tolist()
+    # The first that holds counts.
+    conditions = {"incomplete": ~is_complete, "equivalent": is_close, "worse": is_worse}
+    verdict = np.select([*conditions.values()], [*conditions], "undecided").tolist()
     verdict[0] = "recommended"
     return values.assign(verdict=verdict)
 
 
 def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
-    """Return the number of positives with which half an interval would be `_WANTED` of the hits."""
+    """Return the positives with which half an interval would be `_DETECTABLE` of the best's hits.
+
+    Rounded to two digits; None if no method is undecided.
+    """
     half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half.empty or best <= 0:
         return None
-    times = (half.median() / (_WANTED * best)) ** 2  # widths shrink with the root of the number
+    times = (half.median() / (_DETECTABLE * best)) ** 2  # widths shrink with the square root
     needed = round(n_pos * times)
-    return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # to two digits
+    n_digits = len(str(needed))
+    return max(round(needed, min(2 - n_digits, 0)), n_pos)
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Summarise each method, the best mean first, with its ``place`` by `CHOSEN_BY`."""
+    """Summarise each method's trials, the best mean first, with its ``place`` by `CHOSEN_BY`."""
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
@@ -320,7 +332,10 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    """Return an ensemble, else the first by `CHOSEN_BY`; but one with significantly more hits."""
+    """Return the best method: an ensemble, else the first by `CHOSEN_BY`.
+
+    A method with significantly more hits than that takes its place.
+    """
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -331,22 +346,22 @@ def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame
 
 
 def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """Compare each method with a reference, which is the first row."""
+    """Compare each method with a reference; return `Choice.values` without verdicts."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
-    of_trials = trials.pivot(index=["split", "seed"], columns="solver", values="value")
+    by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):
-        row, gap, error = summary.loc[solver], [np.nan] * 4, np.nan
-        one, other = of_trials[[reference, solver]].dropna().to_numpy().T
+        row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan
+        one, other = by_split[[reference, solver]].dropna().to_numpy().T
         if solver != reference and len(one) and share is not None:
-            gap = list(resampled_test(one, other, share))
-            error = (gap[2] - gap[0]) / stdtrit(len(one) - 1, 1 - LEVEL / 2)
+            test = resampled_test(one, other, share)
+            error = (test.high - test.mean) / stdtrit(len(one) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
                 "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
                 **row[["n", "mean", "low", "high"]],
-                **dict(zip(("behind", "behind_low", "behind_high", "p"), gap, strict=True)),
+                **dict(zip(("behind", "behind_low", "behind_high", "p"), test, strict=True)),
                 "error": error,
                 "seconds": row[["tuning_seconds", "seconds"]].fillna(0).sum(),
                 **row[["chosen", "outcomes"]],
@@ -356,9 +371,9 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
 
 
 def _sentences(choice: Choice) -> list[str]:
-    """Return the sentences that recommend a method, "" for each that does not apply."""
+    """Return the sentences that recommend a method, without full stops; "" for omitted ones."""
     measured, new_list = choice.methods[choice.recommended], choice.expected
-    if new_list is None:  # a run has no forecast
+    if new_list is None:  # no forecast
         lift, hits = measured["mean"] / choice.by_chance, _hits(choice, measured["mean"])
         hits += f" hits in {choice.k:,}{_interval(choice, measured['low'], measured['high'])}"
     else:
@@ -367,7 +382,7 @@ def _sentences(choice: Choice) -> list[str]:
     use = f"{choice.recommended}: about {hits}, {lift:.3g} times chance"
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
-    detect = f"To detect a difference of {100 * _WANTED:.0f} % you need about "
+    detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
     is_ensemble = measured["form"] == "ensemble" and not choice.decided
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
@@ -380,7 +395,7 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    """Compare the recommended method with the best, or with `REFERENCE`."""
+    """Return a sentence that compares the recommended method with the best, or `REFERENCE`."""
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
@@ -399,6 +414,7 @@ def _compared(choice: Choice) -> str:
 
 
 def _undecided_because(choice: Choice) -> str:
+    """Return why the file cannot decide, as a clause."""
     if choice.splits < 2:
         return "differences between methods cannot be tested on one split"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
@@ -417,12 +433,14 @@ def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> 
 
 
 def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
+    """Format the ends of an interval of precision as hits; "" if one is not finite."""
     if not np.isfinite([low, high]).all():
         return ""
     return f"{_hits(choice, low, bounded)} to {_hits(choice, high, bounded)}"
 
 
 def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
+    """Format a precision as hits in the first k, `bounded` by 0 and k."""
     hits = choice.k * precision
     if bounded:
         hits = min(max(hits, 0.0), choice.k)
@@ -430,7 +448,7 @@ def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
 
 
 def choice_table(choice: Choice, title: str) -> Table:
-    """Lay out the comparison, the recommended method first."""
+    """Return the comparison as a table, the recommended method first."""
     header = ["method", f"hits in {choice.k:,} of {choice.rows:,}", "fewer", "seconds"]
     rows = []
     for solver, row in choice.methods.items():
@@ -445,12 +463,10 @@ def choice_table(choice: Choice, title: str) -> Table:
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new, share = choice.expected, ""
-    if new is not None:  # of a much longer list, the first rows are less than one held-out row
-        how = (
-            "as large a share as"
-            if choice.k * new.rows <= 2 * new.k * choice.rows
-            else "a larger share than"
-        )
+    if new is not None:
+        # The first rows of a much longer list are less than one held-out row, which is measured.
+        is_larger = choice.k * new.rows > 2 * new.k * choice.rows
+        how = "a larger share than" if is_larger else "as large a share as"
         share = f", {how} {new.k:,} of {new.rows:,}"
     notes = [
         f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of {choice.rows:,} "
@@ -463,8 +479,11 @@ def choice_table(choice: Choice, title: str) -> Table:
         )
     if any("†" in row[2].text for row in rows):
         notes.append("†: mean over fewer splits; do not compare it with the others.")
-    without = [name for name, row in choice.methods.items() if not np.isfinite(row["mean"])]
-    if without:
-        reasons = (f"{name} ({choice.methods[name]['outcomes']})" for name in without)
-        notes.append(f"Without a result: {'; '.join(reasons)}.")
+    without_result = [
+        f"{name} ({row['outcomes']})"
+        for name, row in choice.methods.items()
+        if not np.isfinite(row["mean"])
+    ]
+    if without_result:
+        notes.append(f"Without a result: {'; '.join(without_result)}.")
     return Table(title, header, rows, notes, best="recommended")

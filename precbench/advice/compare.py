@@ -72,9 +72,9 @@ from precbench.yaml.models import unknown, validated
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NAME = "list"  # of every list, so that its splits follow from its labels alone
-_LARGE = 50_000  # rows, above which fewer splits must do
-_EXPLAINED = 5  # splits, whose models are fitted again to see which columns matter
+_NAME = "list"  # of every compared data set: names seed the splits
+_LARGE = 50_000  # rows above which there are fewer splits
+_EXPLAINED = 5  # splits whose models are fitted again to measure the importance of columns
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,17 @@ def prepare(
     tuning: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
 ) -> Contest:
-    """Make the experiment that compares methods on a list.
+    """Make the experiment that compares methods on a list, from a data set or options of a file.
 
-    The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. Of several
-    `k` the first decides. Held-out lists are shorter than the list to score, so that a number of
-    rows is measured as a share. `folder` is that of the config file, which names the data relative
-    to it.
+    The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. The first
+    `k` decides. Held-out lists are shorter than the list to score, so that a count of rows is
+    measured as a share. The config will lie in `folder`, and names the data relative to it.
     """
     k, *others = several_k(k)
     entry: Any
     if isinstance(data, Dataset):
         dataset, encoding, path, label = data, None, Path(data.title), ""
-        entry = NamedData.model_construct(name=_NAME)  # has no card: the plan is given its rows
+        entry = NamedData.model_construct(name=_NAME)  # not validated: the plan is given its rows
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
         own = open_table(data["file"], options)
@@ -140,13 +139,13 @@ def prepare(
     dataset = replace(dataset, name=_NAME, split_key=None)
     n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
-    few = dataset.time is not None or n_rows > _LARGE
-    n_splits = n_splits or (5 if few else template["protocol"]["n_splits"])
+    needs_few_splits = dataset.time is not None or n_rows > _LARGE
+    n_splits = n_splits or (5 if needs_few_splits else template["protocol"]["n_splits"])
     rule = rule_for_new_lists(dataset, n_splits)
     protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
     protocol |= {"stratified": True} if rule.stratified else {}
     entries = _entries(template["solvers"], solvers)
-    shares = [share_of_list(each, list_rows or n_rows) for each in (k, *others)]
+    shares = [share_of_list(length, list_rows or n_rows) for length in (k, *others)]
     document = {
         "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
@@ -171,20 +170,21 @@ def prepare(
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
-    """Name a comparison after its file, label and lengths."""
+    """Return a file name for a comparison, from its file, label and lengths."""
     folders = Path(os.path.relpath(path.parent, folder)).parts
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
     parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
-    if len(folders) > 2 or not "".join(parts).isascii():  # or others might have the same name
+    if len(folders) > 2 or not "".join(parts).isascii():  # a hash keeps the name unique
         words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
     return "-".join(filter(None, words))
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
-    """Refuse rows that no split can divide, before a trial fails."""
+    """Raise an error if no split can divide the rows for training, tuning and measuring."""
     trials = [*experiment.trials()]
-    for trial in [trial for trial in trials if trial.candidates] or trials:
+    tuned = [trial for trial in trials if trial.candidates]
+    for trial in tuned or trials:
         with suppress(InputError):
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
@@ -201,8 +201,11 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
-    for each in chosen:
-        label, entry = (each, known.get(each) or {}) if isinstance(each, str) else _as_entry(each)
+    for method in chosen:
+        if isinstance(method, str):
+            label, entry = method, known.get(method) or {}
+        else:
+            label, entry = _as_entry(method)
         if label not in known and entry.get("solver", label) not in SOLVERS:
             [problem] = unknown("method", label, [*known, *SOLVERS])
             raise InputError(f"{problem}: choose among {', '.join({**known, **SOLVERS})}")
@@ -218,15 +221,16 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     if not names:
         raise InputError(
             f"solvers: {estimator!r} is neither a name, a solver of precbench nor a classifier of "
-            "scikit-learn such as AdaBoostClassifier(); a class of your own has a name by an entry "
+            "scikit-learn such as AdaBoostClassifier(); register a class of your own by an entry "
             "point, see docs/add-a-solver.md"
         )
+    # Of several presets of a class, the one from which the estimator differs least.
     changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda pair: len(pair[0]))
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
-                f"solvers: {kind.__name__} has {param}={value!r}; only parameters that are numbers "
-                "or text can be kept in a config"
+                f"solvers: {kind.__name__} has {param}={value!r}, which a config cannot hold; give "
+                "numbers or text"
             )
     title = kind.__name__ if name.startswith("sklearn.") else name
     label = ", ".join([title, *(f"{n}={v}" for n, v in changed.items())])
@@ -234,32 +238,34 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    """Return the parameters that differ from those of a name in the registry."""
-    defaults = SOLVERS[name]().get_params(deep=False)
-    params = estimator.get_params(deep=False)
-    params = {n: v.item() if isinstance(v, np.generic) else v for n, v in params.items()}
-    changed = {n: v for n, v in params.items() if n != "random_state" and v is not defaults[n]}
-    return {n: v for n, v in changed.items() if not (np.isscalar(v) and v == defaults[n])}
+    """Return the parameters, but `random_state`, that differ from those of a registered solver."""
+    defaults, changed = SOLVERS[name]().get_params(deep=False), {}
+    for param, value in estimator.get_params(deep=False).items():
+        value = value.item() if isinstance(value, np.generic) else value
+        default = defaults[param]
+        is_equal = value is default or (np.isscalar(value) and value == default)
+        if param != "random_state" and not is_equal:
+            changed[param] = value
+    return changed
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the sections of parameters; classifiers of scikit-learn share none of ours."""
+    """Return the sections ``common`` and ``solvers`` of a config.
+
+    Beside classifiers of scikit-learn, which share no parameters of ours, each entry of our own
+    gets the common ones instead.
+    """
     own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
-    shared = shared_parameters(common, own)
     if len(own) == len(entries):
-        return {"common": shared, "solvers": entries}
-    filled = {
-        name: {n: v for n, v in shared.items() if n in solver_defaults(entry.get("solver", name))}
-        | entry
-        for name, entry in own.items()
-    }
+        return {"common": shared_parameters(common, own), "solvers": entries}
+    filled = {name: shared_parameters(common, {name: entry}) | entry for name, entry in own.items()}
     return {"solvers": {**entries, **filled}}
 
 
 def shared_parameters(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the common parameters that some solver has; any other would be a mistake."""
-    names = {entry.get("solver", label) for label, entry in entries.items()}
-    known = {name for solver in names for name in solver_defaults(solver)}
+    """Return the common parameters that some solver has; a config with others is refused."""
+    solvers = {entry.get("solver", label) for label, entry in entries.items()}
+    known = {name for solver in solvers for name in solver_defaults(solver)}
     return {name: value for name, value in common.items() if name in known}
 
 
@@ -364,23 +370,15 @@ def compare(
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
     dataset, encoding = _rows(X, y, categorical, missing, groups, time)
-    worth, amounts = None, None
-    if gain is not None or cost:
-        if np.ndim(gain):
-            amounts = _plain(gain, len(dataset.y), "gain")
-            if (
-                amounts.dtype.kind not in "fiub"
-                or not (np.isfinite(amounts) & (amounts >= 0)).all()
-            ):
-                raise InputError("gain holds a value that is not a number of at least 0")
-        worth = Worth(None if np.ndim(gain) else gain, "gain" if np.ndim(gain) else None, cost)
+    worth, amounts = _worth(gain, cost, len(dataset.y))
+    list_rows = list_rows and int(list_rows)  # of NumPy
     contest = prepare(
         dataset,
         several_k(k),
         solvers=solvers,
-        n_splits=None if n_splits is None else int(n_splits),
+        n_splits=n_splits and int(n_splits),
         seed=int(random_state),
-        list_rows=list_rows and int(list_rows),
+        list_rows=list_rows,
     )
     contest = replace(contest, encoding=encoding)
     n_workers = cores() if n_jobs in (None, -1) else int(n_jobs)
@@ -388,9 +386,9 @@ def compare(
         store, plan = Store(folder or Path(temporary) / "results"), contest.plan
         with store.lock():
             trials = to_do(plan, store)
-            ending = run_plan(plan, store, trials, n_workers=n_workers)
-            shown: dict[str, Any] = {"disable": not verbose, "console": Console(stderr=True)}
-            for _ in track(ending, "comparing", len(trials), **shown):
+            finished = run_plan(plan, store, trials, n_workers=n_workers)
+            bar: dict[str, Any] = {"disable": not verbose, "console": Console(stderr=True)}
+            for _ in track(finished, "comparing", len(trials), **bar):
                 store.require_lock()
             write_results(plan, store)
         run = read_run(store.folder)
@@ -400,16 +398,26 @@ def compare(
             run,
             choice,
             several_k(k),
-            list_rows=list_rows and int(list_rows),
+            list_rows=list_rows,
             worth=worth,
             amounts=amounts,
         )
     return Comparison(**vars(choice), recipe=recipe)
 
 
+def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
+    """Return what hits and rows are worth, None without gain and cost, and the gains by row."""
+    if not np.ndim(gain):
+        return None if gain is None and not cost else Worth(gain, None, cost), None
+    amounts = _plain(gain, n_rows, "gain")
+    if amounts.dtype.kind not in "fiub" or not (np.isfinite(amounts) & (amounts >= 0)).all():
+        raise InputError("gain holds a value that is not a number of at least 0")
+    return Worth(None, "gain", cost), amounts
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How a recommended method is fitted to all rows, and what its model says of itself.
+    """How a recommended method is fitted to all rows, and the quality that its model states.
 
     Attributes
     ----------
@@ -438,7 +446,7 @@ class Recipe:
         """Which columns matter on held-out rows; None where that cannot be measured."""
         try:
             return importance_of(self.data, self.splits, self.how, self.encoding)
-        except InputError:  # the method is one that no model can keep
+        except InputError:  # a model cannot keep this method
             return None
 
     def fit(self) -> Model:
@@ -453,7 +461,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Choice):
-    """What `compare` found, to look at, to draw and to fit; see `precbench.advice.choice.Choice`.
+    """The result of `compare`, to print, plot and fit; see `precbench.advice.choice.Choice`.
 
     Attributes
     ----------
@@ -488,7 +496,7 @@ class Comparison(Choice):
         Raises
         ------
         InputError
-            If it is a method that no model can keep.
+            If a model cannot keep the method.
         """
         return self._model
 
@@ -512,7 +520,7 @@ class Comparison(Choice):
 def _rows(
     X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
 ) -> tuple[Dataset, Encoding | None]:
-    """Return the rows and labels as a data set, and the encoding of a frame."""
+    """Return a data set of these rows and labels, and the encoding that was learnt from a frame."""
     encoding, imputed = None, None
     if is_frame(X):
         table = table_of(X, "X")
@@ -530,23 +538,23 @@ def _rows(
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
     signs = np.where(y == labels[1], 1.0, -1.0)
-    numbered = order = None
+    group_numbers = time_order = None
     if groups is not None:
-        numbered = number_groups(pd.Series(_plain(groups, len(y), "groups")), "groups")
+        group_numbers = number_groups(pd.Series(_plain(groups, len(y), "groups")), "groups")
     if time is not None:
-        order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
+        time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # In the keys of trials, the rows are known by their content.
+    # A hash of the content stands for the rows in the keys of trials.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
-    content = joblib.hash((*parts, signs, numbered, order, *filled))
+    content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
     sha256 = hashlib.sha256(content.encode()).hexdigest()
-    beside: dict[str, Any] = {"groups": numbered, "time": order, "imputed": imputed}
-    return Dataset("X", "X", X, signs, sha256, **beside), encoding
+    roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
+    return Dataset("X", "X", X, signs, sha256, **roles), encoding
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
-    """Return a column as an array of numbers or text."""
+    """Return a column as an array of numbers or text; refuse another shape and missing values."""
     values = np.asarray(column)
     if values.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
@@ -564,7 +572,7 @@ def report_length(
     tables: Sequence[Table] = (),
     command: str = "",
 ) -> None:
-    """Write the length beside the results and into their report."""
+    """Write a `Length` into a results folder, and renew the report there."""
     store = Store(folder)
     with store.lock():
         write_length(length, store.folder, tables, command)
@@ -581,18 +589,18 @@ def as_compared(
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
 ) -> tuple[Choice, Recipe]:
-    """Forecast what a new list holds, and say how the recommended method is fitted to all rows.
+    """Add a forecast for new lists to a choice, and return it with the recipe of its method.
 
-    The method is fitted with the parameters that were chosen most often. Where other ones were, it
-    is fitted to the split again, so that the scores of all lists have the scale of the saved model.
+    The recipe has the parameters that were chosen most often. A split with other ones is fitted
+    again, so that the scores of all lists have the scale of the saved model.
     """
     data, method = contest.dataset, choice.recommended
     scored = [*final_scores(contest.plan, Store(run.folder), method)]
-    how, often = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
+    how, most_chosen = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
-        if record.chosen != often:
-            with suppress(InputError):  # of a method that no model can keep
+        if record.chosen != most_chosen:
+            with suppress(InputError):  # a model cannot keep this method
                 [(_, scores, *_)] = held_out_lists(data, [split], how)
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
@@ -607,24 +615,30 @@ def as_compared(
         list_rows=list_rows,
         worth=worth,
     )
-    best, protocol = choice.methods[method], contest.experiment.protocol
-    rows = final_values(run.results).query("solver == @method and metric == 'auc'")
-    mean, low, high = share_interval(rows["value"].dropna().to_numpy(), share)
-    quality = Quality(
+    quality = _quality(contest, run, choice, k[0], length)
+    recipe = Recipe(how, quality, lists, share, splits[:_EXPLAINED], data, contest.encoding)
+    return choice.with_length(length), recipe
+
+
+def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length) -> Quality:
+    """Return the measured quality of the recommended method, for its model to state."""
+    method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
+    final = final_values(run.results)
+    aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
+    mean, low, high = share_interval(aucs.dropna().to_numpy(), run.test_shares[_NAME])
+    return Quality(
         split="time" if protocol.split == "time" else "random",
         splits=choice.splits,
         held_out_rows=choice.rows,
         held_out_positives=choice.positives,
-        k=k[0],
-        precision_at_k=best["mean"],
-        precision_at_k_interval=[best["low"], best["high"]],
+        k=k,
+        precision_at_k=method["mean"],
+        precision_at_k_interval=[method["low"], method["high"]],
         auc=mean,
         auc_interval=[low, high] if choice.splits > 1 else None,
         by_chance=choice.by_chance,
         length=length,
     )
-    recipe = Recipe(how, quality, lists, share, splits[:_EXPLAINED], data, contest.encoding)
-    return choice.with_length(length), recipe
 
 
 def _fit_arguments(
@@ -633,9 +647,10 @@ def _fit_arguments(
     """Return the arguments of `Model.fit`, and the parameters chosen most often."""
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
-    often = dict(Counter(tuple(values.items()) for values in chosen).most_common(1)[0][0])
-    given = {name: value for name, value in experiment.common.items() if entry.has(name)}
-    params = {name: often.get(name, value) for name, value in {**given, **entry.params}.items()}
+    [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
+    often = dict(most_chosen)
+    common = {name: value for name, value in experiment.common.items() if entry.has(name)}
+    params = {name: often.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
     if entry.fourier:

@@ -92,7 +92,7 @@ def fit(
     True
     """
     ks = several_k(k)
-    if solver is not None:  # refused before the table is read
+    if solver is not None:  # an invalid one raises an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
     column = gain if isinstance(gain, str) else None
     has_worth = gain is not None or cost is not None
@@ -103,10 +103,10 @@ def fit(
     if weight:
         reading["drop"] = [*reading.get("drop", ()), weight]
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
-    del own  # it is not needed beside X
+    del own  # frees its memory
     X, n_rows = dataset.X, len(dataset.y)
-    for each in ks:
-        resolve_k(each, dataset.n_pos, list_rows or n_rows)
+    for length in ks:  # one that is too large raises an error
+        resolve_k(length, dataset.n_pos, list_rows or n_rows)
     if solver is None:
         solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
     if scaling is None:
@@ -120,12 +120,12 @@ def fit(
     quality, lists, share = held_out_quality(
         dataset, splits, ks[0], how, weights, amounts, encoding, list_rows or n_rows
     )
-    length = measure_length(
+    forecast = measure_length(
         lists, share, ks, dataset.n_pos, n_rows, method=solver, list_rows=list_rows, worth=worth
     )
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
-    measured = quality.model_copy(update={"length": length})
+    measured = quality.model_copy(update={"length": forecast})
     groups = [] if dataset.groups is None else dataset.groups.tolist()
     about = {"weight": weight, "groups": len(set(groups))}
     model.about.update(measured.model_dump(exclude_unset=True) | about)
@@ -138,6 +138,6 @@ def _parameters(
     """Add `k` and `random_state` to the parameters of a solver that has them."""
     known = make_solver(solver, params).get_params()
     common = {"k": k, "random_state": random_state}
-    if twice := common.keys() & params.keys():
-        raise InputError(f"params: give {min(twice)} as an argument of its own")
+    if duplicates := common.keys() & params.keys():
+        raise InputError(f"params has {min(duplicates)}; give it as an argument of its own")
     return {**params, **{name: value for name, value in common.items() if name in known}}

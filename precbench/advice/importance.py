@@ -45,12 +45,12 @@ class Importance(Fields):
 
 
 class Shuffling:
-    """Measures the importance of columns, split by split."""
+    """Measures the importance of columns by shuffling each, split by split."""
 
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
-        self._columns: list[tuple[str, slice]] | None = None
-        # Rows, positives, average precision and its loss by column, of each split
+        self._columns: list[tuple[str, slice]] | None = None  # names and features
+        # Of each split: rows, positives, average precision, and its loss by column
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
@@ -61,45 +61,47 @@ class Shuffling:
         X, y = X[sample], y[sample]
         if self._columns is None:
             self._columns = _most_contributing(model, X, rng)
-        whole = average_precision(y, model.decision_function(X))
-        shuffled = (_shuffled(X, part, rng.permutation(len(y))) for _, part in self._columns)
-        losses = [whole - average_precision(y, model.decision_function(rows)) for rows in shuffled]
-        self._splits.append((len(y), int(np.count_nonzero(y > 0)), whole, losses))
+        intact, losses = average_precision(y, model.decision_function(X)), []
+        for _, features in self._columns:
+            shuffled = _shuffled(X, features, rng.permutation(len(y)))
+            losses.append(intact - average_precision(y, model.decision_function(shuffled)))
+        self._splits.append((len(y), int(np.count_nonzero(y > 0)), intact, losses))
 
     def importance(self, test_share: float) -> Importance | None:
         """Return means and intervals over the splits; None if nothing was measured."""
         if not self._columns:
             return None
-        n_rows, n_pos, whole, losses = zip(*self._splits, strict=True)
+        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)
         columns = []
-        by_column = zip(*losses, strict=True)
-        for (name, _), of_splits in zip(self._columns, by_column, strict=True):
-            mean, low, high = resampled_interval(of_splits, test_share)
-            columns.append(
-                _OfColumn(column=name, loss=mean, interval=None if np.isnan(low) else [low, high])
-            )
+        for (name, _), column_losses in zip(self._columns, zip(*losses, strict=True), strict=True):
+            mean, low, high = resampled_interval(column_losses, test_share)
+            interval = None if np.isnan(low) else [low, high]
+            columns.append(_OfColumn(column=name, loss=mean, interval=interval))
         return Importance(
             splits=len(self._splits),
             rows=round(float(np.mean(n_rows))),
             positives=round(float(np.mean(n_pos))),
-            average_precision=float(np.mean(whole)),
+            average_precision=float(np.mean(intact)),
             columns=sorted(columns, key=lambda column: -column.loss),
         )
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw rows, half of them positive if there are so many."""
+    """Draw at most `_MOST_ROWS` rows, half of them positive if there are so many; ascending."""
     positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
 
 
 def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list[tuple[str, slice]]:
-    """Return the columns with the greatest contributions, where there are many."""
+    """Return name and features of the columns that contribute most to scores, at most 20.
+
+    There are none if the model cannot be explained.
+    """
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    # Contributions are dense.
+    # Few rows, since contributions are dense.
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
@@ -110,7 +112,7 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
-    """Shuffle some features among the rows."""
+    """Return rows whose values of some features are permuted, all alike."""
     if isinstance(X, np.ndarray):
         X = X.copy()
         X[:, features] = X[order, features]
@@ -123,6 +125,7 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
 
 
 def importance_table(importance: Importance, title: str) -> Table:
+    """Return the importance of columns as a table, with doubts about dominant ones."""
     rows = [
         [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
         for c in importance.columns

@@ -104,7 +104,7 @@ _OF_PROFIT = ("profit", "profit_low", "profit_high")
 
 
 class Length(Fields):
-    """What a list of new rows holds, by its length.
+    """The expected content of the top of a list of new rows, by its length.
 
     Attributes
     ----------
@@ -131,6 +131,7 @@ class Length(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
+        """Require all columns, of equal length, and `k` among the lengths."""
         names = _CURVE + (_OF_PROFIT if self.profit else ())
         sizes = {len(column) for column in self.curve.values()}
         if not self.curve.keys() >= {*names} or len(sizes) != 1:
@@ -161,39 +162,40 @@ def measure_length(
     list_rows: int | None = None,
     worth: Worth | None = None,
 ) -> Length:
-    """Measure what a list of `list_rows` new rows holds, by its length.
+    """Forecast hits and profit of a list of `list_rows` new rows, by its length.
 
-    Of the whole file with `n_rows` rows and `n_pos` positives, each of `lists` holds out
-    `test_share`.
+    `lists` are the held-out parts, a `test_share` each, of a file with `n_rows` rows and `n_pos`
+    positives.
     """
     rows = list_rows or n_rows
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)
     n_expected = round(n_pos * rows / n_rows)  # positives
-    lengths = list(dict.fromkeys(resolve_k(each, n_expected, rows) for each in k))
+    k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
+    lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
     # A length of the new list is a depth of the pooled held-out lists.
-    every = np.array(sorted({*lengths, *_preferred(math.ceil(rows / n_held), rows)}))
-    curves, depths = calibration.curves(scores), every * (len(scores) / rows)
+    curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
-    expected = [
-        calibration.hits(p, n, rows) for p, n in zip(precisions.T, every.tolist(), strict=True)
+    hits = [
+        calibration.hits(by_curve, n, rows)
+        for by_curve, n in zip(precisions.T, lengths.tolist(), strict=True)
     ]
-    base = curves[0].mean()
-    precision = precisions[0]
-    shares = (precision, precision * every / (base * rows), precision / base)
-    curve = dict(zip(_CURVE, (every, *np.transpose(expected), *shares), strict=True))
+    by_chance, precision = curves[0].mean(), precisions[0]
+    recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
+    columns = (lengths, *np.transpose(hits), precision, recall, lift)
+    curve = dict(zip(_CURVE, columns, strict=True))
     profit = None
     if worth is not None:
-        depths = np.array([every * (len(held.y) / rows) for held in lists])
-        amounts = _Amounts(lists, worth, depths, every * (n_held / rows), test_share)
-        profit, of_profit = _profit(amounts, curve)
-        curve |= of_profit
+        depths = np.array([lengths * (len(held.y) / rows) for held in lists])
+        amounts = _Amounts(lists, worth, depths, lengths * (n_held / rows), test_share)
+        profit, profit_columns = _profit(amounts, curve)
+        curve |= profit_columns
     return Length(
         method=method,
         rows=rows,
         splits=len(lists),
-        k=lengths,
+        k=k_rows,
         curve={name: values.tolist() for name, values in curve.items()},
         profit=profit,
     )
@@ -209,19 +211,22 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     """
     if not isinstance(k, int):
         return k
-    resolve_k(k, rows, rows)  # refuses one that is too large
+    resolve_k(k, rows, rows)  # raises the error
     return f"{_DOWN.divide(100 * k, rows):f} %"
 
 
 def _preferred(least: int, most: int) -> list[int]:
-    """Return round lengths, each some 12 % longer than the one before."""
+    """Return round numbers from `least` to `most`, each some 12 % above the one before."""
     powers = np.arange(_STEPS * math.log10(most) + 1)
     numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
     return [*(number for number in numbers if least <= number < most), most]
 
 
 class _Amounts:
-    """Gains of the held-out rows, added up from the top of each list."""
+    """Gains of the held-out rows, added up from the top of each list.
+
+    `depths` (n_lists, n_lengths) are numbers of its rows, `tested` (n_lengths,) their means.
+    """
 
     def __init__(
         self,
@@ -232,35 +237,39 @@ class _Amounts:
         test_share: float,
     ):
         self.worth, self.test_share = worth, test_share
-        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # of no row at all, too
+        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # preceded by an empty list
         self.tested = np.append(0.0, tested)
-        gain_of_hits: list[Any] = [
-            held.amounts if worth.gain is None else worth.gain for held in lists
-        ]
-        gains = [np.where(held.y > 0, g, 0.0) for held, g in zip(lists, gain_of_hits, strict=True)]
-        of_lists = [*zip(lists, gains, self.depths, strict=True)]
+        sums, squares, total, n_hits = [], [], 0.0, 0
+        for held, list_depths in zip(lists, self.depths, strict=True):
+            amounts: Any = held.amounts if worth.gain is None else worth.gain
+            gains = np.where(held.y > 0, amounts, 0.0)
+            sums.append(sums_at(gains, held.scores, list_depths))
+            squares.append(sums_at(gains**2, held.scores, list_depths))
+            total += float((gains**2).sum())
+            n_hits += int(np.count_nonzero(held.y > 0))
         # By list and length: the gains of the first rows, and their squares
-        self.sums = np.array([sums_at(g, held.scores, d) for held, g, d in of_lists])
-        self.squares = np.array([sums_at(g**2, held.scores, d) for held, g, d in of_lists])
-        n_hits = sum(np.count_nonzero(held.y > 0) for held in lists)
-        # Mean square of the gain of a hit
-        self.typical = sum(float((g**2).sum()) for g in gains) / n_hits
+        self.sums, self.squares = np.array(sums), np.array(squares)
+        self.mean_square = total / n_hits  # of the gain of a hit
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
-        """Return the mean gain of the rows between two lengths, and its interval."""
+        """Return the gain of the rows from one length to another, and its interval.
+
+        `start` and `end` index the lengths. It is the total of k new rows, or, with None for k, the
+        mean of a row.
+        """
         n = self.depths[:, end] - self.depths[:, start]
         means = (self.sums[:, end] - self.sums[:, start]) / n
         tested = self.tested[end] - self.tested[start]
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
-        # As of half a hit in all: no hit among some rows does not mean that there never is one.
-        least = self.typical * 0.5 / (tested * len(n) + 1)
+        # At least the spread of half a hit in all rows, since no hit so far does not mean never.
+        least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(spread, least), tested, self.test_share, k)
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
     """Return the most profitable length, and the profit of each length as columns."""
-    worth, lengths = amounts.worth, np.append(0, curve["length"])
+    worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
     if worth.gain is None:
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
         intervals = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
@@ -289,32 +298,30 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
-    """Whether the rows between two lengths may gain what they cost."""
+    """Return whether a row between two lengths may gain what it costs, by the 95 % interval."""
     _, low, high = amounts.expected(start, end, None)
     return low <= amounts.worth.cost <= high
 
 
 def length_table(length: Length) -> Table:
-    """Lay out the lengths around `k`; the most profitable one is bold."""
+    """Return the lengths around `k` as a table, the most profitable one bold."""
     best = length.profit.best if length.profit else 0
     least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
     always_shown = {*length.k, best}
     rows = []
     for row in length.table.to_dict("records"):
         n = int(row["length"])
-        first = n / 10 ** int(math.log10(n))
-        if n not in always_shown and not (least <= n <= most and first in _SHOWN):
+        leading = n / 10 ** int(math.log10(n))  # 2 of 200, 2.5 of 250
+        if n not in always_shown and not (least <= n <= most and leading in _SHOWN):
             continue
-        texts = [
-            f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})",
-            *(f"{row['precision']:.3f}", f"{row['recall']:.3f}"),
-        ]
+        hits = f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})"
         last = f"{row['lift']:.2f}"
         if length.profit:
             ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
             last = f"{_money(row['profit'])} ({ends})"
+        texts = [hits, f"{row['precision']:.3f}", f"{row['recall']:.3f}", last]
         mark = " (k)" if n in length.k else ""
-        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, [*texts, last])])
+        rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
     header = ["length", "hits", "precision", "recall"]
     header.append("profit" if length.profit else "times chance")
     note = (
@@ -360,7 +367,7 @@ def write_length(
 
 
 def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
-    """Read what `write_length` has written; None if it is of other results."""
+    """Return the length, tables and command of `write_length`; None if results have changed."""
     path = folder / _FILE
     if not path.is_file():
         return None
@@ -377,7 +384,7 @@ def _digest(folder: Path) -> str:
 
 
 def length_sheet(length: Length) -> Sheet:
-    """Return the figure of hits, and of profit if a gain is known."""
+    """Return a figure of hits by length, and of profit below if a gain is given."""
     caption = (
         f"Of {length.method}, from held-out rows of {count(length.splits, 'split')}. Bands: 95 % "
         "of such lists; grey line: by chance; vertical: the lengths asked for"
@@ -396,16 +403,17 @@ def _draw(figure: "SubFigure", length: Length) -> None:
     """Draw hits, and profit below, against the length, up to four times the longest k."""
     most = min(4 * max(length.k), length.rows)
     curve = length.table[length.table["length"] <= most]
-    at, names = curve["length"], ["hits", *(["profit"] if length.profit else [])]
+    x, names = curve["length"], ["hits", "profit"] if length.profit else ["hits"]
     panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for axes, name in zip(panels, names, strict=True):
         low, high = ("low", "high") if name == "hits" else ("profit_low", "profit_high")
-        axes.fill_between(at, curve[low], curve[high], alpha=0.2, linewidth=0)
-        axes.plot(at, curve[name])
+        axes.fill_between(x, curve[low], curve[high], alpha=0.2, linewidth=0)
+        axes.plot(x, curve[name])
         axes.set_ylabel(name)
         for k in length.k:
             axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
-    panels[0].plot(at, at * length.table["precision"].iloc[-1], color="0.5", linewidth=0.8)
+    by_chance = length.table["precision"].iloc[-1]  # of the whole list
+    panels[0].plot(x, x * by_chance, color="0.5", linewidth=0.8)
     panels[0].set_ylim(bottom=0)
     if length.profit:
         panels[1].axvspan(length.profit.low, min(length.profit.high, most), color="0.9", zorder=0)

@@ -28,7 +28,7 @@ _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 
 
 class Quality(Fields):
-    """What a model says about its quality, as values of JSON.
+    """The quality that a model states, as values of JSON.
 
     Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
     intervals; of one split the interval of its list, and for the AUC None. Under ``length`` what a
@@ -50,15 +50,17 @@ class Quality(Fields):
 
 
 def quality_of(model: Model, name: str) -> Quality | None:
-    """Return what a model says about its quality; None if it was not measured."""
+    """Return the quality that a model states; None if it was not measured."""
     try:
         return checked(model.about, Quality) if "precision_at_k" in model.about else None
     except ValueError as error:
-        raise InputError(f"{name}: the description in the model is damaged: {error}") from error
+        raise InputError(
+            f"{name}: the quality stored in the model is damaged ({error}); fit and save it again"
+        ) from error
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Divide rows several times; warn where a part would have one class, and leave it out."""
+    """Return `n_splits` divisions of the rows; leave out impossible ones with a warning."""
     rule = rule_for_new_lists(dataset, n_splits)
     splits, refusals = [], []
     for index in range(n_splits):
@@ -91,6 +93,7 @@ def held_out_quality(
 
     Returns the quality, the held-out list of each split, and the share of rows held out.
     """
+    # A count is a smaller number of rows in the shorter held-out lists.
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     share = _test_share(splits)
@@ -98,7 +101,7 @@ def held_out_quality(
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
     precision, low, high = share_interval(precisions, share)
-    if not high - low > NO_WIDTH:  # of one split or equal values: the interval of a single list
+    if not high - low > NO_WIDTH:  # one split or equal values: the interval of a single list
         low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
     area, *area_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
     quality = Quality(
@@ -123,7 +126,7 @@ def importance_of(
     how: Mapping[str, Any],
     encoding: Encoding | None,
 ) -> Importance | None:
-    """Measure the importance of columns; None where it takes too long or cannot be explained."""
+    """Return the importance of columns on the splits; None if it would take too long."""
     most = max((len(split.train) for split in splits), default=0)
     if not 0 < most * dataset.X.shape[1] <= _MOST_VALUES:
         return None
@@ -148,11 +151,11 @@ def held_out_lists(
     """Fit a model on each split, and score its held-out rows."""
     lists = []
     for split in splits:
-        of_rows = None if weights is None else weights[split.train]
-        with warnings.catch_warnings():  # the fit to all rows gives them too
+        train_weights = None if weights is None else weights[split.train]
+        with warnings.catch_warnings():  # the fit to all rows will repeat them
             warnings.simplefilter("ignore")
             train = dataset.gathered(split.train, split.train)
-            model = Model.fit(train, dataset.y[split.train], sample_weight=of_rows, **how)
+            model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
             test = dataset.gathered(split.test, split.train)
             scores = model.decision_function(test)
         if shuffling is not None:

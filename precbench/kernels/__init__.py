@@ -13,6 +13,6 @@ try:
     import precbench.kernels.minibatch  # noqa: F401 (whether anything is compiled)
 except ImportError as error:
     raise PrecbenchError(
-        "the compiled part of precbench is missing here: run `pip install -e .` (or `make build`) "
-        "in the folder of its sources"
+        "the compiled modules of precbench are missing: run `pip install -e .` (or `make build`) "
+        "in its source folder"
     ) from error

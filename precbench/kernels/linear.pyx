@@ -56,7 +56,7 @@ def add_rows(rows, const double[::1] coef, double[::1] out):
                 listed[m] = i
                 m += coef[i] != 0
                 i += 1
-            # Rows that lie close together are read ahead by the processor itself.
+            # The processor itself prefetches rows that lie close together.
             scattered = X.indptr == NULL and m > 0 and listed[m - 1] - listed[0] > 2 * m
             for j in range(m):
                 if scattered and j + AHEAD < m:

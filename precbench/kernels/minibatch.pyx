@@ -75,7 +75,7 @@ cdef struct Candidate:
 
 
 cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
-    """Algorithms 1 and 2; return the number of false positives."""
+    """Set c by Algorithm 1, or 2 with ``only_first``; return the number of false positives."""
     cdef Py_ssize_t j, n_missed = 0, n_false
     cdef double share
     cdef int* missed = batch.second
@@ -90,11 +90,11 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
-    # Not by 0: k is at most n_pos, so each false positive leaves a positive out.
+    # n_missed > 0: k is at most n_pos, so each false positive displaces a positive.
     share = <double>n_false / n_missed
     if only_first:
         share = 1
-        missed = batch.first + batch.k  # the rows that are not among the k first fit there
+        missed = batch.first + batch.k  # room for the rows that are not among the k first
         select_first(
             batch.scores, batch.second, n_missed, n_false, True, missed, batch.scratch
         )
@@ -105,7 +105,9 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
 
 
 cdef void avg_coef(Batch* batch) noexcept nogil:
-    """Algorithm 4: the best number of true positives among the k first, by prefix sums."""
+    """Set c by Algorithm 4: find the best number of true positives among the k first."""
+    # ``rest`` and ``pushed`` are running sums of the scores of the positives beyond the n_true
+    # first, and of the k - n_true first negatives.
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, n_true
     # With fewer than k negatives, the rest of the k first can only be positives.
     cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
@@ -144,7 +146,7 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
 
 
 cdef void max_coef(Batch* batch) noexcept nogil:
-    """Pairs of the first negatives with the last positives while 1 + s_neg - s_pos > 0."""
+    """Set c by (6): pair the highest negatives with the lowest positives while hinges are > 0."""
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, j
     cdef Py_ssize_t m = batch.k if batch.k < n_neg else n_neg
     cdef const double* s = batch.scores
@@ -162,7 +164,7 @@ cdef void max_coef(Batch* batch) noexcept nogil:
 
 
 cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
-    """The k first by s_i + 1[negative], against all positives (struct) or the k first (ramp)."""
+    """Set c by (3) or (4): the k first by s_i + 1[negative], less all or the k first positives."""
     cdef Py_ssize_t j
     if against_all:
         for j in range(batch.n_pos):
@@ -185,8 +187,9 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
 cdef void count_pairs(
     Batch* batch, int* few, Py_ssize_t n_few, const int* many, Py_ssize_t n_many, bint few_are_pos
 ) noexcept nogil:
-    """Set c to the pairs of each row with 1 + s_neg > s_pos, signed, as a share of all pairs."""
-    # A row of the longer list forms pairs with a head of the shorter, sorted one.
+    """Set c to the number of pairs of each row with 1 + s_neg > s_pos, as a share of all pairs."""
+    # It is negative for positives. A row of the longer list (many) forms pairs with the first rows
+    # of the shorter one (few), which is sorted.
     cdef Py_ssize_t j, n_below, total = 0
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
     cdef const double* s = batch.scores
@@ -200,14 +203,14 @@ cdef void count_pairs(
         )
         if n_below > 0:
             batch.coef[many[j]] = n_below * share
-            batch.coef[few[n_below - 1]] += 1  # and the whole head before it
+            batch.coef[few[n_below - 1]] += 1  # a pair with this one, and with all before it
     for j in range(n_few - 1, -1, -1):
         total += <Py_ssize_t>batch.coef[few[j]]
         batch.coef[few[j]] = -total * share
 
 
 cdef void pauc_coef(Batch* batch) noexcept nogil:
-    """Pairs of the k first negatives and the positives that are not above all of them by 1."""
+    """Set c by pairs of the k first negatives and the positives not above all of them by 1."""
     cdef Py_ssize_t k = batch.k, j, n_active = 0
     cdef double bar = -INFINITY
     cdef const double* s = batch.scores
@@ -225,8 +228,8 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
 
 
 cdef void f1_coef(Batch* batch) noexcept nogil:
-    """The best table of a true and b false positives; for each a the best b, which only grows."""
-    # Negatives leave a heap in the order, into its tail.
+    """Set c by the best numbers a of true and b of false positives: b grows with a."""
+    # Negatives leave the heap from the highest down, and go to its tail.
     cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
     cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
     cdef const double* s = batch.scores
@@ -282,7 +285,7 @@ cdef double add_active(
     cdef double c
     cdef double shares[4]
     cdef const void* four[4]
-    cdef int* active = batch.second  # listed first: no processor can tell which c are 0
+    cdef int* active = batch.second  # listed first, since branches on c = 0 are unpredictable
     for j in range(n):
         active[n_active] = positions[j]
         n_active += sign * batch.coef[positions[j]] > 0
@@ -304,7 +307,7 @@ cdef double add_active(
 cdef double descend(
     const Batch* batch, const Rows* X, const int* rows, double step, double* w
 ) noexcept nogil:
-    """Subtract step * sum_i c_i x_i from w, return the sum of c; it is 0 outside of the lists."""
+    """Subtract step * sum_i c_i x_i from w; return the sum of c."""
     cdef double total = add_active(batch, X, rows, step, batch.pos, batch.n_pos, -1, 0, w)
     return add_active(batch, X, rows, step, batch.first, batch.n_first, 1, total, w)
 
@@ -344,7 +347,7 @@ cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
 cdef void learn(
     Candidate* candidate, Batch* batch, const Rows* X, const int* rows, double step
 ) noexcept nogil:
-    """Make the step of a batch whose rows are scored."""
+    """Update a candidate by a batch whose rows are scored."""
     cdef int rule = candidate.rule
     cdef bint has_intercept = rule == F1
     cdef Py_ssize_t n_features = X.n_cols, n_weights = n_features + has_intercept, j

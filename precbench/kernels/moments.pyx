@@ -21,7 +21,8 @@ cdef inline Py_ssize_t gather(
     int* columns,
     int* places,
 ) noexcept nogil:
-    """Add ``sign`` times a sparse row to z of m entries so far; return their new number."""
+    """Add ``sign`` times a sparse row to the m entries of z; return their new number."""
+    # ``columns`` has the column of each entry of z, ``places`` the entry of each column, or -1.
     cdef Py_ssize_t entry
     cdef int column
     for entry in range(X.indptr[i], X.indptr[i + 1]):
@@ -44,7 +45,7 @@ cdef inline void add_sparse(
     double* sums,
     double* products,
 ) noexcept nogil:
-    """Add z and its products; the places are free again."""
+    """Add a sparse z to the sums, its products to the products, and reset its places to -1."""
     cdef Py_ssize_t a, b
     cdef double* row
     for a in range(m):
@@ -55,6 +56,7 @@ cdef inline void add_sparse(
         places[columns[a]] = -1
 
 
+# Add a dense z to the sums, and its products to the upper triangle of the products.
 cdef inline void add_dense(
     const double* z, Py_ssize_t n, double* sums, double* products
 ) noexcept nogil:
@@ -135,7 +137,7 @@ def fill_blocks(
     Py_ssize_t[::1] filled,
     double[:, ::1] sums,
 ):
-    """Sort dense rows i >= start, less ``shift``, by class until a block is full."""
+    """Copy dense rows i >= start, less ``shift``, to the block of their class until one is full."""
     # They are written to ``blocks`` (2, m, n) behind the ``filled`` (2,) rows, and added to
     # ``sums`` (2, n). Returns the next row.
     cdef Py_ssize_t n = sums.shape[1], i = start, j

@@ -45,6 +45,7 @@ cdef extern from "online_auc.h":
     ) noexcept nogil
 
 
+# Set w to NaN: scores have overflowed.
 cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(d):
@@ -56,6 +57,7 @@ cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:
         precbench_axpy(1, w, &w_sum[0], w_sum.shape[0])
 
 
+# Write row i as a dense one to x.
 cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
     memset(x, 0, X.n_cols * sizeof(double))
     row_axpy(X, i, 1, x)
@@ -74,8 +76,8 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
 
 cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
     """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``."""
-    # On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. Newton's method on ``1 / |w|``,
-    # which is concave in nu, goes there from 0 without a bracket.
+    # On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. As ``1 / |w|`` is concave in nu,
+    # Newton's method needs no bracket from nu = 0 on.
     cdef Py_ssize_t j, _step
     cdef double nu = 0, norm, slope, w
     for _step in range(MOST_NEWTON_STEPS):
@@ -95,7 +97,7 @@ cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexc
 
 
 cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexcept nogil:
-    """Move w towards 0 by a threshold, coordinate by coordinate, then multiply it."""
+    """Soft-threshold each coordinate of w, then multiply it: the elastic-net proximal step."""
     cdef Py_ssize_t j
     if threshold > 0:
         for j in range(d):

@@ -16,10 +16,12 @@ cdef struct Steps:
     double per_unit
 
 
+# The step that a value of the range falls into.
 cdef inline Py_ssize_t step_of(const Steps* steps, double value) noexcept nogil:
     return <Py_ssize_t>((value - steps.low) * steps.per_unit)
 
 
+# The number of values below a bar, by bisection within one step.
 cdef inline Py_ssize_t n_below(const Steps* steps, double bar) noexcept nogil:
     cdef Py_ssize_t step
     cdef int start
@@ -37,13 +39,14 @@ def count_pairs(
     const double[::1] ascending,
     const double[::1] many,
     int[::1] starts,
-    double[::1] of_few,
-    double[::1] of_many,
+    double[::1] few_counts,
+    double[::1] many_counts,
     double[::1] heads,
 ):
-    """Count the pairs with ``few[i] < many[j]`` of each i and of each j; all are finite."""
-    # Equal steps divide the range of the m >= 1 few, which are sorted in ``ascending``, so that a
-    # search is one within a step. ``starts`` and ``heads`` (m + 1,) are scratch.
+    """Write the numbers of pairs with ``few[i] < many[j]``, of each i and of each j."""
+    # All values are finite. ``ascending`` has the m >= 1 few in order; equal steps divide their
+    # range, so that a search goes through one step only. ``starts`` and ``heads`` (m + 1,) are
+    # scratch: where each step begins, and the pairs of the i first of the few.
     cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
     cdef Steps steps
     steps.values, steps.starts, steps.n = &ascending[0], &starts[0], m
@@ -64,10 +67,10 @@ def count_pairs(
             step += 1
         for j in range(many.shape[0]):
             below = n_below(&steps, many[j])
-            of_many[j] = below
+            many_counts[j] = below
             if below > 0:
-                heads[below - 1] += 1  # and the whole head before it
+                heads[below - 1] += 1  # a pair with this one, and with all before it
         for i in range(m - 1, 0, -1):
             heads[i - 1] += heads[i]
         for i in range(m):
-            of_few[i] = heads[n_below(&steps, few[i])]
+            few_counts[i] = heads[n_below(&steps, few[i])]

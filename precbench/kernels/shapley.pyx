@@ -31,7 +31,7 @@ def outline(
     double[::1] zero,
     double[::1] reach,
 ):
-    """Write what does not depend on a row; return the most columns above one leaf."""
+    """Write the structure of a tree; return the largest number of columns above one leaf."""
     # Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
     # ``share`` is that of the rows of its parent that a node has. Writes for node v: its parent;
     # the next node above, or the root, whose condition is on the same column; z after its
@@ -84,8 +84,9 @@ def add_contributions(
 ):
     """Add the Shapley value of column c for row i to ``phi[i, c]``."""
     # ``factors[v]`` holds, at the points of the quadrature: what the product is multiplied by where
-    # row and column pass the condition of node v, where they fail first, and the weights of the
-    # sums of these two. ``product`` (nodes x points) and ``state`` are scratch.
+    # the row passes the condition of node v (state 2) and where it is the first of its column to
+    # fail (1), then the weights of the sums below v in these states. With an earlier failure (0)
+    # there is no difference. ``product`` (nodes x points) and ``state`` are scratch.
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i
     cdef bint is_left

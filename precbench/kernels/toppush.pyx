@@ -59,7 +59,7 @@ def project_capped(
     double after,
     double[::1] out,
 ):
-    """Write what `project` writes, with no negative beyond 1/k of the sum over the positives."""
+    """Do `project` with no negative's |c| above 1/k of the sum over the positives."""
     # With p for point on the positives and r for -point on the negatives, whose k-th and next
     # largest entry (or -inf) are ``kth`` and ``after``, c = max(0, p - shift) on the positives and
     # -c = min(max(0, r - low), high - low) on the negatives, where

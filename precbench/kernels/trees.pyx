@@ -5,6 +5,7 @@ include "source.pxi"
 from precbench.kernels.rows cimport DOUBLES, Rows, precbench_from, precbench_value, rows_of
 
 
+# The value of the leaf that a row reaches from a node; the left child is the next node.
 cdef inline double leaf(
     const void* x,
     int kind,
@@ -30,7 +31,7 @@ def add_trees(
     double[::1] row,
     double[::1] scores,
 ):
-    """Add the leaf of each tree, in their order, that row i reaches to ``scores[i]``."""
+    """Add to ``scores[i]`` the values of the leaves that row i reaches, tree by tree."""
     # ``row`` is scratch for one row of a CSR matrix, filled with zeros.
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree

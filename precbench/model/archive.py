@@ -67,7 +67,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model by their names in the file: ``part_name``."""
+    """Return the arrays of a model by their names in the file, such as ``member0_coef``."""
     own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
@@ -83,7 +83,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         arrays = unpack(Path(path), kinds="fiU")
         described = json.loads(str(arrays.pop("description")).encode())
         schema, attributes = described["schema"], None
-        if schema <= _SCHEMA:
+        if schema <= _SCHEMA:  # else there is another error below
             attributes = _attributes(checked(described, _Description), arrays)
             if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():
                 raise ValueError("the model does not use an array")
@@ -107,7 +107,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    """Rebuild the parts of a model, each of which checks its own arrays."""
+    """Return the attributes of `Model`; raise an error if its parts do not fit together.
+
+    Each part checks its own arrays.
+    """
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")
@@ -121,11 +124,11 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     if not members:
         own = Member.from_arrays(parts["own"], name="", trees=described.trees)
     [n_features] = {member.n_features for member in members or (own,)}
-    of_scaler, mean = parts["scaler"], parts["mean"].get("")
-    scaler = Scaler.from_arrays(described.scaling, of_scaler)
+    scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
-    vectors = [*of_scaler.values(), *([] if mean is None else [mean])]
+    mean = parts["mean"].get("")
+    vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
         and not (members and described.trees)  # nothing would use these trees,

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from precbench.statistics import Interval, expected_hits
 from precbench.topk import HeldOut
 
-_ANOTHER = 0.1  # relative difference of spreads that is more than chance
+_TOLERANCE = 0.1  # relative difference of spreads that chance explains
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """Isotonic curves from scores to probabilities, linear between the given scores.
 
-    The first curve is that of all held-out lists together, and gives the probabilities. Those of
-    the single lists show how sure it is.
+    The first curve, of all held-out lists together, gives the probabilities. Those of the single
+    lists show their uncertainty.
 
     Attributes
     ----------
@@ -50,29 +50,28 @@ class Calibration:
         """
         from sklearn.isotonic import IsotonicRegression
 
-        every = [(held.y > 0, held.scores) for held in lists]
-        n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in every]))
-        n_rows = float(np.mean([len(positive) for positive, _ in every]))
-        positive, together = map(np.concatenate, zip(*every, strict=True))
+        samples = [(held.y > 0, held.scores) for held in lists]
+        n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in samples]))
+        n_rows = float(np.mean([len(positive) for positive, _ in samples]))
+        pooled = [*map(np.concatenate, zip(*samples, strict=True))]
+        high, low = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)  # Platt's targets
         curves = [
-            IsotonicRegression().fit(
-                scores, np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2))
-            )
-            for positive, scores in [(positive, together), *every]
+            IsotonicRegression().fit(scores, np.where(positive, high, low))
+            for positive, scores in [pooled, *samples]
         ]
-        at = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
-        shares = [np.interp(at, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
-        return cls(test_share, n_rows, n_pos, at, np.array(shares))
+        knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
+        shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
+        return cls(test_share, n_rows, n_pos, knots, np.array(shares))
 
     def matched(self, scores: NDArray[np.float64], own: NDArray[np.float64]) -> Self:
         """Return the curves for a model whose scores have another scale than those of the lists.
 
         The quartiles of `own`, scores of the model, are matched to those of `scores`.
         """
-        times, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(times - 1) > _ANOTHER:
+        factor, middle = _spread(own) / _spread(scores), np.median(own)
+        if not abs(factor - 1) > _TOLERANCE:  # also if a spread is NaN
             return self
-        return replace(self, scores=(self.scores - np.median(scores)) * times + middle)
+        return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score."""
@@ -83,12 +82,15 @@ class Calibration:
         return self.hits(self.curves(scores).mean(axis=1), len(scores), n_rows)
 
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
-        """Return the hits among the first `k` of a list, by its mean probability on each curve."""
-        together, *single = precisions
-        around = np.clip(single - np.mean(single) + together, 0, 1)
-        # A curve knows of the first rows from others, too: of as many as there are positives.
+        """Return the expected hits in the first `k` of a list, with an interval.
+
+        `precisions` are their mean probabilities on each curve.
+        """
+        pooled, *single = precisions
+        centred = np.clip(single - np.mean(single) + pooled, 0, 1)
+        # A curve fits the first rows by at least as many rows as there are positives.
         tested = max(self.held * k / n_rows, self.positives)
-        return expected_hits(around, tested, self.test_share, k)._replace(mean=float(k * together))
+        return expected_hits(centred, tested, self.test_share, k)._replace(mean=float(k * pooled))
 
     def curves(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of a hit at each score, a row for each curve."""
@@ -100,7 +102,7 @@ class Calibration:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Rebuild from the arrays of an untrusted file, or raise an error."""
+        """Rebuild from untrusted arrays; raise an error if they do not fit together."""
         test_share, held, positives = arrays["size"].tolist()
         scores, shares = arrays["scores"], arrays["shares"]
         is_whole = (
@@ -120,4 +122,5 @@ class Calibration:
 
 
 def _spread(scores: NDArray[np.float64]) -> float:
+    """Return the interquartile range of scores, NaN in place of 0."""
     return float(np.subtract(*np.quantile(scores, [0.75, 0.25]))) or np.nan

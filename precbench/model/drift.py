@@ -15,13 +15,13 @@ from precbench.strict_json import Count, Fields, Number
 from precbench.text import count
 from precbench.topk import ceil_share
 
-_BINS, _MOST_KEPT = 10, 20  # of numbers; categories with a bin of their own
-_FEWEST = 10  # training rows of such a category: shares of rarer ones are known too badly
+_BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin of their own
+_FEWEST = 10  # training rows of such a category, so that its share is known well enough
 _SOME, _DRIFT = 0.1, 0.25  # the usual limits of the index
-_CHANCE = 0.001  # that any column or the scores exceed what chance explains
-_OUTSIDE = 0.01  # of the rows
+_CHANCE = 0.001  # significance level over all columns and the scores
+_OUTSIDE = 0.01  # share of the rows
 _MODELS = 2  # times the index between models: the saved one has more rows than those of the lists
-_MOST_DAYS = 1e8  # since the origin of a date, which NumPy can still write
+_MOST_DAYS = 1e8  # since the origin of a date: NumPy can still format it
 _NEW, _GAPS = "new categories", "gaps"
 
 
@@ -48,10 +48,11 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
 
 
 class _Bins(Fields):
-    """Training rows of a column, or their scores.
+    """Counts of the training rows of a column, or of their scores, by bin.
 
-    Of numbers, `edges` are the minimum, some deciles and the maximum, and the first and the last of
-    `counts` are those below and above; of categories there is a count of each. Of `gaps` none.
+    The `edges` of numbers are the minimum, some deciles and the maximum; the first and the last of
+    `counts` are those below and above. Categories have no edges and a bin each. `gaps` counts
+    missing values, which are in no bin.
     """
 
     counts: list[Annotated[Number, Field(ge=0, le=2**53)]]
@@ -60,35 +61,36 @@ class _Bins(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        edges = self.counts[1:] if self.edges is None else self.edges
-        rises = self.edges is None or bool((np.diff(self.edges) >= 0).all())
-        if len(edges) != len(self.counts) - 1 or not rises or sum(self.counts) < 1:
+        """Require ascending edges, one fewer than counts, and at least one row."""
+        edges = self.edges
+        fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
+        if not fit or sum(self.counts) < 1:
             raise ValueError("the bins are damaged")
         return self
 
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
-        """Count the rows of a column, or of scores; `missing` ones are filled in."""
+        """Make the bins of a column (its features), or of scores; `missing` are filled-in rows."""
         edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
             edges = [float(ordered[0]), float(ordered[-1])]
             if edges[0] < edges[1]:
-                # The highest value, which may be a frequent one, is in no bin with a lower one.
-                below = ordered[np.searchsorted(ordered, edges[1]) - 1]
-                edges[1:1] = np.unique(np.minimum(deciles, below)).tolist()
+                # The highest value, which may be frequent, gets a bin without lower values.
+                second = ordered[np.searchsorted(ordered, edges[1]) - 1]
+                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count the rows of new values by bin."""
+        """Count rows by bin; categories are one-hot."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
-        cuts[0] = np.nextafter(cuts[0], -np.inf)
+        cuts[0] = np.nextafter(cuts[0], -np.inf)  # the minimum itself is not below
         return np.bincount(np.searchsorted(cuts, values[:, 0]), minlength=len(cuts) + 1).astype(
             np.float64
         )
@@ -96,7 +98,7 @@ class _Bins(Fields):
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
     ) -> NDArray[np.float64]:
-        """Subtract the values that were filled in."""
+        """Subtract `n_gaps` filled-in values, all of one bin, from counts."""
         if not n_gaps:
             return counts
         texts = column.categories
@@ -105,18 +107,18 @@ class _Bins(Fields):
 
 
 class Profile(Fields):
-    """What training looked like.
+    """The distribution of the training rows, column by column, and of held-out scores.
 
     Attributes
     ----------
     rows : int
     columns : list
-        Of each column of the encoding, or each unnamed feature; none of sparse rows.
+        Bins of each column of the encoding, or each unnamed feature; none for sparse rows.
     scores : bins
         With means over lists as counts.
     between : float
-        The largest index of the scores of one list against those of the others: as far apart are
-        the scores of models that were fitted to other rows of the same kind.
+        The largest index of the scores of one list against those of the others: how far the scores
+        of models differ that were fitted to other rows of the same kind.
     """
 
     rows: Count
@@ -129,13 +131,13 @@ class Profile(Fields):
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
         """Describe encoded training rows, and the scores of held-out lists."""
-        gaps = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
+        gap_rows = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
-            _Bins.learn(X[:, features], column, gaps.get(features.start, ()))
+            _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
             for column, features in _columns(encoding)
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
-        counts = np.array([scores.counted(of_list[:, np.newaxis]) for of_list in lists])
+        counts = np.array([scores.counted(list_scores[:, np.newaxis]) for list_scores in lists])
         others = counts.sum(axis=0) - counts
         between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
@@ -163,7 +165,7 @@ def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
 
 
 class Drift:
-    """Counts of new rows in the bins of a profile, whose `gaps` are filled by `Encoding.encode`."""
+    """Counts of new rows in the bins of a profile; `Encoding.encode` fills in `gaps`."""
 
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
         self.gaps, self._rows, self._profile = Gaps(), 0, profile
@@ -171,6 +173,7 @@ class Drift:
         self._counts = [np.zeros(len(bins.counts)) for bins in (*profile.columns, profile.scores)]
 
     def add(self, X: Any, scores: NDArray[np.float64]) -> None:
+        """Count a block of encoded rows and their scores."""
         self._rows += len(scores)
         for i, (_, features) in enumerate(self._columns):
             self._counts[i] += self._profile.columns[i].counted(X[:, features])
@@ -183,7 +186,7 @@ class Drift:
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
         between = [0.0] * len(self._columns) + [self._profile.between]
         *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
-        has_drift = any(each["drift"] for each in (*columns, scores))
+        has_drift = any(compared["drift"] for compared in (*columns, scores))
         return {
             "rows": self._rows,
             "training_rows": self._profile.rows,
@@ -200,7 +203,7 @@ class Drift:
         n_gaps: int,
         between: float,
     ) -> dict[str, Any]:
-        """Compare a column of the new rows with the training rows: PSI, verdict and bins."""
+        """Return PSI, verdicts and bins of a column: new rows (`counts`) against training rows."""
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha = _CHANCE / len(self._counts)
         if bins.edges is None:
@@ -209,6 +212,7 @@ class Drift:
             names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
+        # The quantile of the index of two samples of one distribution, see `psi`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
         index, beyond = psi(before, now), _MODELS * between
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
@@ -229,11 +233,11 @@ class Drift:
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         own, others = order[:n_kept], order[n_kept:]
-        # A category of one row would have been a new one, had this row not been there.
-        once = np.count_nonzero(before == 1)
+        # Categories of one training row estimate how many rows have a category that is new.
+        n_single = np.count_nonzero(before == 1)
         return _Compared(
             [*np.array(column.categories)[own].tolist(), "other categories", _NEW],
-            np.array([*before[own], before[others].sum() - once, once]),
+            np.array([*before[own], before[others].sum() - n_single, n_single]),
             np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]]),
             {"new_categories": sorted(self.gaps.unseen[column.name])},
         )
@@ -246,12 +250,12 @@ class Drift:
         now: NDArray[np.float64],
         alpha: float,
     ) -> "_Compared":
-        """Compare the bins of numbers, and test whether too many new rows lie beyond all others."""
+        """Compare bins of numbers; test if too many new rows lie beyond all training rows."""
         low, *upper = (_shown(edge, column) for edge in bins.edges or ())
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
-        # So probable is it, of one distribution, that all of the highest rows are new ones.
+        # The probability, under one distribution, that the `n_beyond` highest rows are all new.
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
-        inner = np.r_[0, 2 : len(now) - 1]  # the values beyond are with those next to them
+        inner = np.r_[0, 2 : len(now) - 1]  # joins the bins beyond the range with their neighbours
         return _Compared(
             [f"to {listed([edge])}" for edge in upper],
             np.add.reduceat(before, inner),
@@ -263,13 +267,14 @@ class Drift:
 
 class _Compared(NamedTuple):
     names: list[str]  # of the bins
-    before: NDArray[np.float64]  # training rows in each, and new ones
-    now: NDArray[np.float64]
+    before: NDArray[np.float64]  # training rows in each bin
+    now: NDArray[np.float64]  # new rows in each bin
     facts: dict[str, Any]
-    has_left: bool = False  # the range of the training rows
+    has_left: bool = False  # whether new rows have left the range of the training rows
 
 
 def _shown(value: float, column: Column) -> float | str:
+    """Return a value with six digits; of a column of dates, the date as text."""
     if column.origin is None:
         return float(f"{value:.6g}")
     return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
@@ -278,16 +283,20 @@ def _shown(value: float, column: Column) -> float | str:
 def describe_drift(summary: dict[str, Any]) -> str:
     """Return a sentence on the result of `Drift.summary`."""
     compared = [*summary["columns"], summary["scores"]]
-    little = [f"{c['name']} (PSI {c['psi']:.2f})" for c in compared if c["some"] > c["drift"]]
-    drifted = [_described(each) for each in compared if each["drift"]]
+    some = [
+        f"{column['name']} (PSI {column['psi']:.2f})"
+        for column in compared
+        if column["some"] and not column["drift"]
+    ]
+    drifted = [_described(column) for column in compared if column["drift"]]
     n_columns = len(summary["columns"])
     places = f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
     text = f"drift: {listed(drifted)}" if drifted else f"no drift in {places}"
-    return f"{text}; some in {listed(little)}" if little else text
+    return f"{text}; some in {listed(some)}" if some else text
 
 
 def _described(column: dict[str, Any]) -> str:
-    """Say how far a column has drifted, and where to."""
+    """Describe the drift of a column: its index, rows outside the range, new categories, gaps."""
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"

@@ -35,13 +35,13 @@ from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
 _VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
-_ENOUGH = 10  # rows for each weight, for scores of the training rows to be as those of others
+_ENOUGH = 10  # rows per weight, with which scores of training rows are hardly too extreme
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
-    """Return an unfitted solver, linear or with trees or members, that a model can be made of.
+    """Return an unfitted solver with weights, trees or members, of which a model can be made.
 
-    An unknown solver or parameter is refused; the solver checks the values when it is fitted.
+    Other or unknown solvers and unknown parameters raise an error; `fit` checks the values.
     """
     if name not in SOLVERS:
         raise InputError(
@@ -50,10 +50,10 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
         )
     solver = SOLVERS[name]()
     if not _can_be_kept(solver):
-        kept = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
+        others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
             f"{name} cannot be saved: only models with weights or trees can; run it in a config, "
-            f"or choose from {kept}"
+            f"or choose from {others}"
         )
     known = solver.get_params()
     for param, value in params.items():
@@ -62,7 +62,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
                 f"{name} has no parameter {param!r}{did_you_mean(param, known)}: it has "
                 f"{', '.join(known)}"
             )
-        if isinstance(value, bool) and not isinstance(known[param], bool):  # else True is 1
+        if isinstance(value, bool) and not isinstance(known[param], bool):  # True would count as 1
             raise InputError(f"{name}: {param} is not true or false, found {value}")
     return solver.set_params(**params)
 
@@ -75,7 +75,7 @@ def _can_be_kept(solver: Ranker) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """Weights, trees or members, scaling and encoding: all that scoring new rows needs.
+    """A fitted ranking that scores new rows: weights, trees or members, scaling and encoding.
 
     Attributes
     ----------
@@ -294,8 +294,8 @@ class Model:
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """Score encoded rows, in blocks where they are scaled, mapped or sent through trees."""
-        # Weights take the scaling of columns into themselves: w (x - shift) / scale.
+        """Score encoded rows, in blocks if they are scaled, mapped or sent through trees."""
+        # Plain weights absorb the scaling of columns: w (x - shift) / scale.
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -306,6 +306,7 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
 
         def score_block(start: int) -> NDArray[np.float64]:
+            """Score the `length` rows from one on."""
             rows = self._scaled(X[start : start + length])
             if self.random_features is not None:
                 rows = self.random_features.transform(rows)
@@ -316,19 +317,20 @@ class Model:
             assert weights is not None
             return linear_scores(as_rows(rows), weights) + constant
 
-        takes_long = weights is None or self.random_features is not None
-        n_threads = effective_n_jobs(n_jobs) if takes_long else 1
+        is_slow = weights is None or self.random_features is not None
+        n_threads = effective_n_jobs(n_jobs) if is_slow else 1
         with _threads(n_threads) as pool:
-            in_turn = map if n_threads == 1 else pool.map
-            return np.concatenate([*in_turn(score_block, range(0, X.shape[0], length))])
+            apply = map if n_threads == 1 else pool.map
+            return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
 
     def _scaled(self, rows: Any) -> Any:
-        if self.scaler.kind != "none":
-            shift = self.scaler.shift
-            if shift is not None and shift.any() and not isinstance(rows, np.ndarray):
-                rows = rows.toarray()
-            rows = self.scaler.transform_in_place(rows.copy())
-        return rows
+        """Return a scaled copy of rows, dense where the scaling shifts columns."""
+        if self.scaler.kind == "none":
+            return rows
+        shift = self.scaler.shift
+        if shift is not None and shift.any() and not isinstance(rows, np.ndarray):
+            rows = rows.toarray()
+        return self.scaler.transform_in_place(rows.copy())
 
     def explain(self, X: Any, *, n_jobs: int | None = None) -> pd.DataFrame:
         """Say what each column of a row adds to its score, against the training rows.
@@ -364,9 +366,9 @@ class Model:
         if mean is None:
             mean = np.zeros(self.n_features)
         widths = [features.stop - features.start for _, features in spans]
-        column = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
         explain = partial(
-            Contributions.of, self._parts, mean=mean, column=column, is_stacked=bool(self.members)
+            Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
         with np.errstate(over="ignore", invalid="ignore"):
             rows = self._scaled(self._encoded(X))
@@ -376,7 +378,7 @@ class Model:
                 parts = [*pool.map(explain, np.array_split(rows, n_threads))]
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
-        explained = pd.DataFrame(values, columns=[of_column.name for of_column, _ in spans])
+        explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
         explained.attrs["base"] = parts[0].base + self.intercept
         return explained
 
@@ -403,22 +405,21 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Score the training rows, if they have enough rows for each weight."""
+        """Score the training rows; None for trees, and with too few rows for each weight."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
 
     def profiled(self, X: Any, lists: Sequence[HeldOut], imputed: Imputed | None = None) -> Self:
-        """Return the model with what its training rows looked like, and hashes of them.
+        """Return the model with the distribution of its training rows, and hashes of them.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_samples, n_features)
             The training rows, as the model's `encoding` encodes them.
         lists : sequence of HeldOut
-            See `calibrated`. Their scores are taken, since those of training rows are too extreme,
-            except where there are ten times as many rows as weights: these have no such scores, but
-            perhaps a scale that depends on the number of rows.
+            See `calibrated`. Their scores are used, as those of training rows are too extreme. With
+            ten rows for each weight these are not, and have the scale of the model.
         imputed : Imputed, optional
             Which values of X are filled in.
         """
@@ -429,7 +430,7 @@ class Model:
         return replace(self, profile=profile, training_rows=TrainingRows.learn(X))
 
     def drift(self) -> Drift:
-        """Return counts of no rows yet, to find out whether new rows look like the training rows.
+        """Return an empty `Drift`, which compares new rows with the training rows.
 
         Raises
         ------
@@ -531,26 +532,26 @@ class Model:
         """
         if top is not None and top < 1:
             raise InputError(f"top must be at least 1, found {top}")
-        kept, n_rows = list[pd.DataFrame](), 0
-        for X, beside in blocks:
+        ranked, n_rows = list[pd.DataFrame](), 0
+        for X, other_columns in blocks:
             X = X if listed is None else self._encoded(X)
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
             rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
-            columns = {name: texts.to_numpy() for name, texts in beside.items()}
-            if taken := {"rank", "row", "score", "probability"} & columns.keys():
-                raise InputError(f"the list has a column {min(taken)!r} of its own: rename yours")
-            kept.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
+            columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
+            if clashes := {"rank", "row", "score", "probability"} & columns.keys():
+                raise InputError(f"the list has a column {min(clashes)!r} of its own: rename yours")
+            ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
-                kept = [_best(kept, top)]
+                ranked = [_best(ranked, top)]
             if listed is not None:
-                numbers = {int(row) for block in kept for row in block["row"]}
-                for row in listed.keys() - numbers:
+                numbers = {int(row) for block in ranked for row in block["row"]}
+                for row in listed.keys() - numbers:  # no longer in the top
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
             n_rows += len(scores)
-        ranking = _best(kept, top)
+        ranking = _best(ranked, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))
         return ranking, n_rows
 
@@ -603,16 +604,20 @@ def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
 
 
 def _threads(n: int) -> ThreadPoolExecutor:
-    """Return threads that inherit how floating-point errors are treated."""
+    """Return a pool of threads with the caller's treatment of floating-point errors."""
     return ThreadPoolExecutor(n, initializer=partial(np.seterr, **np.geterr()))
 
 
 def _check_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
-        raise InputError("the scores overflow: the rows or the weights of the model are too large")
+        raise InputError(
+            "the scores overflow: the rows or the weights of the model are too large; scale the "
+            "features"
+        )
 
 
 def _matrix(X: Any) -> Any:
+    """Return rows as a float64 array in C order or a CSR matrix; require finite values."""
     try:
         return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     except ValueError as error:
@@ -620,7 +625,7 @@ def _matrix(X: Any) -> Any:
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
-    """Describe how the model was made; nothing of a user, a machine or a folder."""
+    """Return sizes, day and versions for `Model.about`; nothing of a user, machine or folder."""
     from precbench import __version__
 
     library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
@@ -639,7 +644,7 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
-    """Draw random Fourier features for scaled rows, after checking the names of the options."""
+    """Draw random Fourier features for scaled rows; check the names of the options."""
     known = {"n_components", "gamma", "bandwidth"}
     for name in options.keys() - known:
         raise InputError(
@@ -647,5 +652,5 @@ def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatur
             f"{', '.join(sorted(known))}"
         )
     if "n_components" not in options:
-        raise InputError("random features need n_components, their number")
+        raise InputError("random features need a number; give n_components")
     return RandomFeatures.fit(X, **options, seed=seed)

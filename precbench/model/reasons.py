@@ -18,13 +18,13 @@ class Listing:
     """The rows that `Model.rank_blocks` lists, and the `n` columns that raise each most."""
 
     def __init__(self, model: Model, n: int):
-        model.explain(np.zeros((1, model.n_features)))  # refuses before a file is read
+        model.explain(np.zeros((1, model.n_features)))  # an error comes before a file is read
         self._model, self._n = model, min(n, len(model.spans))
         self.rows: dict[int, Any] = {}
         self._missing: dict[int, frozenset[str]] = {}
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks of rows, and note which values of the listed ones are missing."""
+        """Yield blocks of rows unchanged; after each, note missing values of the listed rows."""
         n_rows = 0
         for X, names in blocks:
             yield X, names
@@ -38,30 +38,32 @@ class Listing:
         """Return a ranking with reasons as text columns, and its rows with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
-        why = [*reasons(self._model, [self.rows[row] for row in numbers], self._n, missing)]
-        columns = {
-            f"{way}_{i + 1}": [
-                "{column} = {value}".format(**row[way][i]) if i < len(row[way]) else ""
-                for row in why
-            ]
-            for way, n in (("raises", self._n), ("lowers", 1))
-            for i in range(n)
-        }
+        rows = [self.rows[row] for row in numbers]
+        row_reasons = [*reasons(self._model, rows, self._n, missing)]
+        columns = {}
+        for kind, n in (("raises", self._n), ("lowers", 1)):
+            for i in range(n):
+                columns[f"{kind}_{i + 1}"] = [
+                    "{column} = {value}".format(**row[kind][i]) if i < len(row[kind]) else ""
+                    for row in row_reasons
+                ]
         records = ranking.to_dict("records")
-        return ranking.assign(**columns), [a | b for a, b in zip(records, why, strict=True)]
+        with_lists = [a | b for a, b in zip(records, row_reasons, strict=True)]
+        return ranking.assign(**columns), with_lists
 
 
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield the `n` columns that raise the score of a row most, and the one that lowers it most.
+    """Yield for each row the ``raises``, `n` columns that raise its score most, and ``lowers``.
 
-    Each has ``column``, ``value`` as text and ``contribution``. `missing` names the filled-in
-    columns of each row.
+    The latter has the one that lowers it most. Each column has ``column``, ``value`` as text and
+    ``contribution``. `missing` names the filled-in columns of each row.
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
 
     def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
+        """Return column j of row i with its value and contribution."""
         column, span = spans[j]
         is_missing = missing is not None and column.name in missing[i]
         value = "(missing)" if is_missing else column.value_of(features[span])
@@ -71,15 +73,15 @@ def reasons(
         block = X[start : start + length]
         rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
-        for i, (row, added) in enumerate(zip(rows, values, strict=True), start):
-            least = _ROUNDING * np.abs(added).sum()
-            order = np.argsort(-added, kind="stable")
-            columns = {
-                "raises": [int(j) for j in order[:n] if added[j] > least],
-                "lowers": [int(j) for j in order[-1:] if added[j] < -least],
-            }
+        for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
+            least = _ROUNDING * np.abs(contributions).sum()
+            order = np.argsort(-contributions, kind="stable").tolist()
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
+            chosen = {
+                "raises": [j for j in order[:n] if contributions[j] > least],
+                "lowers": [j for j in order[-1:] if contributions[j] < -least],
+            }
             yield {
-                way: [reason(i, features, j, float(added[j])) for j in js]
-                for way, js in columns.items()
+                kind: [reason(i, features, j, float(contributions[j])) for j in columns]
+                for kind, columns in chosen.items()
             }

@@ -1,8 +1,7 @@
 """Shapley values: what each column of a row adds to its score, against the training rows.
 
-What is not known of a row is taken, of weights, as the mean of the training rows, and at the splits
-of trees as both sides, weighted by their shares of the training rows. The contributions of a row,
-and the base, add up to its score.
+Unknown columns take the training mean (weights) or both sides of a split, weighted by their shares
+of the training rows (trees). The contributions of a row, and the base, add up to its score.
 """
 
 from collections.abc import Iterable
@@ -20,9 +19,9 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees
 
 _VALUES_AT_ONCE = 2**21
-_MOST_LOST = 1e-6  # of the sum of all weights: cosines of large numbers are rounded off
-_MOST_POINTS = 64  # of a polynomial of degree 127; beyond, exact but for rounding
-_UPDATES_PER_SLICE = 2**24  # of a product at a point of the quadrature: about 0.1 s
+_MOST_LOST = 1e-6  # of the sum of all weights: cosines of large numbers are inaccurate
+_MOST_POINTS = 64  # exact for polynomials up to degree 127, and but for rounding beyond
+_UPDATES_PER_SLICE = 2**24  # of a product at a quadrature point: about 0.1 s
 
 
 class Contributions(NamedTuple):
@@ -31,7 +30,7 @@ class Contributions(NamedTuple):
     Attributes
     ----------
     base : float
-        The score of a row of which nothing is known.
+        The score of a row with no known column.
     values : ndarray of shape (n_rows, n_columns)
     """
 
@@ -48,28 +47,28 @@ class Contributions(NamedTuple):
         *,
         is_stacked: bool,
     ) -> Self:
-        """Explain weighted sums of the scores of members.
+        """Explain the weighted sum of the members' scores; `column` has the column of each feature.
 
-        The features of one `column` become known together. Of a stack, the score of a forest is the
-        log odds of its probability; it is divided among the columns like the probability.
+        In a stack, the score of a forest is the log odds of its probability; they are divided among
+        the columns like the probability.
         """
         base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
         for member in members:
-            part = cls(*_of_member(member, X, mean, column, values.shape[1]))
+            part = _of_member(member, X, mean, column, values.shape[1])
             if is_stacked and member.trees is not None and member.trees.is_forest:
                 part = part._as_log_odds()
             base += member.weight * part.base
             values += member.weight * part.values
         return cls(base, values)
 
-    def _as_log_odds(self) -> Self:
-        """Turn shares (less 1/2) into log odds, divided among the columns in proportion."""
+    def _as_log_odds(self) -> "Contributions":
+        """Turn probabilities (less 1/2) into log odds, divided among the columns in proportion."""
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
-        share = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
-        slope = np.full(len(total), 1 / (share * (1 - share)))  # as the total goes to 0
+        probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
+        slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
         np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
-        return type(self)(base.item(), self.values * slope[:, np.newaxis])
+        return Contributions(base.item(), self.values * slope[:, np.newaxis])
 
 
 def _of_member(
@@ -78,8 +77,8 @@ def _of_member(
     mean: NDArray[np.float64],
     column: NDArray[np.int32],
     n_columns: int,
-) -> tuple[float, NDArray[np.float64]]:
-    """Explain the scores of one member, without its weight: the base, and values by column."""
+) -> Contributions:
+    """Explain the scores of one member, without its weight."""
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -90,15 +89,16 @@ def _of_member(
     assert member.coef is not None
     if member.random_features is not None:
         return _of_waves(member.random_features, member.coef, X, mean, column, n_columns)
-    return float(member.coef @ mean), _by_column((X - mean) * member.coef, column, n_columns)
+    values = _by_column((X - mean) * member.coef, column, n_columns)
+    return Contributions(float(member.coef @ mean), values)
 
 
 def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
+    """Add up values of features by column: those of a column of categories count as one."""
     if n_columns == values.shape[1]:
         return values
-    # The features of a column of categories count as one.
     summed = np.zeros((len(values), n_columns))
     np.add.at(summed.T, column, values.T)
     return summed
@@ -106,14 +106,14 @@ def _by_column(
 
 @cache
 def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points in (0, 1) and their weights."""
+    """Return the points in (0, 1) and the weights of Gauss-Legendre quadrature."""
     points, weights = np.polynomial.legendre.leggauss(n_points)
     return (points + 1) / 2, weights / 2
 
 
 def _of_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
-) -> tuple[float, NDArray[np.float64]]:
+) -> Contributions:
     """Explain the scores of trees; see the kernel for the mathematics."""
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
@@ -121,7 +121,7 @@ def _of_trees(
         feature, value = trees.feature[first:stop], trees.value[first:stop]
         right, n_nodes = trees.right[first:stop] - first, int(stop - first)
         cover = trees.cover[first:stop].astype(np.float64)
-        # The share of the training rows of its parent that went to each node
+        # Of each node: the share of the training rows of its parent that went there
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
@@ -142,18 +142,7 @@ def _of_trees(
         n_points = max(1, _VALUES_AT_ONCE // n_nodes)
         for q in range(0, quadrature.shape[1], n_points):
             t, weights = quadrature[:, q : q + n_points]
-            known = t + (1 - t) * zero[:, np.newaxis]
-            before = known[above]
-            gain = (1 - zero[:, np.newaxis]) / known
-            factors = np.stack(
-                [
-                    known / before,
-                    (1 - t) * zero[:, np.newaxis] / before,
-                    weights * (gain - gain[above]),
-                    weights * (-1 / (1 - t) - gain[above]),
-                ],
-                axis=1,
-            )
+            factors = _factors(t, weights, zero[:, np.newaxis], above)
             product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
             length = max(1, _UPDATES_PER_SLICE // product.size)
             for start in range(0, len(rows), length):
@@ -162,8 +151,22 @@ def _of_trees(
                     factors, product, state, values[start : start + length],
                 )  # fmt: skip
     if trees.is_forest and len(trees.root):
-        return base / len(trees.root) - 0.5, values / len(trees.root)
-    return trees.base + base, values
+        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))
+    return Contributions(trees.base + base, values)
+
+
+def _factors(
+    t: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    zero: NDArray[np.float64],
+    above: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes."""
+    known = t + (1 - t) * zero
+    gain = (1 - zero) / known
+    passes, fails = known / known[above], (1 - t) * zero / known[above]
+    passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
+    return np.stack([passes, fails, passed, failed], axis=1)
 
 
 def _of_waves(
@@ -173,11 +176,11 @@ def _of_waves(
     mean: NDArray[np.float64],
     column: NDArray[np.int32],
     n_columns: int,
-) -> tuple[float, NDArray[np.float64]]:
+) -> Contributions:
     """Explain weights of random Fourier features.
 
-    Each is the real part of a product over the columns, exp(i times what the column adds to the
-    phase), so that the integral of the kernel of trees is its Shapley value, too.
+    Each feature is the real part of a product over the columns, of exp(i times what the column adds
+    to the phase), so that its Shapley value is the integral that the kernel computes for trees.
     """
     amplitude = (
         np.sqrt(2 / len(coef)) * coef * np.exp(1j * (features.weights @ mean + features.offset))
@@ -187,10 +190,9 @@ def _of_waves(
     values = np.empty((len(X), n_columns))
     length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))
     for start in range(0, len(X), length):
-        moved = X[start : start + length, np.newaxis] - mean
-        phase = _by_column(
-            (moved * features.weights).reshape(-1, len(mean)), column, n_columns
-        ).reshape(len(moved), len(coef), n_columns)
+        centred = X[start : start + length, np.newaxis] - mean
+        phases = (centred * features.weights).reshape(-1, len(mean))
+        phase = _by_column(phases, column, n_columns).reshape(len(centred), len(coef), n_columns)
         gain = np.exp(1j * phase) - 1
         total = np.zeros(gain.shape, dtype=complex)
         for point, weight in zip(t, weights, strict=True):
@@ -198,10 +200,10 @@ def _of_waves(
             total += weight * factors.prod(axis=2, keepdims=True) / factors
         values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
     base = float(amplitude.real.sum())
-    lost = base + values.sum(axis=1) - features.transform(X) @ coef
-    if (np.abs(lost) > _MOST_LOST * np.abs(amplitude).sum()).any():
+    error = base + values.sum(axis=1) - features.transform(X) @ coef
+    if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
             "the reasons do not add up to the score: values are too large for the random features "
             "of the model; scale them, or fit weights of the features themselves"
         )
-    return base, values
+    return Contributions(base, values)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from precbench.text import count
 
 _MOST = 10_000  # hashes in a model
-_SIGMAS = 4  # of the number of rows that are equal by chance
+_SIGMAS = 4  # standard deviations of the number of rows that are equal by chance
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    """Hash rows by a sum of products, in a fifth of the time of pandas."""
+    """Return a hash of each row, a sum of products: five times as fast as pandas."""
     bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # without -0
     bits ^= bits >> np.uint64(32)  # the low bits of whole numbers are all 0
     odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
@@ -24,7 +24,7 @@ def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Some of the training rows, and how often other rows are equal to one of them.
+    """Hashes of some training rows, and how often rows are equal by chance.
 
     Attributes
     ----------
@@ -46,10 +46,8 @@ class TrainingRows:
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)
-        smallest = distinct[:_MOST].copy()
-        return cls(
-            smallest, len(smallest) / len(distinct), float(counts[counts > 1].sum() / len(X))
-        )
+        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
+        return cls(smallest, len(smallest) / len(distinct), float(repeated / len(X)))
 
     def count(self, X: NDArray[Any]) -> int:
         """Count the encoded rows whose hash is among those of training rows."""

@@ -137,6 +137,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
+    """Return whether this is a scikit-learn-compatible classifier class, but no solver."""
     from sklearn.base import BaseEstimator, is_classifier
 
     from precbench.solvers.base import Ranker
@@ -205,6 +206,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
+    """Import and return the class of a solver, or a function that makes it with its presets."""
     solver = __getattr__(_BUILT_IN[name].partition(":")[2])
     if name not in _PRESETS:
         return solver
@@ -227,7 +229,7 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
 
 
 def _scikit_learn_class(name: object) -> type | None:
-    """Return a classifier such as "sklearn.ensemble.AdaBoostClassifier", which has all defaults."""
+    """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
     package, _, rest = str(name).partition(".")
     module, _, class_name = rest.partition(".")
     if package != "sklearn" or module not in import_module(package).__all__:

@@ -16,11 +16,12 @@ def minimise_over_ball(
     *,
     mean_in_range: bool = False,
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere."""
-    # Of several minimisers, where `second` is singular and the ball is not reached, that of the
-    # least norm is taken. With `mean_in_range`, the part of `mean` outside of the range of `second`
-    # is a rounding error; else, unless it is tiny, the minimiser lies on the sphere, or without a
-    # radius does not exist.
+    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere.
+
+    Of several minimisers the shortest is returned. With `mean_in_range`, a part of `mean` outside
+    the range of `second` counts as a rounding error; else, unless it is tiny, the minimiser lies on
+    the sphere, or without a radius does not exist.
+    """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)
     # Smaller eigenvalues count as 0: scale features whose scales differ by more than 1e7.
@@ -36,7 +37,7 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Minimise as `minimise_over_ball`, by eigenvalues, of which those up to `floor` count as 0."""
+    """Do `minimise_over_ball` by eigenvalues and eigenvectors; up to `floor` they count as 0."""
     # w is (second + multiplier I)^-1 mean, with a multiplier of 0 or the one for the norm `radius`.
     slopes = axes.T @ mean
     used = (curvatures > floor) & (slopes != 0)
@@ -61,8 +62,8 @@ def _over_unit_ball(
     curvature: NDArray[np.float64], slope: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
-    # Newton's method on ``1 / ||w|| - 1``, concave in the multiplier, climbs to its root (More and
-    # Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
+    # By Newton's method on ``1 / ||w|| - 1``, which is concave in m, from below (More and Sorensen,
+    # "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
     multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # each entry alone is at most 1
     while True:
         w = slope / (curvature + multiplier)

@@ -7,6 +7,7 @@ import resource
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +35,7 @@ from precbench.topk import TopK, cut_below, training_k
 # Matrices of n_features x n_features that `numpy.linalg.eigh`, five of them, and its caller hold.
 MATRICES = 9
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-_VECTORS = 8  # weights, gradients and their like: what every solver holds, roughly
+_VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
 
 # Called with the solver at the start of training and between slices of work. It may call
 # ``catch_up`` and read ``coef_``, ``n_iter_`` and ``n_rows_seen_``, and must change nothing else;
@@ -44,22 +45,18 @@ Trace = Callable[[Any], bool | None]
 
 
 def memory_limit() -> int:
-    """Return the memory in bytes that machine, process and container allow this process."""
+    """Return the bytes this process may use: the least limit of machine, process and container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         limits.append(soft)
-    try:
-        granted = _CONTAINER_LIMIT.read_text().strip()
-    except OSError:
-        granted = "max"
-    if granted.isdecimal():
-        limits.append(int(granted))
+    with suppress(OSError, ValueError):  # no control group, or "max", which is no number
+        limits.append(int(_CONTAINER_LIMIT.read_text()))
     return min(limits)
 
 
 def require_memory(n_values: int, n_features: int, what: str) -> None:
-    """Refuse a number of features for which `n_values` float64 values do not fit into memory."""
+    """Raise an error if `n_values` float64 values, described by `what`, exceed the memory limit."""
     needed, limit = 8 * n_values, memory_limit()
     if needed > limit:
         raise InputError(
@@ -73,7 +70,7 @@ def untraced(solver: "Ranker") -> bool:
 
 
 def warn(message: str) -> None:
-    """Issue a `ConvergenceWarning` at the line that called a solver."""
+    """Issue a `ConvergenceWarning` for the first line outside of the solvers and scikit-learn."""
     frame, level = inspect.currentframe(), 1
     internal = ("precbench.solvers.", "sklearn.")
     while frame is not None and frame.f_globals.get("__name__", "").startswith(internal):
@@ -82,12 +79,12 @@ def warn(message: str) -> None:
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
-    """Return `k` as a number of training rows, at most that of the positives, with a warning."""
+    """Return `k` as a count of training rows, capped at the number of positives with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
     first, count = training_k(k, n_pos, len(labels))
     if count > n_pos:
         rows = f" ({count:,} rows)" if isinstance(k, str) else ""
-        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}: training uses no more")
+        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}; training uses this number")
     return first
 
 
@@ -141,7 +138,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         constraints = Allowed()
-        for base in reversed(cls.__mro__):
+        for base in reversed(cls.__mro__):  # a class overrides its base classes
             constraints.update(vars(base).get("_parameter_constraints", {}))
             constraints.update(vars(base).get("allowed", {}))
         cls._parameter_constraints = constraints
@@ -221,13 +218,14 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
+        """Set `threshold_` so that as many training rows as the top has exceed it."""
         scores = self._scores(X)
         _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Refuse weights that have overflowed; warn only where a trace has seen them."""
+        """Raise an error if the weights are not finite; only warn if a trace observed the fit."""
         if not self.overflowed:
             return
         message = "the weights have overflowed: scale the features, or take shorter steps"
@@ -319,7 +317,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Convert the input once: X to one of the `dtypes`, C order or CSR; labels to -1 and +1."""
+        """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1.
+
+        With `reset`, `classes_` become those of y or of `classes`; else y must hold no others.
+        """
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -332,14 +333,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
                 f"y has {len(self.classes_)} different labels."
             )
         if len(self.classes_) < 2:
-            raise InputError(
-                f"y has one class only ({self.classes_[0]}): a ranking needs rows of two"
-            )
+            raise InputError(f"y has one class only ({self.classes_[0]}); give rows of two classes")
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise InputError(
                 f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
-                f"{self.classes_[1]}"
+                f"{self.classes_[1]}; map it to one of these"
             )
         self.__dict__.pop("threshold_", None)
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
@@ -392,6 +391,7 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.n_rows_seen_ = 0
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
+        """Set `coef_` to w; with an intercept, its last entry becomes `intercept_`."""
         self.__dict__.pop("threshold_", None)
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
@@ -469,8 +469,8 @@ class NonlinearRanker(Ranker):
 
 
 def _check_size(values: NDArray[np.floating]) -> None:
-    """Refuse values so large that the squares of products of rows overflow, in any solver."""
-    if values.dtype == np.float32:  # cannot hold such
+    """Raise an error if squares of products of rows, which solvers compute, would overflow."""
+    if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
         is_finite = np.isfinite(np.square(values @ values))

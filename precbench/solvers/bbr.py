@@ -49,9 +49,8 @@ class SquaredPairRanker(LinearRanker):
     allowed = Allowed(radius=RADIUS)
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        rows = as_rows(X)
         self._start(X.shape[1])
-        if not trace(self) and self._learn(rows, labels, trace):
+        if not trace(self) and self._learn(as_rows(X), labels, trace):
             self.n_iter_ = 1
             trace(self)
 
@@ -68,11 +67,15 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
-        """Set w; with noise (a, b) the entries of `second` may be wrong by ``a_j b_k``."""
+        """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball.
+
+        With noise (a, b), the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
+        """
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)
             return
         curvatures, axes = np.linalg.eigh(second)
+        # Eigenvalues below the floor count as 0.
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
         if noise is not None:
             sizes = np.abs(axes)
@@ -89,7 +92,10 @@ class SquaredPairRanker(LinearRanker):
         numbers: Callable[[int, int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        """Visit pairs: those from start to stop have the numbers ``numbers(start, stop)``."""
+        """Set `coef_` from `n_pairs` pairs of a positive and a negative; False if traced to an end.
+
+        ``numbers(start, stop)`` numbers a slice of the pairs, see `moments.add_pairs`.
+        """
         n = len(self.coef_)
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
@@ -98,17 +104,17 @@ class SquaredPairRanker(LinearRanker):
         length = max(1, length, 4 * n**2 // products_of_pair)  # a slice is added up in n**2
         scratch = _scratch(n)
         mean, second = np.zeros(n), np.zeros((n, n))
-        part_sums, part_products = np.zeros(n), np.zeros((n, n))
+        part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
         self._sums = mean, second, part_sums, part_products
         start = 0
         while start < n_pairs:
-            due = max(start + 1, getattr(trace, "next_rows", n_pairs))
+            checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             # Up to the next multiple of the length, also after a checkpoint in between.
-            stop = min(n_pairs, start - start % length + length, due)
+            stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(
                 rows, pos, neg, numbers(start, stop), *scratch, part_sums, part_products
             )
-            if stop % length == 0 or stop == n_pairs:  # whatever the trace asks for
+            if stop % length == 0 or stop == n_pairs:  # the same slices, whatever the checkpoints
                 mean += part_sums
                 second += part_products
                 part_sums.fill(0)
@@ -239,7 +245,7 @@ class BBR(SquaredPairRanker):
 
     def _held(self, n_features: int) -> tuple[int, str]:
         n_values, what = super()._held(n_features)
-        if self.accumulate == "pairs":
+        if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
         length = _block_length(n_features)
         return n_values + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
@@ -249,6 +255,7 @@ class BBR(SquaredPairRanker):
         self._moments: ClassMoments | None = None
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
+        """Set `coef_` from all pairs, or from the class moments of these and earlier rows."""
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
@@ -311,18 +318,20 @@ class LCBR(SquaredPairRanker):
         self._rng = np.random.default_rng(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
+        """Set `coef_` from pairs that are drawn with replacement from all."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_all = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
         if not isinstance(n_pairs, Integral):
             n_pairs = ceil_share(float(n_pairs), len(labels))
 
-        def drawn(start: int, stop: int) -> NDArray[np.int64]:
+        def draw(start: int, stop: int) -> NDArray[np.int64]:
             return self._rng.integers(n_all, size=stop - start)
 
-        return self._learn_from_pairs(rows, labels, int(n_pairs), drawn, trace)
+        return self._learn_from_pairs(rows, labels, int(n_pairs), draw, trace)
 
     def catch_up(self) -> None:
+        """Set `coef_` from the pairs visited so far."""
         if self.n_rows_seen_ and hasattr(self, "_sums"):
             mean, second, part_sums, part_products = self._sums
             second = _symmetric(second + part_products)
@@ -330,13 +339,14 @@ class LCBR(SquaredPairRanker):
 
 
 class ClassMoments:
-    """Number of rows, their sum and that of their products, of positives and of negatives."""
+    """Count, sum and sum of outer products of the rows of each class: 0 positive, 1 negative."""
 
     # The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
     # rounding, a covariance then loses the square of the distance in standard deviations from the
     # origin to the mean: for dense rows at most the number of rows over that in a block.
 
     def __init__(self, rows: Rows, n_features: int):
+        # Rows are counted from the origin: sums are of x - origin, products of its outer product.
         self.counts = np.zeros(2, dtype=np.intp)
         self.sums = np.zeros((2, n_features))
         self.products = np.zeros((2, n_features, n_features))
@@ -347,10 +357,11 @@ class ClassMoments:
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
 
     def add(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Add rows slice by slice, and yield the size of each; the last completes the sums."""
+        """Add rows slice by slice; yield the number of rows of each slice once it is added."""
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
+        """Sort dense rows by class into blocks, whose products BLAS computes when one is full."""
         n = len(self.origin)
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0
@@ -367,6 +378,7 @@ class ClassMoments:
             start = stop
 
     def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
+        """Add CSR rows entry by entry; counts and symmetric products are set after the last."""
         n = len(self.origin)
         length = max(1, _SLICE_PRODUCTS // _products(rows, n, 1))
         scratch = _scratch(n)
@@ -381,6 +393,7 @@ class ClassMoments:
             yield stop - start
 
     def join(self, other: "ClassMoments") -> "ClassMoments":
+        """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
@@ -395,9 +408,10 @@ class ClassMoments:
     ) -> tuple[
         NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]
     ]:
-        """Return mean and second moment of the differences over all pairs, and its noise."""
-        # The noise is the rounding error of the sums over all rows that remains after the
-        # subtraction, in the form that `SquaredPairRanker._minimise` takes.
+        """Return the mean and the second moment of ``x_i - x_j`` over all pairs, and its noise.
+
+        The noise bounds the rounding error of the second moment, see `_minimise`.
+        """
         means = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]
         second += self.products[1] / self.counts[1]
@@ -413,20 +427,21 @@ def _block_length(n_features: int) -> int:
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate how many products the outer product of a sum of `n_joined` rows takes."""
+    """Estimate the number of products in the outer product of a sum of `n_joined` rows."""
     if not len(rows.indptr):
-        return n_features * (n_features + 1) // 2
-    lengths = np.diff(rows.indptr).astype(np.float64)
-    return 1 + int(n_joined**2 * (lengths @ lengths) / len(lengths) / 2)
+        return n_features * (n_features + 1) // 2  # dense: the upper triangle
+    n_stored = np.diff(rows.indptr).astype(np.float64)
+    return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 
 def _scratch(n_features: int) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the arrays `z`, `columns` and `places` that the kernels of moments work in."""
     places = np.full(n_features, -1, dtype=np.int32)
     return np.empty(n_features), np.empty(n_features, dtype=np.int32), places
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``U + U' - diag(U)``, see the kernels."""
+    """Return ``U + U' - diag(U)``, since the kernels write each product of two entries once."""
     both = products + products.T
     np.fill_diagonal(both, products.diagonal())
     return both

@@ -25,7 +25,7 @@ class Point(NamedTuple):
 
 
 class Bundle:
-    """The planes so far, and w = -sum_j alpha_j slope_j, the best against all of them."""
+    """Planes below a convex function; the best w against all is -sum_j alpha_j slope_j."""
 
     _PATIENCE = 50  # solutions without weight after which a plane is dropped
     _MOST_IDLE_CALLS = 20  # of `improve`, after which double precision does not allow more
@@ -40,6 +40,7 @@ class Bundle:
         self._best_dual, self._idle_calls = -np.inf, 0
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
+        """Add the plane with this slope that touches the function at a point."""
         m = self._n_planes
         if m == len(self._offsets):
             # Doubled, so that planes are seldom copied.
@@ -58,7 +59,10 @@ class Bundle:
         return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
-        """Solve further for the weights of the planes; return whether their gap is at most tol."""
+        """Continue to solve for the plane weights alpha; return whether their gap is at most tol.
+
+        Planes that have had no weight for long are dropped.
+        """
         m = self._n_planes
         alpha, gradient = self._alpha[:m], np.empty(m)
         steps = cutting_plane.solve_master(
@@ -107,6 +111,7 @@ class Bundle:
         return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])
 
     def bound(self) -> float:
+        """Return the value of the dual problem, below which no w goes."""
         m, w = self._n_planes, self.weights()
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 

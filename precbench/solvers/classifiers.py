@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata
+from inspect import Parameter
 from math import ceil
 from typing import Any, Final
 
@@ -67,19 +68,20 @@ _QUIET = {"num_threads": 1, "verbosity": -1}
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a solver takes from another library."""
+    """How a solver uses an estimator, or module, of another library."""
 
-    factory: str  # module, and name of the estimator in it, imported by the first fit
-    parameters: dict[str, tuple[Any, Any]]  # default and constraints of those of the solver
-    own: frozenset[str] = frozenset()  # parameters that the library is not given
-    renamed: dict[str, str] = field(default_factory=dict)  # as the library calls others
-    fixed: dict[str, Any] = field(default_factory=dict)  # what it is always given
-    packages: tuple[str, ...] = ("scikit-learn",)  # one of them is installed: part of the version
+    factory: str  # "module:estimator" or "module", imported by the first fit
+    parameters: dict[str, tuple[Any, Any]]  # of the solver: name to (default, constraints)
+    own: frozenset[str] = frozenset()  # parameters that are not passed to the library
+    renamed: dict[str, str] = field(default_factory=dict)  # parameters with another name there
+    fixed: dict[str, Any] = field(default_factory=dict)  # arguments that are always passed
+    packages: tuple[str, ...] = ("scikit-learn",)  # distributions, of which one is installed
     extra: str = ""  # of precbench, which installs the library
-    n_positional: int = 0  # parameters that need no name
-    trees: Callable[[Any, int], Trees] | None = None  # of an estimator and a number of features
+    n_positional: int = 0  # parameters that may be given without their name
+    trees: Callable[[Any, int], Trees] | None = None  # from a fitted estimator and n_features
 
     def load(self) -> Any:
+        """Import and return the estimator class, or the module if no estimator is named."""
         module, _, name = self.factory.partition(":")
         try:
             package = import_module(module)
@@ -92,15 +94,15 @@ class Foreign:
 
     @property
     def signature(self) -> inspect.Signature:
-        either, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        parameters = [inspect.Parameter("self", either)]
-        for place, (name, (default, _)) in enumerate(self.parameters.items()):
-            kind = either if place < self.n_positional else by_name
-            parameters.append(inspect.Parameter(name, kind, default=default))
+        positional, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+        parameters = [Parameter("self", positional)]
+        for i, (name, (default, _)) in enumerate(self.parameters.items()):
+            kind = positional if i < self.n_positional else keyword
+            parameters.append(Parameter(name, kind, default=default))
         return inspect.Signature(parameters)
 
 
-_Task = tuple[Any, dict[str, Any], dict[str, Any]]
+_Task = tuple[Any, dict[str, Any], dict[str, Any]]  # see `BoostedTrees._task`
 _SEED = (None, ["random_state"])
 _WEIGHTS = (None, CLASS_WEIGHT)
 _LINEAR = {
@@ -221,6 +223,7 @@ FOREIGN = {
 
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
+    """Return an `algorithm_version` with the version of the first package that is installed."""
     for name in packages:
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
@@ -230,6 +233,8 @@ def _version(packages: tuple[str, ...]) -> int | str:
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
+    """Return an ``__init__`` with this signature that keeps its arguments as attributes."""
+
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:
         try:
             bound = signature.bind(self, *args, **params)
@@ -244,7 +249,7 @@ def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
+    return ThreadpoolController()  # inspects all loaded libraries
 
 
 class Wrapper(Ranker):
@@ -257,6 +262,7 @@ class Wrapper(Ranker):
     random_state: Any
 
     def __init_subclass__(cls, **options: Any):
+        """Give a class that sets `foreign` the ``__init__`` and constraints of its parameters."""
         if "foreign" in vars(cls):
             cls.__init__ = _initialiser(cls.foreign.signature)  # type: ignore[method-assign]
             cls.allowed = Allowed({name: row[1] for name, row in cls.foreign.parameters.items()})
@@ -267,30 +273,35 @@ class Wrapper(Ranker):
         return _version(self.foreign.packages)
 
     def _classifier(self) -> Any:
-        """Return the unfitted classifier, or the module of a library that has functions instead."""
+        """Return the unfitted classifier, or the module of a library without classifier classes."""
         factory = self.foreign.load()
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
-        params, row = self.get_params(deep=False), self.foreign
+        """Return the arguments for the classifier, by the names of its library."""
+        params, foreign = self.get_params(deep=False), self.foreign
         if self._weights is not None:
-            params["class_weight"] = None  # the weights of rows hold those of the classes
+            params["class_weight"] = None  # the row weights include those of the classes
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
             params["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
-        passed = {row.renamed.get(n, n): v for n, v in params.items() if n not in row.own}
-        return passed | row.fixed
+        shared = {name: value for name, value in params.items() if name not in foreign.own}
+        renamed = {foreign.renamed.get(name, name): value for name, value in shared.items()}
+        return renamed | foreign.fixed
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
+        """Return `sample_weight` as an argument of the library's fit; empty without weights."""
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
+        # Class weights that the library is not passed become row weights.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
         return {} if weights is None else {"sample_weight": weights}
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Go through `_steps`, each followed by a call of the trace, which may end the fit."""
         self._start(X.shape[1])
         for n_iter in self._steps(X, labels, trace):
             self.n_iter_, self.n_rows_seen_ = n_iter, n_iter * X.shape[0]
@@ -299,7 +310,7 @@ class Wrapper(Ranker):
 
     @abstractmethod
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Prepare, yield 0, train, and yield the number of iterations at each result."""
+        """Prepare and yield 0, then train and yield the number of iterations so far."""
 
 
 class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
@@ -308,7 +319,7 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     Attributes
     ----------
     offset_ : float
-        What the scores lack to be those of the classifier; it ranks nothing.
+        Intercept of the classifier, which its scores have and those of the solver have not.
     """
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
@@ -452,7 +463,10 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def _lists(
         self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
     ) -> tuple[Any, NDArray[np.intp], int]:
-        """Return rows in random order, lengths of the fewest equal lists, and the top of each."""
+        """Divide the rows into the fewest lists of equal length for a ranking objective.
+
+        Return the order of the rows, the lengths of the lists, and the rows at the top of each.
+        """
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
@@ -460,6 +474,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths, top
 
     def _rows(self, X: Any) -> Any:
+        """Return rows in the type and format that the library takes: dense, or a CSR matrix."""
         X = with_short_indices(X)
         if X.dtype not in self.dtypes:
             X = X.astype(self.dtypes[0])
@@ -474,19 +489,20 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
 class GrowingEnsemble(ScoringClassifier):
     """Base of ensembles of scikit-learn that can continue with more trees.
 
-    The trace is called where it asks to be, through its ``next_rows``; without, at the end.
+    The trace is called at its ``next_rows``, without it at the end.
     """
 
     size: str  # name of the parameter for the number of trees
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        """Add trees up to the next checkpoint of the trace, again and again."""
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
         n_trees, size = 0, getattr(self, self.size)
         yield 0
         while n_trees < size:
-            due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
-            n_trees = min(size, max(due, n_trees + 1))
+            checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
+            n_trees = min(size, max(checkpoint, n_trees + 1))
             with _thread_pools().limit(limits=1):
                 self._grow(ensemble, X, labels, n_trees)
             self.classifier_ = ensemble
@@ -541,8 +557,9 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     needs_dense_rows = True
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
+        # Bins that no column needs would cost time; a column has one for each distinct value.
         n_bins = 2
-        for column in X.T:  # one bin for each value; all columns get the bins of the largest
+        for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))
             if n_bins >= _MOST_BINS:
                 break
@@ -558,15 +575,17 @@ class Forest(GrowingEnsemble):
     def _settings(self) -> dict[str, Any]:
         if self.class_weight != UNDERSAMPLED:
             return super()._settings()
+        # The rows of each tree are drawn in `_grow`, from this seed.
         self._seed = int(np.random.default_rng(self.random_state).integers(2**31))
         return super()._settings() | {"class_weight": None, "bootstrap": False}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
+        """Add trees up to a number of them; undersampled ones learn from equal draws per class."""
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
         classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
-        size, first = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(first, n_trees):
+        size, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
+        for number in range(n_before, n_trees):
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, size) for rows in classes])
             counts = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
@@ -645,9 +664,10 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an order of the rows, and further arguments of the data set and parameters."""
+        """Return an order of the rows, fields of LightGBM's data set, and parameters."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        """Train a LightGBM booster tree by tree."""
         lightgbm, X = self._classifier(), self._rows(X)
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
@@ -829,6 +849,7 @@ class XGBoost(SingleBoosting):
         return self.objective != "logistic"
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
+        """Train XGBoost's booster with the logistic loss, or on lists of rows in random order."""
         params = self._settings() | {"objective": self.objective}
         params["grow_policy"] = "lossguide" if self.max_leaves else "depthwise"
         if self.ranks_lists:
@@ -886,7 +907,7 @@ class CatBoost(SingleBoosting):
     foreign = FOREIGN["catboost"]
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
-        if not np.ptp(X, axis=0).any():  # which CatBoost refuses
+        if not np.ptp(X, axis=0).any():  # CatBoost refuses rows that are all equal
             classifier = DummyClassifier()
         return super()._train(classifier, X, labels)
 
@@ -935,10 +956,12 @@ class MLP(ScoringClassifier):
             return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        (hidden, outer), (shifts, shift) = self.classifier_.coefs_, self.classifier_.intercepts_
-        rows, scores = as_rows(X), np.full(X.shape[0], shift)
-        for w, constant, weight in zip(np.ascontiguousarray(hidden.T), shifts, outer, strict=True):
-            scores += weight * np.maximum(linear_scores(rows, w) + constant, 0)
+        """Compute the output of the network before its logistic function, by our own products."""
+        (hidden, outer), (offsets, offset) = self.classifier_.coefs_, self.classifier_.intercepts_
+        rows, scores = as_rows(X), np.full(X.shape[0], offset)
+        units = zip(np.ascontiguousarray(hidden.T), offsets, outer, strict=True)
+        for w, unit_offset, weight in units:
+            scores += weight * np.maximum(linear_scores(rows, w) + unit_offset, 0)
         return scores
 
 

@@ -126,6 +126,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Assess an iterate, add planes there, and solve for the next iterate, in turn."""
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -141,16 +142,14 @@ class CuttingPlane(LinearRanker):
         bundle = Bundle(self.C, risk.n_weights)
         best = iterate = risk.at(self.best_weights_)
         while True:
-            planes = [iterate]
+            tangent_points = [iterate]
             if self.n_iter_ > 0 and np.isfinite(iterate.risk):
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
-                planes.append(risk.between(best, iterate, _FROM_BEST))
+                tangent_points.append(risk.between(best, iterate, _FROM_BEST))
             self._assess(iterate, best, risk)
-            if trace(self):
+            if trace(self) or self.converged_ or self._gave_up():
                 break
-            if self.converged_ or self._gave_up():
-                break
-            for point in planes:
+            for point in tangent_points:
                 bundle.add(point, risk.subgradient(point))
             if not self._solve(bundle, trace):
                 break
@@ -176,13 +175,16 @@ class CuttingPlane(LinearRanker):
         if not np.isfinite(self.primal_path_[-1]):
             self.coef_ = np.full_like(self.coef_, np.nan)
         elif self.n_iter_ == self.max_iter:
-            warn(f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations")
+            warn(
+                f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations; "
+                "raise max_iter or tol"
+            )
         else:
             return False
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve for the best w against all planes; return False if stuck, or the trace ends."""
+        """Solve for the best w against all planes; False if rounding or the trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
         # A violation tol costs the master at most C tol, which should be small beside the gap.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
@@ -200,7 +202,7 @@ class CuttingPlane(LinearRanker):
 
 
 class TrainingRisk:
-    """R(w) in percent on all training rows; an intercept is the last weight. See `CuttingPlane`."""
+    """The risk R(w) of `CuttingPlane` on all training rows, in percent; an intercept comes last."""
 
     def __init__(
         self,
@@ -214,8 +216,8 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # R(s) = percent * evaluate(s / spread)
-        self._percent, self._spread = 100.0, 1.0
+        # R(s) = percent * evaluate(s / spread), with a loss of `precbench.losses` or `_at_least_k`
+        self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
         self.has_intercept = OBJECTIVES[objective].has_threshold
         if objective == "prec@k":
             count = top_of_training(k, labels)
@@ -227,8 +229,6 @@ class TrainingRisk:
         else:
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate = OBJECTIVES[objective](**parameters).evaluate
-            if objective == "f1":
-                self._spread = n / n_pos
         self._n_features = X.shape[1]
         self.n_weights = X.shape[1] + self.has_intercept
 
@@ -237,20 +237,23 @@ class TrainingRisk:
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
+        """Return the point at ``start + t (end - start)``, whose scores need no rows."""
         scores = end.scores - start.scores
         scores *= t
         scores += start.scores
         return self._point(start.w + t * (end.w - start.w), scores)
 
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
+        """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
         if not np.isfinite(scores).all():
             return Point(w, scores, np.nan, np.full_like(scores, np.nan))
-        spread = scores if self._spread == 1 else scores / self._spread
-        value, subgradient = self._evaluate(spread, self._positive)
+        divided = scores if self._spread == 1 else scores / self._spread
+        value, subgradient = self._evaluate(divided, self._positive)
         subgradient *= self._percent / self._spread
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
+        """Return the subgradient in the weights, the intercept last."""
         by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
         return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 
@@ -258,7 +261,10 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """Maximise the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``."""
+    """Maximise the risk of `at_least_k` over y' with k ones or more; return value, subgradient.
+
+    That is the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``.
+    """
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)
@@ -276,9 +282,12 @@ class _Tangent(NamedTuple):
 
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Search the ray from the best point through the iterate for a point with a smaller P."""
-    # P is there a parabola and a convex function, of which the tangents at the two ends of an
-    # interval around the minimum are kept. The next probe is where parabola and tangents are least.
+    """Search the ray from the best point through the iterate for a point with a smaller P.
+
+    On the ray P is a parabola plus a convex function. Tangents of the latter are kept at both ends
+    of an interval around the minimum; the next probe is where the parabola plus the higher tangent
+    is least.
+    """
     origin, direction = best, iterate.w - best.w
     drift = iterate.scores - best.scores
     linear, square = dot(best.w, direction), dot(direction, direction)

@@ -32,6 +32,7 @@ class _Recipe(NamedTuple):
     solver: Ranker
 
     def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
+        """Return a fitted member, and an offset that its scores lack to be log odds."""
         fitted: Any = self.solver.fit(X, labels, trace=untraced)
         if isinstance(fitted, LogisticRegressionRanker):
             return Member(self.name, coef=fitted.coef_), fitted.offset_
@@ -92,6 +93,7 @@ class Ensemble(NonlinearRanker):
     _cuts_at_0 = True
 
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
+        """Yield the members to be, linear ones first."""
         trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
         boosted: dict[str, Any] = {"max_iter": self.n_estimators, "random_state": seed}
         yield _Recipe("logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01))
@@ -103,6 +105,7 @@ class Ensemble(NonlinearRanker):
             yield _Recipe(f"hist-gradient-boosting, {leaves} leaves", solver)
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Weigh the members by held-out folds, then fit those with a weight to all rows."""
         self._start(X.shape[1])
         if trace(self):
             return
@@ -112,7 +115,7 @@ class Ensemble(NonlinearRanker):
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
-        if not weights.any():  # nothing is known of any row: all have the same score
+        if not weights.any():  # keep one member of weight 0, so that all rows score alike
             recipes, weights = recipes[:1], weights[:1]
         for recipe, weight in zip(recipes, weights.tolist(), strict=True):
             if weight > 0 or len(recipes) == 1:
@@ -158,13 +161,17 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the weights of columns of log odds, 0 where one is not finite, and an intercept."""
+    """Return the weights of columns of log odds, and an intercept, by logistic regression.
+
+    Weights are at least 0, and 0 for columns with a value that is not finite.
+    """
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
     equal = 1 / max(m, 1)
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return loss and gradient at the m weights and the intercept in a point."""
         excess = point[:m] - equal
         total = columns @ point[:m] + point[m]
         loss = np.mean(np.logaddexp(0, total) - positive * total) + _PENALTY * (excess @ excess)

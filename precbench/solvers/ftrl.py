@@ -143,6 +143,7 @@ class FTRL(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Order the rows, drop empty columns, and play batch after batch."""
         if self.shuffle is not False:
             rng = np.random.default_rng(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
@@ -156,18 +157,30 @@ class FTRL(LinearRanker):
         starts = np.arange(0, len(labels), self.batch_size)
         self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
         self.eta_ = self._eta()
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
-        self.coef_, mean = np.zeros(n_features), np.zeros(X.shape[1])
-        penalties = np.empty(len(starts))
-        self.penalties_ = penalties[:0]
+        self.coef_, self.penalties_ = np.zeros(n_features), np.empty(0)
         self.gap_ = self.error_ = 0.0
         self.n_iter_ = self.n_rows_seen_ = 0
-        if trace(self):
-            return
+        if not trace(self):
+            self._play(loss, columns, starts, trace)
+
+    def _play(
+        self,
+        loss: IncrementalLoss,
+        columns: NDArray[np.intp],
+        starts: NDArray[np.intp],
+        trace: Trace,
+    ) -> None:
+        """Take the penalty of each batch at w, then the best w for all rows so far.
+
+        `columns` are the features that the loss has, `starts` the first rows of the batches.
+        """
+        n_features, n_rows = len(self.coef_), len(loss.positive)
+        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
+        penalties, mean = np.empty(len(starts)), np.zeros(len(columns))
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
-            n = min(len(labels), start + int(self.batch_size))
+            n = min(n_rows, start + int(self.batch_size))
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
                 self.coef_ = np.full(n_features, np.nan)
@@ -195,8 +208,8 @@ class FTRL(LinearRanker):
         if n_failed:
             warn(
                 f"{n_failed} of {self.n_iter_} times w may be off by up to {self.error_:.3g}, more "
-                f"than tol={self.tol:g} of the radius: max_iter={self.max_iter} evaluations of the "
-                "loss, or the digits of double precision, are too few"
+                f"than tol={self.tol:g} of the radius; raise tol, or max_iter={self.max_iter} "
+                "unless double precision is the limit"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -236,9 +249,8 @@ class FTRL(LinearRanker):
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}: "
-                f"max_iter={self.max_iter} evaluations of the loss, or the digits of double "
-                "precision, are too few"
+                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}; "
+                f"raise max_iter={self.max_iter}, unless double precision is the limit"
             )
         return Leader(descent.point.w, float(descent.point.risk), float(gap))
 
@@ -248,6 +260,7 @@ class FTRL(LinearRanker):
         return IncrementalStruct(X, positive, self.top if self.objective == "prec@k" else None)
 
     def _eta(self) -> float:
+        """Return the given `eta`, or that of Theorem 1 for these rows."""
         if self.eta is not None:
             return float(self.eta)
         eta = float(np.sqrt(2 * np.sum(self.lipschitz_**2))) / self.radius
@@ -263,10 +276,10 @@ class FTRL(LinearRanker):
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Minimise the regularised loss of the rows so far, starting from a point.
+        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point.
 
-        End when the gap is at most `tol`, or certifies an error of at most `distance`. Return None
-        if the trace ends the fit.
+        Stop when the gap is at most `tol`, or certifies an error of w of at most `distance`. Return
+        None if the trace ends the fit.
         """
 
         def primal(point: Point) -> float:
@@ -307,7 +320,7 @@ class Leader(NamedTuple):
 
 class _Descent(NamedTuple):
     point: Point
-    gap: float
-    error: float
+    gap: float  # of the regularised loss at the point
+    error: float  # bound of the distance from the exact w
     n_evaluations: int
     converged: bool

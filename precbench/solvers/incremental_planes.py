@@ -27,16 +27,18 @@ class Bound(NamedTuple):
     curvature: float
 
     def error(self, gap: float, eta: float) -> float:
+        """Return how far a w with this gap may lie from the best w."""
         return float(np.sqrt(2 * gap / max(eta, self.curvature / 4)))
 
     def gap_within(self, distance: float, eta: float) -> float:
+        """Return the gap whose `error` is a distance."""
         return 0.5 * max(eta, self.curvature / 4) * distance**2
 
 
 class IncrementalLoss(ABC):
-    """The losses of the first n rows, for all n, and how planes below them are extended."""
+    """The losses of the first n rows, for all n, and the extension of planes below them."""
 
-    n_chosen = 0  # rows of which a plane must remember whether it chose them, to be extended
+    n_chosen = 0  # rows whose choice by a plane is needed to extend it
 
     def __init__(self, X: Any, positive: NDArray[np.bool_]):
         self.X, self.positive = X, positive
@@ -45,7 +47,8 @@ class IncrementalLoss(ABC):
         self.largest_norm = float(np.sqrt(squares.sum(axis=1).max()))
 
     @abstractmethod
-    def lipschitz(self) -> NDArray[np.float64]: ...
+    def lipschitz(self) -> NDArray[np.float64]:
+        """Return a Lipschitz constant of what each row adds to the loss, see `FTRL`."""
 
     @abstractmethod
     def evaluate(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -55,10 +58,11 @@ class IncrementalLoss(ABC):
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return the increments of slopes and offsets of planes for the rows from `start` on."""
-        # Among all extensions, those are chosen that are high at the `scores` of the first n >
-        # start rows. `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is
-        # updated.
+        """Return what the rows from `start` on add to the slopes and offsets of all planes.
+
+        Of all extensions, take those that are high at the `scores` of the first n > start rows.
+        `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is updated.
+        """
 
     def at(self, w: NDArray[np.float64], n: int) -> Point:
         """Return w with loss and subgradient on the first `n` rows; NaN where scores overflow."""
@@ -71,6 +75,7 @@ class IncrementalLoss(ABC):
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
 
     def _first(self, n: int) -> Rows:
+        """Return the first n rows without copying them."""
         rows = self._all
         if rows.indptr.size:
             return rows._replace(indptr=rows.indptr[: n + 1], n_rows=n)
@@ -98,6 +103,7 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
+        # The same for all planes: the struct surrogate of the new rows alone.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)
         n_more = self._n_ones[n] - self._n_ones[start]
@@ -111,7 +117,7 @@ class IncrementalPartialAUC(IncrementalLoss):
     def __init__(self, X: Any, positive: NDArray[np.bool_], beta: float):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
-        self._n_pos, n_neg = (np.append(0, np.cumsum(members)) for members in (positive, ~positive))
+        self._n_pos, n_neg = (np.append(0, np.cumsum(mask)) for mask in (positive, ~positive))
         self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
 
     def lipschitz(self) -> NDArray[np.float64]:
@@ -127,20 +133,21 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
+        # First the pairs of the highest new negatives with all positives, the same for all planes.
         n, positive = len(scores), self.positive[: len(scores)]
-        new = start + np.flatnonzero(~positive[start:])
-        entering = top_rows(scores, new, self._n_top[n] - self._n_top[start])
+        new_neg = start + np.flatnonzero(~positive[start:])
+        entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
-        late = start + np.flatnonzero(positive[start:])
-        if late.size:  # pairs with the negatives that each plane chose before
-            active = 1 + scores[:start] > scores[late, np.newaxis]
-            old = chosen[:, :start]
-            n_met = old.astype(float) @ active.T.astype(float)
-            by_row = old * active.sum(axis=0)
+        new_pos = start + np.flatnonzero(positive[start:])
+        if new_pos.size:  # then those of new positives with the negatives each plane chose before
+            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
+            earlier = chosen[:, :start]
+            n_pairs = earlier.astype(float) @ is_active.T.astype(float)  # by plane and new positive
+            by_row = earlier * is_active.sum(axis=0)
             slopes = slopes + _weighted_sums(self._first(start), by_row.astype(float))
-            slopes -= _weighted_sums(as_rows(self.X[late]), n_met)
-            offsets = offsets + n_met.sum(axis=1)
+            slopes -= _weighted_sums(as_rows(self.X[new_pos]), n_pairs)
+            offsets = offsets + n_pairs.sum(axis=1)
         chosen[:, entering] = True
         return slopes, offsets
 
@@ -166,6 +173,7 @@ class Planes(Bundle):
         self.add(Point(zero, np.empty(0), 0.0, np.empty(0)), zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
+        """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
         super().add(point, slope)
         by_scores = point.subgradient[: self.loss.n_chosen]
         chosen = self._chosen[self._n_planes - 1]
@@ -173,7 +181,7 @@ class Planes(Bundle):
         chosen[: len(by_scores)] = by_scores > 0
 
     def extend(self, start: int, point: Point) -> None:
-        """Extend planes of the first `start` rows to all rows whose scores a point has."""
+        """Extend all planes from the first `start` rows to the rows whose scores a point has."""
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]
@@ -188,40 +196,48 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Return the best w in the ball for ``eta/2 ||w||^2`` plus the planes, and a bound."""
-        # It is also the best for some greater strength in place of eta, without the ball, where
-        # ``||w|| = radius``. From the best w for one strength follows the next: that which brings
-        # the same mean of the slopes into the ball. The strength that gives itself is sought by
+        # Where ``||w|| = radius``, it is also the best without the ball for some strength of the
+        # penalty greater than eta. The best w for one strength gives the next one: that which
+        # brings the same mean of the slopes into the ball. The fixed point of this map is sought by
         # secants.
         low, high, last = eta, np.inf, None
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
-            tried, w = self._strength, self._best(0.5 * tol)
-            wanted = max(eta, tried * norm(w) / radius)
-            w = w * (tried / wanted)
-            value = self._height(w) + 0.5 * eta * dot(w, w)
+            strength, w = self._strength, self._best(0.5 * tol)
+            m = self._n_planes  # without those just dropped
+            next_strength = max(eta, strength * norm(w) / radius)
+            w = w * (strength / next_strength)
+            heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)
+            value = float(np.max(heights)) + 0.5 * eta * dot(w, w)
             bound = self.bound_in_ball(eta, radius)
             if value - bound.value <= tol:
                 break
-            low, high = (max(low, tried), high) if wanted > tried else (low, min(high, tried))
-            self._strength = wanted
-            if last is not None and last[0] != tried:
-                steepness = (wanted - last[1]) / (tried - last[0])
+            if next_strength > strength:
+                low = max(low, strength)
+            else:
+                high = min(high, strength)
+            self._strength = next_strength
+            if last is not None and last[0] != strength:
+                steepness = (next_strength - last[1]) / (strength - last[0])
                 if steepness < 1:
-                    guess = (wanted - steepness * tried) / (1 - steepness)
-                    self._strength = guess if low < guess < high else wanted
-            last = tried, wanted
+                    secant = (next_strength - steepness * strength) / (1 - steepness)
+                    self._strength = secant if low < secant < high else next_strength
+            last = strength, next_strength
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
+        """Return the best w for this strength, without the ball."""
         if any(self.improve(tol) for _ in range(_TRIES)):
             return self.weights()
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Compute the best w for this strength by active sets, where steps by pairs are slow."""
-        # A turn goes to where the active planes meet, or as far as a plane has no weight left and
-        # is dropped; or if they do not meet, raises the mean of their heights at w until one is
-        # dropped. Where they meet, the highest plane becomes active.
+        """Compute the best w for this strength by an active-set method, where steps by pairs stall.
+
+        A turn moves towards the w where all active planes have the same height, or, if there is
+        none, raises their mean height at w. A plane whose weight reaches 0 on the way is dropped;
+        else the highest plane at the new w becomes active.
+        """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
         shares = self._alpha[:m] / self._C
@@ -262,9 +278,11 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return a direction of the shares of all planes but the first, of w, and how far to go."""
-        # The slopes of the others less that of the first are `edges`, the heights `-rises`; the
-        # gradient, of the regularised mean of the planes, is 0 at the best w for the active ones.
+        """Return directions of the active planes' shares (but the first) and of w, and a length.
+
+        `edges` are the slopes of these planes less that of the first, `-rises` their heights less
+        its height. The `gradient` of the regularised mean of the planes is 0 at the best w.
+        """
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
@@ -278,6 +296,7 @@ class Planes(Bundle):
         return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
+        """Return the least value in the ball of the mean plane plus ``eta/2 ||w||^2``."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])
@@ -290,7 +309,3 @@ class Planes(Bundle):
         self._strength, self._C = strength, 1 / strength
         alpha = self._alpha[: self._n_planes]
         alpha *= self._C / alpha.sum()
-
-    def _height(self, w: NDArray[np.float64]) -> float:
-        m = self._n_planes
-        return float(np.max(self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)))

@@ -12,12 +12,12 @@ from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
-_LEAST_SHARE = 1e-3  # of trees: log odds beyond would say more than some hundred trees can
+_LEAST_SHARE = 1e-3  # of trees: some hundred trees do not support more extreme log odds
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A ranking by weights, of features or random features, or by trees, with its weight."""
+    """A fitted ranking, with weights of (random) features or with trees, and its own weight."""
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -27,6 +27,7 @@ class Member:
 
     @property
     def n_features(self) -> int:
+        """Number of features of a row, before any map to random features."""
         if self.random_features is not None:
             return self.random_features.weights.shape[1]
         if self.trees is not None:
@@ -35,6 +36,7 @@ class Member:
         return len(self.coef)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
+        """Score rows; a forest gives log odds."""
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
             assert self.coef is not None
@@ -43,6 +45,7 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to save: ``coef``, ``random_…`` and ``tree_…``, if there are any."""
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
@@ -59,9 +62,11 @@ class Member:
         trees: Mapping[str, Any] | None,
         **fields: Any,
     ) -> Self:
-        """Rebuild a member of an untrusted file, from the arrays of `to_arrays` and attributes."""
-        # A KeyError, TypeError or ValueError is raised if an array is missing, of another type or
-        # shape, or not finite, or if the name is no text or the weight no number.
+        """Rebuild a member from untrusted arrays, named as by `to_arrays`, and attributes.
+
+        Raise a KeyError, TypeError or ValueError if an array is missing, of another type or shape,
+        or not finite, or if the name is not text or the weight not a number.
+        """
         parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
         for full, array in arrays.items():
             part, _, rest = full.partition("_")
@@ -84,12 +89,12 @@ class Member:
         member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
-            raise ValueError("the member is not described as it should be")
+            raise ValueError("the member lacks a name, a finite weight or features")
         return member
 
 
 def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log odds of the probabilities that forests give, from those less 1/2."""
+    """Return the log odds of a forest's scores, which are probabilities less 1/2."""
     return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
@@ -98,7 +103,7 @@ def is_vector(array: NDArray[Any]) -> bool:
 
 
 def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
-    """Return the weighted sums of the members' scores, those of a row independent of the others."""
+    """Return the weighted sum of the members' scores of each row."""
     scores = np.zeros(X.shape[0])
     for member in members:
         for start in range(0, X.shape[0], ROWS_AT_ONCE):  # random features take memory

@@ -21,26 +21,25 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw positions in a stream of n, all sets of `size` being equally likely, ascending."""
+    """Draw `size` of the positions 0 to n - 1, ascending, all sets being equally likely."""
     # Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R: n is never used
     # before its end.
     reservoir = np.arange(min(n, size))
-    late = np.arange(len(reservoir), n)
+    later = np.arange(len(reservoir), n)
     # Row number j draws one of the places 0 to j, and enters if that is in the reservoir.
-    places = rng.integers(0, late + 1)
+    places = rng.integers(0, later + 1)
     enters = places < size
-    reservoir[places[enters]] = late[enters]  # of several at one place, the last remains
+    reservoir[places[enters]] = later[enters]  # of several at one place, the last remains
     return np.sort(reservoir)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule by which the kernel learns from a batch."""
+    """The update rule of the kernel: its code, the top of a batch, step lengths and ball."""
 
-    # `top` is the first rows that it looks at: a fraction of the positives (for the objectives
-    # "pauc" and "auc" of the negatives), a count, or a fraction of the rows. With `has_threshold`
-    # it aims at score 0, with an intercept. Step t has the length ``eta0 / sqrt(t)``, 1 without
-    # `eta0`.
+    # `top`: a fraction of the positives (for the objectives "pauc" and "auc" of the negatives), a
+    # count, or a fraction of the rows. `has_threshold`: whether score 0 divides the classes, so
+    # that there is an intercept. `eta0`: step t has the length ``eta0 / sqrt(t)``; 1 without it.
 
     code: int
     top: TopK
@@ -83,11 +82,14 @@ class MiniBatchRanker(PassRanker):
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         top = self._rule().top
-        top_of_training(top, labels)  # warns
-        k_by_size(top, self._batch_length(labels))  # keeps the table
+        top_of_training(top, labels)  # for its warning
+        k_by_size(top, self._batch_length(labels))  # fills its cache
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        """Return what the kernel takes, for batches of `n_rows` after `n_before` of this visit."""
+        """Return a candidate of `minibatch_pass` for `n_steps` batches of `n_rows` rows.
+
+        `n_before` is the number of batches of the same visit that precede these.
+        """
         rule = self._rule()
         return (
             rule.code,
@@ -112,9 +114,10 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
+        # The kernel takes the state of several solvers, which learn from one reading of the rows.
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
-        # A last, shorter batch comes apart: a fraction of its rows is another number.
+        # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
         for n_before, part in ((0, whole), (n_whole, rest)):
@@ -141,7 +144,7 @@ class PrecisionRanker(MiniBatchRanker):
 
     @property
     def _takes_pieces(self) -> bool:
-        return self.keep != "best"  # for it all rows are scored again
+        return self.keep != "best"  # which scores all rows after each pass
 
     @property
     def _takes_mean(self) -> bool:
@@ -152,6 +155,7 @@ class PrecisionRanker(MiniBatchRanker):
         super()._reset(n_features)
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
+        """Keep w as the best one if its prec@k, ties counted by expectation, is not lower."""
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
@@ -438,22 +442,24 @@ class TwoPMB(ObjectiveRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
+        """Yield each pass 2: batches of negatives, each after the buffer of sampled positives."""
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
-        piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
+        n_joined = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
         while True:
-            streamed = neg[visiting_order(len(neg), self.shuffle, rng)]
+            negatives = neg[visiting_order(len(neg), self.shuffle, rng)]
             yield (
-                joined_batches(buffer, streamed[start : start + piece], self.batch_size)
-                for start in range(0, len(neg), piece)
+                joined_batches(buffer, negatives[start : start + n_joined], self.batch_size)
+                for start in range(0, len(neg), n_joined)
             )
 
 
 def joined_batches(
     buffer: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Return the batches of streamed rows in turn, each preceded by all rows of the buffer."""
-    starts = range(0, len(streamed), batch_size)
-    parts = ((buffer, streamed[start : start + batch_size]) for start in starts)
-    return np.concatenate([part for pair in parts for part in pair])
+    """Cut the streamed rows into batches, and return these in turn, each after the buffer."""
+    parts = []
+    for start in range(0, len(streamed), batch_size):
+        parts += [buffer, streamed[start : start + batch_size]]
+    return np.concatenate(parts)

@@ -22,9 +22,6 @@ class OnlineAUCRanker(PassRanker):
     # on how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare
     # them with (for PGD any, for the others one of the other class) are remembered and change
     # nothing.
-    #
-    # Each `_reset` allocates before it calls the base, which publishes new weights: where memory
-    # fails, the earlier weights and their state stay together.
 
     epochs: int = 1
     average: bool = False
@@ -48,8 +45,9 @@ class OnlineAUCRanker(PassRanker):
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...
 
     def _slice_length(self, rows: Rows) -> int:
-        state = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
-        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // state))  # a step reads all of it
+        # A step reads the whole state, not only a row.
+        n_values = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
+        return min(rows.per_slice(), max(1, VALUES_PER_SLICE // n_values))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -110,8 +108,10 @@ class OAM(OnlineAUCRanker):
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         reservoirs = np.zeros((2, self.reservoir_size, n_features))
         super()._reset(n_features)
+        # A stream of its own: the reservoirs do not change the order of the rows.
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
         self._reservoirs = reservoirs
         self._counts = np.zeros(2, dtype=np.int64)
@@ -134,7 +134,11 @@ class OAM(OnlineAUCRanker):
         )
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw the places of the next rows in the reservoir of their class, or beyond it."""
+        """Draw a place for each next row in the reservoir of its class; beyond its end means none.
+
+        Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
+        takes the next one.
+        """
         numbers = np.where(
             positive, self._counts[1] + positive.cumsum(), self._counts[0] + (~positive).cumsum()
         )
@@ -258,6 +262,7 @@ class AdaOAM(OnlineAUCRanker):
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
         moments = np.zeros((2, n_features, n_features))
         super()._reset(n_features)
@@ -340,15 +345,17 @@ class SPAM(OnlineAUCRanker):
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def _reset(self, n_features: int) -> None:
+        # Allocated first: if memory fails, the earlier weights and their state stay together.
         sums = np.zeros((2, n_features))
         super()._reset(n_features)
         self._counts, self._sums = np.zeros(2), sums
         self._means_known = False
 
     def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        for c, members in enumerate((labels < 0, labels > 0)):
-            self._counts[c] = np.count_nonzero(members)
-            self._sums[c] = weighted_sum(rows, members.astype(np.float64), rows.n_features)
+        """Count and add up the rows of each class: 0 negative, 1 positive."""
+        for c, in_class in enumerate((labels < 0, labels > 0)):
+            self._counts[c] = np.count_nonzero(in_class)
+            self._sums[c] = weighted_sum(rows, in_class.astype(np.float64), rows.n_features)
         self._means_known = True
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:

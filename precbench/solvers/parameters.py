@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from precbench.errors import InputError
 from precbench.topk import check_k
 
-MOST_WEIGHT = 1e12  # beyond, solvers overflow, or do not end
+MOST_WEIGHT = 1e12  # above it solvers overflow, or do not terminate
 ClassWeight = Literal["balanced"] | dict[Any, float] | None
 
 
@@ -29,7 +29,7 @@ def one_of(*names: str) -> list[Any]:
 
 
 class _ShareOfRows(StrOptions):
-    """Text such as "1 %": not one of a set, but scikit-learn accepts no class of another kind."""
+    """Text such as "1 %"; a `StrOptions` because scikit-learn accepts no class of another kind."""
 
     def __init__(self) -> None:
         super().__init__({"1 %"})
@@ -86,7 +86,7 @@ def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return the weights of the classes for labels -1 and +1 in place of the user's, ascending."""
+    """Return `class_weight` with the keys -1 and +1 in place of the user's (ascending) classes."""
     if not isinstance(class_weight, dict):
         return class_weight
     signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
@@ -94,7 +94,6 @@ def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWe
     for weight in signed.values():
         if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
             raise InputError(
-                f"class_weight has {weight!r}: a weight is 0, or a number from {least:g} to "
-                f"{MOST_WEIGHT:g}"
+                f"class_weight has {weight!r}; give 0 or a number from {least:g} to {MOST_WEIGHT:g}"
             )
     return signed

@@ -130,13 +130,13 @@ class PassRanker(LinearRanker):
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
     def _prepare(self, labels: NDArray[np.int8]) -> None:
-        """Do what `fit` needs and is not training, before the trace starts the clock."""
+        """Prepare `fit` before the trace starts the clock."""
 
     def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Compute from all rows of `fit` what the passes need."""
+        """Compute statistics of all rows of `fit` that the passes need."""
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Look at w at the end of a pass, before the trace."""
+        """Inspect w at the end of a pass, before the trace."""
 
     def _model(self) -> NDArray[np.float64]:
         """Return the w to publish, which later steps leave as it is."""
@@ -146,6 +146,7 @@ class PassRanker(LinearRanker):
         return rows.per_slice()
 
     def _reset(self, n_features: int) -> None:
+        """Set the weights and all counters to 0."""
         n_weights = n_features + self._has_intercept
         w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
         self._publish(w.copy(), has_intercept=self._has_intercept)
@@ -190,9 +191,9 @@ class PassRanker(LinearRanker):
             If `order` names rows that X does not have, or labels, features or objective are others
             than at the first call.
         """
-        first, trace = not hasattr(self, "coef_"), trace or untraced
-        X, labels = self._check_input(X, y, reset=first, classes=classes)
-        if first:
+        is_first, trace = not hasattr(self, "coef_"), trace or untraced
+        X, labels = self._check_input(X, y, reset=is_first, classes=classes)
+        if is_first:
             self._reset(X.shape[1])
             if trace(self):
                 return self
@@ -212,12 +213,12 @@ class PassRanker(LinearRanker):
             )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
-                f"order names row {visited.min()} to {visited.max()}, X has rows 0 to "
+                f"order names row {visited.min()} to {visited.max()}; give numbers from 0 to "
                 f"{rows.n_rows - 1}"
             )
-        length = min(self.batch_size, max(1, len(visited)))
-        as_order = np.ascontiguousarray(visited, dtype=np.int32)
-        _visit([Fit(self, trace)], rows, labels, as_order, length)
+        batch_size = min(self.batch_size, max(1, len(visited)))
+        row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
+        _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
         self.n_iter_ += 1
         self._report_overflow(trace)
         return self
@@ -333,25 +334,27 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 
 
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
+    """Train solvers with the same visits on checked rows, epoch by epoch."""
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = as_rows(X)
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
-    length, passes = first._batch_length(labels), first._passes(labels, rng)
+    batch_size, passes = first._batch_length(labels), first._passes(labels, rng)
     started = _active(fits)
     for solver, _ in started:
         solver._compute_totals(rows, labels)
-    _repeat(started, lambda: ((rows, labels, order, length) for order in next(passes)))
+    _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(passes)))
 
 
 def _active(fits: Iterable[Fit]) -> list[Fit]:
+    """Call the trace of each fit; return the fits that it does not end."""
     return [fit for fit in fits if not fit.trace(fit.solver)]
 
 
 def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
-    """Go through epochs, each solver until its trace ends it or its epochs are over."""
+    """Go through epochs until each solver has its number of them, or its trace has ended it."""
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
         started = fits
         for visits in epoch():
@@ -369,7 +372,7 @@ def _visit(
     order: NDArray[np.int32],
     batch_size: int,
 ) -> list[Fit]:
-    """Visit rows in batches, slice by slice; return the fits that continue."""
+    """Visit the rows of `order` in batches, and trace after each slice; return the active fits."""
     n, start = len(order), 0
     while fits and start < n:
         solvers = [fit.solver for fit in fits]
@@ -378,7 +381,7 @@ def _visit(
             if hasattr(trace, "next_rows"):
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
         # Whole batches only: cutting one would change the path.
-        n_batches = -(-length // batch_size)
+        n_batches = -(-length // batch_size)  # rounded up
         stop = min(n, start + n_batches * batch_size)
         solvers[0]._visit_batches(solvers, rows, labels, order[start:stop], batch_size)
         for solver in solvers:

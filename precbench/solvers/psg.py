@@ -86,6 +86,7 @@ class ProjectedSubgradient(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Step down the subgradient and project onto the ball, `max_iter` times."""
         risk = TrainingRisk(X, labels, self.objective, k=self.k, beta=self.beta)
         radius = np.inf if self.radius is None else self.radius
         w = mean = np.zeros(risk.n_weights)
@@ -101,7 +102,6 @@ class ProjectedSubgradient(LinearRanker):
             self.n_rows_seen_ += len(labels)
             self.risk_ = point.risk / 100
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
-            # w may be 0.
-            w = w * min(1.0, radius / max(norm(w), 1e-300))
+            w = w * min(1.0, radius / max(norm(w), 1e-300))  # the norm may be 0
             mean = mean + (w - mean) / self.n_iter_
             self._publish(mean if self.average else w, has_intercept=risk.has_intercept)

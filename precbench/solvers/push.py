@@ -53,6 +53,7 @@ class PushRanker(LinearRanker):
         self._train(self._risk(with_short_indices(X), labels), trace)
 
     def _train(self, risk: PushRisk, trace: Trace) -> None:
+        """Minimise a risk from w = 0; warn if it has no minimiser."""
         self._start(risk.X.shape[1])
         self.gradient_norm_ = self.log_risk_ = np.inf
         self.converged_ = self.unbounded_ = False
@@ -63,10 +64,12 @@ class PushRanker(LinearRanker):
         if self.unbounded_:
             warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly and grow without bound, so the fit ended at finite ones on the way"
+                "wrongly, and the risk falls without end as they grow; the fit stopped at finite "
+                "ones"
             )
 
     def _assess(self, point: Evaluation) -> None:
+        """Set the attributes that describe the risk at the current w."""
         self.gradient_norm_ = math.hypot(*point.gradient)
         self.log_risk_ = point.log_risk
         self.converged_ = self.gradient_norm_ <= self.tol
@@ -90,45 +93,49 @@ class PushRanker(LinearRanker):
             if not np.isfinite(hessian).all():
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            curvatures, axes = np.linalg.eigh(hessian)
+            curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
-            if accepted is None:
+            if accepted is None:  # no step decreases the risk
                 break
             w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
             self.unbounded_ = _separates(risk.relation, point.scores)
-        if not self.unbounded_:  # where the risk is flat, it may decrease for ever
+        if not self.unbounded_:  # along a flat axis the risk may decrease without end
             self.unbounded_ = risk.is_unbounded_along(flat)
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
                 f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
-                f"{self.n_iter_} iterations (max_iter={self.max_iter})"
+                f"{self.n_iter_} iterations; raise max_iter={self.max_iter} or tol"
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
-        """Follow Fig. 2: the column with the largest derivative, to the root of (1)."""
-        point, spent = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
+        """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative.
+
+        A step ends at the root of the derivative (1). A feature that ranks no pair wrongly has no
+        root: it gets a finite step, and is not used again.
+        """
+        point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            slopes = np.where(spent, 0, point.gradient)
+            slopes = np.where(used, 0, point.gradient)
             j = int((np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax())
             if abs(slopes[j]) <= point.noise:
                 break
             column = risk.column(j)
-            low, high = risk.relation.range(column)
+            low, high = risk.relation.range(column)  # of the differences over the pairs
             if low < 0 < high:
                 step = risk.step_along(point, column)
             else:
-                spent[j] = True
+                used[j] = True
                 if low == high == 0:
                     continue  # a constant; its derivative was rounding
                 self.unbounded_ = True
                 sign = 1 if low >= 0 else -1
                 worst, _ = risk.relation.range(point.scores)
-                # Enough to lift even the worst pair in which the column differs to a margin of 1.
+                # Lift even the worst pair in which the column differs to a margin of 1.
                 step = sign * (1 - min(worst, 0)) / risk.relation.least_gap(sign * column)
             w = self.coef_.copy()
             w[j] += step
@@ -150,9 +157,11 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk there and the next damping, or None where none is better."""
-    # A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
-    # where it changes by rounding only, if the gradient gets smaller.
+    """Return the next w, the risk there and the next damping; None if no step is accepted.
+
+    A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
+    where it changes by rounding only, if the gradient gets smaller. Else the damping grows.
+    """
     slopes = axes.T @ point.gradient
     rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:
@@ -173,6 +182,7 @@ def _damped_step(
 
 
 def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bool:
+    """Return whether scores rank no pair wrongly and some pair rightly."""
     low, high = relation.range(scores)
     return low >= 0 and high > 0
 
@@ -220,7 +230,7 @@ class IRPush(PushRanker):
 
 
 class PairPushRanker(PushRanker):
-    """Base of the pushes with the price r**p, which also learn from pairs in place of labels."""
+    """Base of the pushes with a power p, which also learn from pairs in place of labels."""
 
     p: float
     loss: str
@@ -268,6 +278,7 @@ class PairPushRanker(PushRanker):
         return self
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
+        """Return the risk of the chosen loss, at the top, the bottom or both."""
         if self.loss == "exponential":
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
@@ -276,6 +287,7 @@ class PairPushRanker(PushRanker):
         return PairwiseRisk(X, Classes(labels), self.p, True, sides)
 
     def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
+        """Return sign, constant and relation of each term of the risk, see `PairwiseRisk`."""
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
@@ -395,7 +407,7 @@ class RankBoost(PairPushRanker):
 
 
 def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
-    """Return the pairs as a matrix with one positive entry for each; refuse others."""
+    """Return the pairs as a CSC matrix with one positive entry for each; refuse malformed ones."""
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(
@@ -407,7 +419,7 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz == 0:
         raise InputError("pairs is empty; name at least one pair of rows")
     if relation.nnz > np.iinfo(np.int32).max:
-        raise InputError(f"pairs has {relation.nnz:,} entries; the kernels take at most 2**31 - 1")
+        raise InputError(f"pairs has {relation.nnz:,} entries; give at most 2**31 - 1")
     if not (np.isfinite(relation.data) & (relation.data > 0)).all():
         raise InputError("pairs has an entry that is not a positive number; drop it")
     if (above_itself := np.flatnonzero(relation.diagonal())).size:

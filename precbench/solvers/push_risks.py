@@ -18,12 +18,12 @@ from precbench.solvers.rows import as_rows, linear_scores, weighted_sum
 _EPS = float(np.finfo(np.float64).eps)
 _EVALUATED = 2**21  # rows, or pairs, that a kernel visits in a fraction of 0.1 s
 _BLOCK_VALUES = 2**20  # of a temporary matrix
-_THIN = 0.2  # fraction of non-zeros below which BLAS on dense rows takes longer than SciPy
+_THIN = 0.2  # fraction of non-zeros below which sparse products are faster than dense ones
 _ROUNDING = 1e-6  # relative to the greatest difference of scores
 
 
 class Evaluation(NamedTuple):
-    """A risk at one w: the minimised `value`, its `gradient`, and a bound of its `noise`."""
+    """A risk at one w; `noise` bounds the rounding error of each entry of the `gradient`."""
 
     scores: NDArray[np.float64]
     value: float
@@ -44,10 +44,11 @@ class Classes:
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
-        """Return the least difference above 0, where none is below."""
+        """Return the least ``values[i] - values[k]`` above 0; no pair may have a negative one."""
         least, _ = self.range(values)
         if least > 0:
             return least
+        # The lowest positive is as high as the highest negative: all gaps are from this value.
         gaps = np.abs(values - values[self.pos].min())
         return float(gaps[gaps > 0].min())
 
@@ -68,6 +69,7 @@ class PairLists(NamedTuple):
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
+        """Make a list of each column of a CSC matrix, or row of a CSR one, that has entries."""
         indptr = columns.indptr.astype(np.int32)
         lower = np.flatnonzero(np.diff(indptr)).astype(np.int32)
         upper = columns.indices.astype(np.int32)
@@ -78,13 +80,16 @@ class PairLists(NamedTuple):
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
         while first < len(ends):
-            done = ends[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + most, "right")))
+            n_before = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, n_before + most, "right")))
             yield first, last
             first = last
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        """Yield slices of the lists, with their upper rows and where in these each list begins."""
+        """Yield slices of the lists, their upper rows one after the other, and where each begins.
+
+        The number of all pairs of a slice ends its last array.
+        """
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -93,6 +98,7 @@ class PairLists(NamedTuple):
             yield part, upper, begins
 
     def differences(self, values: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """Yield ``values[upper] - values[lower]`` of all pairs, in blocks."""
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
@@ -119,10 +125,17 @@ class PushRisk(ABC):
     @abstractmethod
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
-    @abstractmethod
     def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        """Return the step to the root of the derivative along a direction of scores."""
-        # The direction must rank some pair rightly and some pair wrongly.
+        """Return the step to the root of the derivative along a direction of scores.
+
+        The direction must rank some pair rightly and some pair wrongly.
+        """
+        largest = max(float(direction.max()), -float(direction.min()))
+        return self._root_along(point, direction / largest) / largest
+
+    @abstractmethod
+    def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
+        """Return `step_along` a direction whose largest absolute entry is 1."""
 
     @cached_property
     def largest(self) -> float:
@@ -130,12 +143,14 @@ class PushRisk(ABC):
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
-        """Return whether an axis, a column of norm 1, ranks some pair rightly and none wrongly."""
-        # Or its opposite does; differences below a millionth of the greatest count as rounding.
+        """Return whether one of the columns, of norm 1, ranks some pair rightly and none wrongly.
+
+        Its opposite may do so, too. Differences below a millionth of the greatest count as 0.
+        """
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             low, high = self.relation.range(scores)
-            least, most = (low, high) if high >= -low else (-high, -low)
+            least, most = (low, high) if high >= -low else (-high, -low)  # of axis or opposite
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
                 return True
         return False
@@ -144,6 +159,7 @@ class PushRisk(ABC):
         return _dense(self.X[:, [j]]).ravel()
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the gradient in w from the gradient in the scores."""
         return weighted_sum(self.rows, by_scores, self.X.shape[1])
 
     def noise(self, by_scores: NDArray[np.float64]) -> float:
@@ -154,15 +170,15 @@ class PushRisk(ABC):
     ) -> NDArray[np.float64]:
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
         total = np.zeros((len(centre), len(centre)))
-        filled = np.flatnonzero(weights)
+        weighted = np.flatnonzero(weights)
         n_values = self.rows.n_rows * len(centre)
         is_thin = self.rows.data.size < _THIN * n_values
         if is_thin:
             n_values = self.rows.data.size
         length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
-        for start in range(0, len(filled), length):
-            rows = filled[start : start + length]
-            if is_thin:
+        for start in range(0, len(weighted), length):
+            rows = weighted[start : start + length]
+            if is_thin:  # stays sparse: the centre is subtracted from the total below
                 part = self.X[rows]
                 total += (part.T @ part.multiply(weights[rows, None])).toarray()
             else:
@@ -191,17 +207,22 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # The gradient of a term is the mean row of the negatives less that of the positives.
         scores, values, _, means = self._terms_at(w)
         value, gradients = values[0], means[:, 1] - means[:, 0]
         gradient = gradients[0]
-        if len(values) > 1:
+        if len(values) > 1:  # top and bottom
             gradient = softmax(self.p * values) @ gradients
             value = logsumexp(self.p * values) / self.p
         noise = 4 * _EPS * float(np.abs(means).max(initial=0))
         return Evaluation(scores, float(value), gradient, self.p * float(value), noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return scores, values G + c by term, and by class too logs of sums and weighted means."""
+        """Return the scores, and of each term m its value and sums by class, 0 the positives.
+
+        These are ``G_m + c_m`` (n_terms,), and for each class the logarithm of the sum of the
+        exponentials (n_terms, 2) and the mean row that they weigh (n_terms, 2, n_features).
+        """
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
         values, logs, means = (
@@ -222,6 +243,7 @@ class ExponentialRisk(PushRisk):
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives: those within the terms, and between their gradients."""
         scores, values, logs, means = self._terms_at(w)
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
         mean = shares @ gradients
@@ -235,9 +257,7 @@ class ExponentialRisk(PushRisk):
             total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
         return total
 
-    def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        largest = max(float(direction.max()), -float(direction.min()))
-        unit = direction / largest
+    def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         # Newton's method for the root, kept within the bracket (low, high) once both are known.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
@@ -258,30 +278,28 @@ class ExponentialRisk(PushRisk):
                 break
             done = abs(proposal - step) <= tol * abs(step)
             step = proposal
-        return step / largest
+        return step
 
 
 class ScoreRisk(PushRisk):
     """A risk that gives its derivatives with respect to the scores."""
 
     @abstractmethod
-    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
+    def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the risk (`PairwiseRisk`: ``log(R) / p``) and its gradient in the scores."""
 
-    def step_along(self, point: Evaluation, direction: NDArray[np.float64]) -> float:
-        largest = max(float(direction.max()), -float(direction.min()))
-        unit = direction / largest
-
+    def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         def slope(step: float) -> float:
             return float(self.by_scores(point.scores + step * unit)[1] @ unit)
 
-        reach = -np.sign(slope(0.0))
-        while slope(reach) * reach < 0:
-            reach *= 2
-        return brentq(slope, 0.0, reach, xtol=1e-300, rtol=4 * _EPS) / largest
+        end = -np.sign(slope(0.0))  # doubled until the root lies between 0 and the end
+        while slope(end) * end < 0:
+            end *= 2
+        return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)
 
 
 class PairwiseRisk(ScoreRisk):
-    """The risk over listed pairs, for either loss."""
+    """The risk over listed pairs, with the exponential or the logistic loss."""
 
     # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
     # h_k, for the logistic one: each is convex. ``sides`` holds a sign, a constant and a relation
@@ -300,11 +318,12 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # `by_scores` gives ``log(R) / p`` and its gradient in the scores.
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)
         gradient, log_risk = self.by_weights(by_scores), self.p * value
         noise = self.noise(by_scores)
-        if self.logistic:
+        if self.logistic:  # minimises R ** (1/p) instead of its logarithm
             value = float(np.exp(value))
             gradient *= value
             noise *= value
@@ -329,13 +348,14 @@ class PairwiseRisk(ScoreRisk):
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        sides = []
+        """Return ``log h_k`` plus the constant of the side, an array for each side."""
+        heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
             for first, last in pairs.slices(_EVALUATED):
                 push.pair_heights(signed, *pairs, self.logistic, first, last, log_heights)
-            sides.append(log_heights + constant)
-        return sides
+            heights.append(log_heights + constant)
+        return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the second derivatives, from blocks of pairs."""
@@ -383,6 +403,7 @@ class InformationRetrievalRisk(ScoreRisk):
         return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        # above_i = log sum_k exp(s_k - s_i), of which the risk sums ln(1 + exp(above_i)).
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))
@@ -391,6 +412,7 @@ class InformationRetrievalRisk(ScoreRisk):
         return float(np.logaddexp(0, above).sum()), gradient
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives: a weighted scatter around the soft maximal negative."""
         scores = linear_scores(self.rows, w)
         pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
         above = logsumexp(scores[~self.positive]) - pos

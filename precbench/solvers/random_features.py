@@ -18,9 +18,11 @@ ROWS_AT_ONCE = 4096
 def fitted_sampler(
     X: Any, n_components: int, gamma: float | None, bandwidth: float, seed: int | None
 ) -> Any:
-    """Draw the map from scaled training rows to random features."""
-    # They approximate the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
-    # `gamma` it is 1 / (n_features * variance of X).
+    """Draw a map from scaled rows to random features, an `RBFSampler`.
+
+    It approximates the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
+    `gamma` it is 1 / (n_features * variance of X).
+    """
     from sklearn.kernel_approximation import RBFSampler
 
     sampler = RBFSampler(
@@ -60,10 +62,10 @@ class RandomFeatures:
         bandwidth: float = 1.0,
         seed: int | None = None,
     ) -> Self:
-        """Draw the features, see `fitted_sampler`; refuse values out of range, and too many."""
+        """Draw the features, see `fitted_sampler`, after checking the parameters and the memory."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
-                f"the number of random features lies in 1..{_MOST:,}, found {n_components!r}"
+                f"n_components must be an integer from 1 to {_MOST:,}, found {n_components!r}"
             )
         for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
             if not _is_number(value, Real) or not 0 < value < np.inf:
@@ -75,6 +77,7 @@ class RandomFeatures:
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
+        """Map rows to the new features."""
         rows, n_components = as_rows(X), len(self.offset)
         features = np.empty((X.shape[0], n_components))
         for j in range(n_components):

@@ -48,12 +48,12 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_form(X: Any) -> None:
-    """Refuse a sparse matrix whose parts do not fit together: compiled code trusts every index."""
+    """Raise an error if the parts of a sparse matrix do not fit: kernels trust every index."""
     form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
-            if (np.diff(X.indptr) < 0).any():  # which SciPy overlooks in a matrix without entries
+            if (np.diff(X.indptr) < 0).any():  # SciPy does not check it without entries
                 raise ValueError("indptr must not decrease")
         elif form == "coo":
             type(X)((X.data, (X.row, X.col)), shape=X.shape)
@@ -64,14 +64,13 @@ def check_form(X: Any) -> None:
 
 
 def canonical(X: Any) -> Any:
-    """Return a CSR matrix with sorted columns, each once in a row; a dense matrix as it is.
+    """Return a CSR matrix with sorted columns and no duplicates; a dense matrix as it is.
 
-    Entries of the same place are added up, as in the dense matrix: solvers square values, and bin
-    them.
+    Duplicates are summed, since solvers square and bin single values.
     """
     if not sparse.issparse(X):
         return X
-    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may remember a former form
+    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may cache an outdated form
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -108,7 +107,8 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if w.shape != (rows.n_features,):  # the kernel trusts it
         raise InputError(
-            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features"
+            f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features; give "
+            "one for each feature"
         )
     scores = np.empty(rows.n_rows)
     linear.linear_scores(rows, w, scores)

@@ -16,13 +16,14 @@ from precbench.topk import ceil_share
 
 
 class _Point(NamedTuple):
-    """Dual variables c with what is linear in them: ``v = X' c`` and ``scores = X v``."""
+    """Dual variables c, ``v = X' c`` and ``scores = X v``, which are linear in c."""
 
     c: NDArray[np.float64]
     v: NDArray[np.float64]
     scores: NDArray[np.float64]
 
     def beyond(self, before: "_Point", factor: float) -> "_Point":
+        """Return the extrapolation ``self + factor * (self - before)``."""
         return _Point(*(b + factor * (b - a) for a, b in zip(before, self, strict=True)))
 
 
@@ -99,6 +100,7 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
+        """Minimise -D, divided by C/m, by accelerated projected gradient steps with restarts."""
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))
         ones = (labels > 0).astype(np.float64)
@@ -126,7 +128,7 @@ class TopPush(LinearRanker):
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)
                 return
-            # The way turns back: begin anew without momentum.
+            # The step goes back: restart without momentum (O'Donoghue and Candes 2015).
             if dot(step, c - last.c) < 0:
                 momentum, ahead = 1.0, now
             else:
@@ -135,6 +137,7 @@ class TopPush(LinearRanker):
                 momentum = grown
 
     def _count(self, n_neg: int) -> int:
+        """Return K as a count of negatives."""
         if not isinstance(self.top_negatives, Integral):
             return ceil_share(float(self.top_negatives), n_neg)
         if self.top_negatives > n_neg:
@@ -148,10 +151,11 @@ class TopPush(LinearRanker):
         """Publish the weights, and bring P, its lower bound and the counters up to date."""
         w, scores = weight * point.v, weight * point.scores
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
-        missing = np.maximum(0.0, 1 + _mean_of_highest(scores[~positive], n_top) - scores[positive])
+        t = _mean_of_highest(scores[~positive], n_top)
+        hinges = np.maximum(0.0, 1 + t - scores[positive])
         alpha = point.c[positive]
         self._publish(w)
-        self.primal_ = square + weight * dot(missing, missing)
+        self.primal_ = square + weight * dot(hinges, hinges)
         bound = weight * (dot(alpha, np.ones_like(alpha)) - dot(alpha, alpha) / 4) - square
         self.lower_bound_ = max(self.lower_bound_, bound)
         self.gap_ = self.primal_ - self.lower_bound_
@@ -163,7 +167,7 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    """Return the nearest dual variables that the constraints allow."""
+    """Return the dual variables nearest to a point that satisfy the constraints of D."""
     c = np.empty_like(point)
     if n_top == 1:
         project(point, labels, c)
@@ -175,6 +179,7 @@ def _project(
 
 
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
+    """Return the mean of the `count` highest scores."""
     last = np.partition(scores, -count)[-count]
     # Relative to the K-th, so that the mean of equal scores is exactly that score.
     above = np.maximum(scores - last, 0)

@@ -25,17 +25,16 @@ class Trees:
     """An ensemble of decision trees: all nodes in one sequence, those of each tree in preorder."""
 
     n_features: int
-    # Of each node: what is compared at an inner one, -1 at a leaf; the most with which a row goes
-    # to the left, the next node, or the result of a leaf; the right child of an inner one.
-    feature: NDArray[np.int32]
-    value: NDArray[np.float64]
-    right: NDArray[np.int32]
+    feature: NDArray[np.int32]  # compared at an inner node; -1 at a leaf
+    value: NDArray[np.float64]  # threshold up to which a row goes left; result of a leaf
+    right: NDArray[np.int32]  # right child of an inner node; the left one is the next node
     root: NDArray[np.int32]  # the first node of each tree, ascending
     cover: NDArray[np.float32]  # number or weight of the training rows at each node
-    base: float = 0.0  # of the sum of the leaves
+    base: float = 0.0  # added to the sum of the leaves
     is_forest: bool = False  # compares in single precision; the score is the mean less 1/2
 
     def scores(self, X: Any) -> NDArray[np.float64]:
+        """Score rows by the leaves they reach, slice by slice."""
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
         length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
@@ -48,19 +47,24 @@ class Trees:
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
     def first(self, n_trees: int) -> Self:
+        """Return the ensemble of the first trees."""
         ends = [*self.root.tolist(), len(self.feature)]
         names = ("feature", "value", "right", "cover")
         parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
+        """Return rows with the values that the nodes compare."""
         return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
+        """Join trees; their `right` children become nodes of the whole sequence."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
-            raise InputError(f"the trees have {ends[-1]:,} nodes, and a model at most 2**31 - 1")
+            raise InputError(
+                f"the trees have {ends[-1]:,} nodes, above 2**31 - 1; fit fewer or smaller trees"
+            )
         feature, value, right, cover = (
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
@@ -75,9 +79,8 @@ class Trees:
         return {"base": self.base, "is_forest": self.is_forest}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a saved model must carry."""
-        # Among them is the number of splits of each feature, so that no file is shorter than its
-        # rows.
+        """Return the arrays to save."""
+        # The number of splits by feature is one, so that a small file cannot claim many features.
         names = ("feature", "value", "right", "root", "cover")
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
         return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
@@ -86,10 +89,12 @@ class Trees:
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], *, base: float, is_forest: bool
     ) -> Self:
-        """Rebuild trees of an untrusted file, from the arrays of `to_arrays`."""
-        # A TypeError or ValueError is raised if a type or shape is wrong, a value is not finite, or
-        # a node leads anywhere but to later nodes of its tree that no other leads to, so that a row
-        # could leave the arrays or go round in circles.
+        """Rebuild trees from untrusted arrays, named as by `to_arrays`.
+
+        Raise a TypeError or ValueError if a type or shape is wrong, a value is not finite, or a row
+        could leave the arrays or go round in circles: each node but a root must be the child of
+        exactly one earlier node of its tree.
+        """
         splits, feature, value, right, root, cover = (
             arrays[name] for name in ("splits", "feature", "value", "right", "root", "cover")
         )
@@ -139,16 +144,16 @@ class Tree(NamedTuple):
         cover: NDArray[Any],
     ) -> Self:
         """Put nodes in preorder, of which the first is the root; see `Trees`."""
-        # Of training rows `cover` is 1 where a library has none.
+        # A cover of 0, as of libraries that count no training rows, becomes 1.
         order = np.arange(len(feature))
-        if (left != order + 1)[feature >= 0].any():
-            waiting, visited = [0], []
-            while waiting:
-                node = waiting.pop()
+        if (left != order + 1)[feature >= 0].any():  # not in preorder yet
+            stack, visited = [0], []
+            while stack:
+                node = stack.pop()
                 visited.append(node)
                 if feature[node] >= 0:
                     # The left child is popped first, so that it comes next in preorder.
-                    waiting += [int(right[node]), int(left[node])]
+                    stack += [int(right[node]), int(left[node])]
             order = np.array(visited)
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
@@ -159,6 +164,7 @@ class Tree(NamedTuple):
 
 
 def forest_trees(forest: Any, n_features: int) -> Trees:
+    """Return the trees of a forest of scikit-learn with two classes."""
     trees = []
     for node in (estimator.tree_ for estimator in forest.estimators_):
         left, is_leaf = node.children_left, node.children_left < 0
@@ -189,7 +195,7 @@ def lightgbm_trees(booster: Any, n_features: int) -> Trees:
 
 
 def _lightgbm_tree(block: str) -> Tree:
-    """Read a tree of a model's text: leaves are -1, -2, ... among the children of inner nodes."""
+    """Read a tree of a model's text, whose inner nodes have leaf i as the child -1 - i."""
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
@@ -208,7 +214,7 @@ def _lightgbm_tree(block: str) -> Tree:
 
 
 def in_single_precision(X: Any) -> Any:
-    """Return rows as float32; refuse values that overflow it."""
+    """Return rows as float32; raise an error if a value overflows it."""
     values = X if isinstance(X, np.ndarray) else X.data
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:

@@ -60,6 +60,7 @@ class WeightedRanker(Ranker):
             self.__dict__.pop("_weights", None)
 
     def _check_input(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
+        """Check the weights of rows, too; drop rows of weight 0, and keep the other weights."""
         X, labels = super()._check_input(X, y, **options)
         if self._sample_weight is None:
             return X, labels
@@ -67,20 +68,23 @@ class WeightedRanker(Ranker):
         if (weights < 0).any():
             raise InputError(
                 f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}: "
-                "weights are at least 0"
+                "give weights of at least 0"
             )
         positive = weights > 0
         extreme = positive & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
         if extreme.any():
             row = int(np.argmax(extreme))
             raise InputError(
-                f"sample_weight has {weights[row]:g} for row {row + 1}: weights above 0 are from "
-                f"{1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide them by their mean"
+                f"sample_weight has {weights[row]:g} for row {row + 1}, outside of "
+                f"{1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the weights by their mean"
             )
         if not positive.all():
             X, labels, weights = X[positive], labels[positive], weights[positive]
             if not 0 < np.count_nonzero(labels > 0) < len(labels):
-                raise InputError("the rows with a weight above 0 have one class only")
+                raise InputError(
+                    "sample_weight is above 0 for rows of one class only; give weights above 0 to "
+                    "rows of both"
+                )
         self._weights = weights
         return X, labels
 
@@ -102,6 +106,7 @@ class WeightedRanker(Ranker):
         return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
+        """Set `threshold_` so that rows as heavy as all positives exceed it."""
         if self._weights is None:
             return super()._set_threshold(X, labels)
         scores = self._scores(X)
