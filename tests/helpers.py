@@ -134,17 +134,13 @@ def small_experiment(folder):
 
     def write(**changes):
         parts = {
-            "name": "small",
-            "title": "A small experiment",
-            "datasets": "[{file: mine.csv, label: label}]",
-            "protocol": "{n_splits: 2}",
+            "name": "small", "title": "A small experiment",
+            "datasets": "[{file: mine.csv, label: label}]", "protocol": "{n_splits: 2}",
             "common": "{k: 0.5, epochs: 3, batch_size: 50}",
             "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
-            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
-            "checkpoints": "5",
-            "plots": "[]",
+            "metrics": "[{precision_at_k: {k: 0.5}}, auc]", "checkpoints": "5", "plots": "[]",
             **changes,
-        }
+        }  # fmt: skip
         path = folder / "small.yaml"
         path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
         return path
@@ -188,20 +184,10 @@ def make_card(**changes):
         "bytes": len(TOY_SVM),
     } | changes.pop("file", {})
     fields = {
-        "name": "toy",
-        "title": "Toy",
-        "folder": "toys",
-        "format": "svmlight",
-        "files": [file],
-        "positive": 1,
-        "rows": 100,
-        "features": 2,
-        "positives": 50,
-        "scaling": "none",
-        "licence": "none",
-        "citation": "none",
-        "stand_in": {"density": 1.0, "noise": 0.5},
-    }
+        "name": "toy", "title": "Toy", "folder": "toys", "format": "svmlight", "files": [file],
+        "positive": 1, "rows": 100, "features": 2, "positives": 50, "scaling": "none",
+        "licence": "none", "citation": "none", "stand_in": {"density": 1.0, "noise": 0.5},
+    }  # fmt: skip
     return Card.model_validate(fields | changes, strict=False)
 
 

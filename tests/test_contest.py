@@ -34,12 +34,9 @@ from tests.test_report import ABOUT, measures, trial, write
 pytestmark = pytest.mark.usefixtures("in_this_process")
 SHARE = 0.3
 FORMS = {
-    "trees": "nonlinear",
-    "map": "random features",
-    "stack": "ensemble",
-    "sgd-avg": "linear",
+    "trees": "nonlinear", "map": "random features", "stack": "ensemble", "sgd-avg": "linear",
     "logistic-regression": "linear",
-}
+}  # fmt: skip
 VALUES = {
     "logistic-regression": [0.30, 0.35, 0.30, 0.35],
     "trees": [0.80, 0.70, 0.80, 0.70],
@@ -75,14 +72,10 @@ def chosen(tmp_path):
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         data |= {"training_rows": 0, "test_share": SHARE}
         about = {
-            **ABOUT,
-            "metrics": [metric.label for metric in metrics],
-            "measures": measures(*metrics),
-            "solvers": list(values),
-            "forms": FORMS,
-            "datasets": ["letter"],
-            "data": {"letter": data},
-        }
+            **ABOUT, "metrics": [metric.label for metric in metrics],
+            "measures": measures(*metrics), "solvers": list(values), "forms": FORMS,
+            "datasets": ["letter"], "data": {"letter": data},
+        }  # fmt: skip
         run = read_run(write(folder, pd.DataFrame(rows, columns=columns), about))
         return choose_method(run, prefer=prefer)
 
@@ -286,14 +279,11 @@ def compare_table(folder, *options):
 TREES = "hist-gradient-boosting"
 
 
-@pytest.mark.parametrize(
-    ("signal", "n_features", "rival", "best"),
-    [
-        (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
-        (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
-        (lambda X: X @ np.ones(40), 40, "linear-svm", None),
-    ],
-)
+@pytest.mark.parametrize(("signal", "n_features", "rival", "best"), [
+    (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
+    (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
+    (lambda X: X @ np.ones(40), 40, "linear-svm", None),
+])  # fmt: skip
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, 600, n_features=n_features)
     choice = precbench.compare(X, y, k=50, solvers=["logistic-regression", rival], n_splits=3)
@@ -482,18 +472,12 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
 
 
 @pytest.mark.promise("R6")
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--k", 400], "k 400 300"),
-        (["--k", "5 percent"], "'5 %'"),
-        (["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'"),
-        (["--config", "mine.csv"], "--config mine.csv"),
-        (["--config", "no/such.yaml"], ""),
-        (["--save", "mine.csv"], "--save mine.csv"),
-        (["--time", "a", "--splits", 0], "--splits"),
-    ],
-)
+@pytest.mark.parametrize(("options", "says"), [
+    (["--k", 400], "k 400 300"), (["--k", "5 percent"], "'5 %'"),
+    (["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'"),
+    (["--config", "mine.csv"], "--config mine.csv"), (["--config", "no/such.yaml"], ""),
+    (["--save", "mine.csv"], "--save mine.csv"), (["--time", "a", "--splits", 0], "--splits"),
+])  # fmt: skip
 def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path, *rows_of())
@@ -513,23 +497,15 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
     assert result.exit_code == 0 and "cannot decide: with 2 positives in each" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"y": [0, 1, 2] * 10}, "y 3"),
-        ({"y": [0, 1]}, ""),
-        ({"X": np.full((30, 2), np.nan)}, "NaN missing"),
-        ({"k": 40}, "40 30"),
-        ({"groups": [1, 2]}, "groups 30"),
-        ({"groups": [None, *range(29)]}, "groups 1"),
-        ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
-        ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"),
-        ({"solvers": "pgd"}, "solvers 'pgd'"),
-        ({"n_splits": 0}, "n_splits 1 0"),
-        ({"random_state": np.random.RandomState(0)}, "random_state"),
-        ({"n_jobs": 0}, "n_jobs 1 -1 0"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"y": [0, 1, 2] * 10}, "y 3"), ({"y": [0, 1]}, ""),
+    ({"X": np.full((30, 2), np.nan)}, "NaN missing"), ({"k": 40}, "40 30"),
+    ({"groups": [1, 2]}, "groups 30"), ({"groups": [None, *range(29)]}, "groups 1"),
+    ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
+    ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"), ({"solvers": "pgd"}, "solvers 'pgd'"),
+    ({"n_splits": 0}, "n_splits 1 0"), ({"random_state": np.random.RandomState(0)}, "random_state"),
+    ({"n_jobs": 0}, "n_jobs 1 -1 0"),
+])  # fmt: skip
 def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
     with raises(InputError, says):

@@ -37,11 +37,9 @@ def test_every_checkpoint_has_one():
 
 def test_metrics_of_a_run_see_it(small, tmp_path):
     config = small(
-        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }",
-        common="{batch_size: 50}",
-        metrics="[f1, auc]",
-        protocol="{n_splits: 1}",
-    )
+        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }", common="{batch_size: 50}",
+        metrics="[f1, auc]", protocol="{n_splits: 1}",
+    )  # fmt: skip
     succeed("run", config, "--out", tmp_path / "out")
     folder = tmp_path / "out" / "small"
     table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")

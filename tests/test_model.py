@@ -176,15 +176,10 @@ def test_a_frame_is_a_table(tmp_path):
         model.decision_function(frame[["x", "seen"]])
 
 
-@pytest.mark.parametrize(
-    ("scaling", "scaler"),
-    [
-        ("standardise", StandardScaler()),
-        ("unit", MinMaxScaler()),
-        ("unit-norm", Normalizer()),
-        ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
-    ],
-)
+@pytest.mark.parametrize(("scaling", "scaler"), [
+    ("standardise", StandardScaler()), ("unit", MinMaxScaler()), ("unit-norm", Normalizer()),
+    ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
+])  # fmt: skip
 def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     X, y = rows(density=1)
     model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
@@ -213,17 +208,11 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
 
 
 @pytest.mark.promise("R9")
-@pytest.mark.parametrize(
-    ("turned", "plain", "scaling"),
-    [
-        *itertools.product(
-            (np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
-            (np.asarray,),
-            SCALINGS,
-        ),
-        (csc_matrix, csr_matrix, "unit"),
-    ],
-)
+@pytest.mark.parametrize(("turned", "plain", "scaling"), [
+    *itertools.product((np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
+     (np.asarray,), SCALINGS),
+    (csc_matrix, csr_matrix, "unit"),
+])  # fmt: skip
 def test_any_layout_is_accepted(turned, plain, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
@@ -254,23 +243,16 @@ def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
 
 X, Y = rows()
 REFUSED = [
-    ({"solver": "sgd"}, "'sgd'"),
-    ({"eta": 1.0}, "'eta' 'eta0'"),
-    ({"eta0": -1.0}, "'eta0'"),
-    ({"batch_size": True}, "batch_size"),
-    ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
-    ({"scaling": "standardize"}, "standardise none 'standardize'"),
-    ({"eta0": 1e308}, "weights"),
-    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"),
-    ({"y": np.ones(len(Y))}, "class"),
-    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"),
-    ({"fourier": 0}, "1..1,000,000 0"),
-    ({"fourier": True}, "True"),
-    ({"fourier": {"n": 3}}, "'n' n_components"),
+    ({"solver": "sgd"}, "'sgd'"), ({"eta": 1.0}, "'eta' 'eta0'"), ({"eta0": -1.0}, "'eta0'"),
+    ({"batch_size": True}, "batch_size"), ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
+    ({"scaling": "standardize"}, "standardise none 'standardize'"), ({"eta0": 1e308}, "weights"),
+    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"), ({"y": np.ones(len(Y))}, "class"),
+    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"), ({"fourier": 0}, "1..1,000,000 0"),
+    ({"fourier": True}, "True"), ({"fourier": {"n": 3}}, "'n' n_components"),
     ({"fourier": {"gamma": 3.0}}, "n_components"),
     ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth 0"),
     ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma 0 '1'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.promise("R11")
@@ -284,18 +266,14 @@ def test_invalid_arguments_are_rejected(changes, what):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(
-    ("call", "what"),
-    [
-        (lambda model: model.rank(X[:, :3]), "3 5"),
-        (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
-        (lambda model: model.rank(X[:0]), "0"),
-        (lambda model: model.rank(np.array([["a"] * 5])), ""),
-        (lambda model: model.rank(X, top=0), "top 1 0"),
-        (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
-        (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
-    ],
-)
+@pytest.mark.parametrize(("call", "what"), [
+    (lambda model: model.rank(X[:, :3]), "3 5"),
+    (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
+    (lambda model: model.rank(X[:0]), "0"), (lambda model: model.rank(np.array([["a"] * 5])), ""),
+    (lambda model: model.rank(X, top=0), "top 1 0"),
+    (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
+    (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
+])  # fmt: skip
 def test_invalid_rows_are_rejected(saved, call, what):
     model = Model.load(saved[0])
     with raises(InputError, what):
@@ -347,16 +325,11 @@ WHATEVER = {  # changes of any array
     "missing": lambda a: None,
 }
 WEIGHTS = [
-    {"coef": np.array(["a"] * 5)},
-    {"coef": np.ones(5, dtype=complex)},
-    {"scaler_scale": np.zeros(5)},
-    {"scaler_shift": None, "scaler_scale": None},
-    {"scaling": "none"},
-    {"scaling": "foo"},
-    {"schema": "x"},
-    {"encoding": {"format": "csv"}},
+    {"coef": np.array(["a"] * 5)}, {"coef": np.ones(5, dtype=complex)},
+    {"scaler_scale": np.zeros(5)}, {"scaler_shift": None, "scaler_scale": None},
+    {"scaling": "none"}, {"scaling": "foo"}, {"schema": "x"}, {"encoding": {"format": "csv"}},
     {"encoding": {"format": "npz", "n_features": 4, "dense": True, "columns": []}},
-]
+]  # fmt: skip
 TREES_ON_FEATURES = [
     *(tree_part("tree_right", 0, node) for node in (0, 1, -1, -(2**31), 2**31 - 1)),
     lambda a: {"tree_right": np.where(a["tree_feature"] >= 0, a["tree_root"][1], 0).astype("i4")},
@@ -388,32 +361,25 @@ TREES_ON_FEATURES = [
     *(lambda a, part=part: part for part in ({"params": []}, {"solver": 3}, {"about": None})),
 ]
 MEMBERS = [
-    lambda members: members[:-1],
-    lambda members: [*members, members[0]],
-    lambda members: [],
-    *(
-        lambda members, change=change: [members[0] | change, *members[1:]]
-        for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None}, {"other": 1.0})
-    ),
-    lambda members: [
-        {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}} for m in members
-    ],
-]
+    lambda members: members[:-1], lambda members: [*members, members[0]], lambda members: [],
+    *(lambda members, change=change: [members[0] | change,
+     *members[1:]] for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None},
+     {"other": 1.0})),
+    lambda members: [{**m, "trees": None if m["trees"] else {"base": 0.0,
+     "is_forest": False}} for m in members],
+]  # fmt: skip
 PROFILES = [
     lambda of: of.update(columns=of["columns"][1:]),
-    lambda of: of.update(columns=of["columns"][::-1]),
-    lambda of: of.pop("scores"),
-    lambda of: of["scores"].update(edges=None),
-    lambda of: of["columns"][0].update(edges=None),
+    lambda of: of.update(columns=of["columns"][::-1]), lambda of: of.pop("scores"),
+    lambda of: of["scores"].update(edges=None), lambda of: of["columns"][0].update(edges=None),
     lambda of: of["columns"][0]["edges"].reverse(),
     lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 79.0]),
     lambda of: of["columns"][0]["counts"].pop(),
     lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
     lambda of: of["columns"][0].update(counts=[0.0] * len(of["columns"][0]["counts"])),
     lambda of: of["columns"][2]["edges"].__setitem__(-1, 1e300),
-    lambda of: of["columns"][3]["counts"].pop(),
-    lambda of: of.update(rows="many"),
-]
+    lambda of: of["columns"][3]["counts"].pop(), lambda of: of.update(rows="many"),
+]  # fmt: skip
 
 
 def of_profile(change):

@@ -11,12 +11,10 @@ from precbench.npz import DamagedError, pack, unpack
 from tests.sentences import raises
 
 ARRAYS = {
-    "coef": np.arange(12.0).reshape(3, 4),
-    "rows_seen": np.array([1, 2, 3]),
-    "scalar": np.array(2.5),
-    "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "coef": np.arange(12.0).reshape(3, 4), "rows_seen": np.array([1, 2, 3]),
+    "scalar": np.array(2.5), "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "big_endian": np.array([1.0, 2.0], dtype=">f8"),
-}
+}  # fmt: skip
 
 
 def test_arrays_come_back(tmp_path):

@@ -36,14 +36,11 @@ def of_pairs(X, y, reg):
     return np.linalg.solve(second + reg * np.eye(len(mu)), mu)
 
 
-@pytest.mark.parametrize(
-    ("solver", "optimum", "reg"),
-    [
-        (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
-        *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
-        *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
-    ],
-)
+@pytest.mark.parametrize(("solver", "optimum", "reg"), [
+    (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
+    *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
+    *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
+])  # fmt: skip
 def test_it_comes_to_the_optimum(solver, optimum, reg):
     """With correlated features of different scales, and labels with noise."""
     rng = np.random.default_rng(4)

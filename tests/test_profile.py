@@ -18,17 +18,14 @@ def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.random(200) < 0.2
-    rows = pd.DataFrame(
-        {
-            "age": rng.integers(20, 60, 200),
-            "paid": np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200).round(2)),
-            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "D"),
-            "plan": rng.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1]),
-            "closed": y + 0.1 * rng.random(200).round(3),
-            "none": np.nan,
-            "left": np.where(y, "yes", "no"),
-        }
-    )
+    rows = pd.DataFrame({
+        "age": rng.integers(20, 60, 200),
+        "paid": np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200).round(2)),
+        "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "D"),
+        "plan": rng.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1]),
+        "closed": y + 0.1 * rng.random(200).round(3), "none": np.nan,
+        "left": np.where(y, "yes", "no"),
+    })  # fmt: skip
     rows = pd.concat([rows, rows.head(3)], ignore_index=True)
     rows.to_csv("mine.csv", index=False)
     return rows
@@ -41,11 +38,9 @@ def test_what_columns_hold_by_hand(table, tmp_path):
     columns = {column["name"]: column for column in found["columns"]}
     holds = {name: column["holds"] for name, column in columns.items()}
     assert holds == {
-        **dict.fromkeys(["age", "paid", "closed"], "numbers"),
-        "since": "dates",
-        "plan": "text",
+        **dict.fromkeys(["age", "paid", "closed"], "numbers"), "since": "dates", "plan": "text",
         "none": "nothing",
-    }
+    }  # fmt: skip
     for name, column in columns.items():
         assert column["distinct"] == table[name].nunique(), name
         assert column["missing"] == table[name].isna().sum(), name

@@ -72,10 +72,8 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         out = tmp_path / str(kill)
         process = subprocess.Popen(
             [*PRECBENCH, *map(str, command), "--out", out, "--jobs", jobs],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         time.sleep(rng.uniform(0, length))
         end(process.pid, signal.SIGKILL)
         process.wait()
@@ -132,19 +130,11 @@ def test_every_solver_responds_to_an_interrupt(size, figure):
 
 
 COMMANDS = [
-    "run small.yaml --out out --jobs 2 --json",
-    "fit mine.csv --label label --save top.npz --json",
-    "check out --json",
-    "score top.npz mine.csv",
-    "run small.yaml --out out",
-    "--help",
-    "plot out/small",
-    "list solvers",
-    "list solvers --json",
-    "list configs --json",
-    "list claims --json",
-    "data info letter --json",
-]
+    "run small.yaml --out out --jobs 2 --json", "fit mine.csv --label label --save top.npz --json",
+    "check out --json", "score top.npz mine.csv", "run small.yaml --out out", "--help",
+    "plot out/small", "list solvers", "list solvers --json", "list configs --json",
+    "list claims --json", "data info letter --json",
+]  # fmt: skip
 
 
 @pytest.mark.promise("R19")

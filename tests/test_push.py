@@ -325,17 +325,10 @@ def test_consistent_pairs_have_no_minimiser():
         assert (scores[order[30:]] > scores[order[:-30]]).all()
 
 
-@pytest.mark.parametrize(
-    ("relation", "message"),
-    [
-        (np.ones((4, 3)), ""),
-        (np.ones((5, 5)), "4"),
-        (np.zeros((4, 4)), ""),
-        (-np.eye(4)[::-1], ""),
-        (np.where(np.eye(4)[::-1], np.nan, 0), ""),
-        (np.eye(4), "0"),
-    ],
-)
+@pytest.mark.parametrize(("relation", "message"), [
+    (np.ones((4, 3)), ""), (np.ones((5, 5)), "4"), (np.zeros((4, 4)), ""), (-np.eye(4)[::-1], ""),
+    (np.where(np.eye(4)[::-1], np.nan, 0), ""), (np.eye(4), "0"),
+])  # fmt: skip
 def test_invalid_pairs_are_reported(relation, message):
     with raises(InputError, message):
         PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)

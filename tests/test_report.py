@@ -64,25 +64,15 @@ PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
 PREC = PREC_AT[0.25].label
 LABELS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
 ABOUT = {
-    "name": "small",
-    "title": "A small experiment",
-    "source": "kar2015 Fig. 2",
-    "plots": ["accuracy-time", "roc"],
-    "metrics": [PREC, "auc"],
-    "measures": measures(PREC_AT[0.25], Metric("auc", {})),
-    "solvers": LABELS,
+    "name": "small", "title": "A small experiment", "source": "kar2015 Fig. 2",
+    "plots": ["accuracy-time", "roc"], "metrics": [PREC, "auc"],
+    "measures": measures(PREC_AT[0.25], Metric("auc", {})), "solvers": LABELS,
     "built_in_solvers": ["sgd-avg", "1pmb", "cutting-plane", "linear-svm"],
-    "datasets": ["letter", "ppi"],
-    "sweep": None,
+    "datasets": ["letter", "ppi"], "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
-    "scaling": "standardised on the training set",
-    "folds": 1,
-    "data": {},
-    "forms": {},
-    "grids": {},
-    "smoke": False,
-    "config": "",
-}
+    "scaling": "standardised on the training set", "folds": 1, "data": {}, "forms": {}, "grids": {},
+    "smoke": False, "config": "",
+}  # fmt: skip
 KINDS = ("csv", "pdf", "png", "svg")
 SIZES = {"rows": 100, "features": 2, "positives": 50, "stand_in": False}
 SIZES |= {"training_rows": 0, "test_share": 0.3}
@@ -92,27 +82,12 @@ TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
 def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **other):
     """Return the rows of a trial; without times, of one that has no result."""
     about = {
-        "experiment": "small",
-        "dataset": dataset,
-        "title": TITLES[dataset],
-        "stand_in": dataset == "ppi",
-        "solver": solver,
-        "split": split,
-        "seed": 1000 + split,
-        "sweep": sweep,
-        "part": "test",
-        "metric": metric,
-        "status": "ok",
-        "reason": "",
-        "chosen": "",
-        "tuning_seconds": 0.0,
-        "stopped": "",
-        "timing": "sequential",
-        "run": "1a",
-        "machine": "",
-        "key": "",
-        **other,
-    }
+        "experiment": "small", "dataset": dataset, "title": TITLES[dataset],
+        "stand_in": dataset == "ppi", "solver": solver, "split": split, "seed": 1000 + split,
+        "sweep": sweep, "part": "test", "metric": metric, "status": "ok", "reason": "",
+        "chosen": "", "tuning_seconds": 0.0, "stopped": "", "timing": "sequential", "run": "1a",
+        "machine": "", "key": "", **other,
+    }  # fmt: skip
     rows = [
         {
             **about,
@@ -207,19 +182,12 @@ def small(tmp_path):
 @pytest.fixture
 def swept(tmp_path):
     about = ABOUT | {
-        "metrics": [PREC],
-        "measures": measures(*PREC_AT.values()),
-        "solvers": LABELS[:3],
-        "datasets": ["letter"],
-        "plots": ["accuracy-time", "accuracy-sweep"],
-        "sweep": {
-            "name": "k",
-            "values": list(PREC_AT),
-            "metrics": [[metric.label] for metric in PREC_AT.values()],
-            "written": ["prec@k"],
-        },
+        "metrics": [PREC], "measures": measures(*PREC_AT.values()), "solvers": LABELS[:3],
+        "datasets": ["letter"], "plots": ["accuracy-time", "accuracy-sweep"],
+        "sweep": {"name": "k", "values": list(PREC_AT),
+         "metrics": [[metric.label] for metric in PREC_AT.values()], "written": ["prec@k"]},
         "smoke": True,
-    }
+    }  # fmt: skip
     return write(tmp_path / "swept", sweep_results(), about)
 
 
@@ -408,11 +376,8 @@ def test_tables_of_a_sweep(swept):
     assert letter.title == "Letter, smoke size: prec@k"
     assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
     assert [cell.text for cell in letter.rows[0]] == [
-        "sgd-avg",
-        "0.8900 ± 0.0100",
-        "0.8100 ± 0.0100",
-        "0.5100 ± 0.0100",
-    ]
+        "sgd-avg", "0.8900 ± 0.0100", "0.8100 ± 0.0100", "0.5100 ± 0.0100",
+    ]  # fmt: skip
     assert [cell.bold for cell in letter.rows[0]] == [False, True, True, True]
     assert letter.rows[2][3].text == "crashed"
     assert letter.notes[-1] == "Without a result: mine_v2 at k=1.0 (3 crashed: out of memory)."
@@ -486,13 +451,10 @@ def test_three_digits():
 
 
 def test_curves_are_step_functions_that_start_once_all_have_a_value():
-    trials = pd.DataFrame(
-        {
-            "split": [0, 0, 0, 1, 1],
-            "wall_seconds": [0, 1, 4, 2, 3],
-            "value": [0.0, 0.2, 0.6, 0.4, 0.8],
-        }
-    )
+    trials = pd.DataFrame({
+        "split": [0, 0, 0, 1, 1], "wall_seconds": [0, 1, 4, 2, 3],
+        "value": [0.0, 0.2, 0.6, 0.4, 0.8],
+    })  # fmt: skip
     curve = value_against_time(trials)
     assert curve["seconds"].tolist() == [2, 3, 4]
     np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
@@ -512,14 +474,10 @@ def test_roc_takes_the_upper_end_of_a_step():
 
 def test_precision_against_k_reads_the_next_k():
     """The first split has 4 positives, of which k = 0.3 takes 2 rows; the other has 5."""
-    curves = pd.DataFrame(
-        {
-            "split": [0, 0, 0, 1, 1, 1],
-            "k": [1, 2, 8, 1, 2, 5],
-            "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
-            "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
-        }
-    )
+    curves = pd.DataFrame({
+        "split": [0, 0, 0, 1, 1, 1], "k": [1, 2, 8, 1, 2, 5], "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
+        "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
+    })  # fmt: skip
     curve = precision_against_k(curves, "share", 0.3)
     assert curve["share"].tolist() == [0.25, 0.3, 0.4, 0.5, 1]
     np.testing.assert_allclose(curve["median"], [0.65, 0.4, 0.4, 0.35, 0.3])
@@ -721,11 +679,9 @@ def test_missing_and_malformed_input_is_reported(small):
     for name, content, places in (
         ("roc.csv", None, "roc.csv"),
         ("results.csv", results.replace("wall_seconds", "seconds", 1), "results.csv wall_seconds"),
-        ("results.csv", "", "results.csv"),
-        ("experiment.json", "{}", "experiment.json name title"),
-        ("experiment.json", "{", "experiment.json"),
-        ("experiment.json", None, "experiment.json"),
-    ):
+        ("results.csv", "", "results.csv"), ("experiment.json", "{}", "experiment.json name title"),
+        ("experiment.json", "{", "experiment.json"), ("experiment.json", None, "experiment.json"),
+    ):  # fmt: skip
         path = small / name
         before = path.read_text()
         path.unlink()

@@ -207,15 +207,11 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_
 
 
 def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
-    plan = make_plan(
-        load_config(
-            small(
-                common="{k: 0.5}",
-                solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
-                "cutting-plane: {limit: {times_slowest: 8}}}",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        common="{k: 0.5}",
+        solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
+         "cutting-plane: {limit: {times_slowest: 8}}}",
+    )))  # fmt: skip
     row_cost = 4
     passes = {_limits(plan, trial)[1] for trial, _ in plan.trials if trial.limit}
     assert passes == {8 * 5 / row_cost}
@@ -272,11 +268,9 @@ def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     """Chosen again by scikit-learn, on the folds of each trial."""
     grid = [1e-5, 1e-3, 0.1, 10.0]
     options = {
-        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}",
-        "common": "",
-        "tuning": "{by: average_precision, folds: 3}",
-        "protocol": "{n_splits: 6}",
-    }
+        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}", "common": "",
+        "tuning": "{by: average_precision, folds: 3}", "protocol": "{n_splits: 6}",
+    }  # fmt: skip
     config = small(**options)
     assert run(config, tmp_path / "out", "--no-plots").exit_code == 0
     chosen = {r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()}
@@ -315,14 +309,9 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 
     monkeypatch.setattr(worker, "_Deadline", Noted)
     grid = "{tune: [0.1, 0.3, 1.0]}"
-    plan = make_plan(
-        load_config(
-            small(
-                solvers=f"{{sgd-avg: {{eta0: {grid}}}}}",
-                tuning=f"{{folds: {folds}}}" if folds else "",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        solvers=f"{{sgd-avg: {{eta0: {grid}}}}}", tuning=f"{{folds: {folds}}}" if folds else "",
+    )))  # fmt: skip
     trial, key = plan.trials[0]
     dataset = plan.datasets["mine"]
     place = str(Store(tmp_path / "small").folder)
@@ -534,32 +523,24 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
 
 
 @pytest.mark.promise("R19")
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["run", "leter"], "letter"),
-        (["run", "letter", "--jobs", "0"], "--jobs"),
-        (["reproduce", "letter", "--jobs", "0"], "--jobs"),
-        (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
-        (["run", "letter", "--dataset", "leter"], "letter"),
-        (["run", "letter", "--splits", "a-b"], "--splits"),
-        (["run", "letter", "--skip", "*"], "letter --skip"),
-        (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
-        (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
-        (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
-        (["run", "letter", "--seeds", "7"], "7"),
-        (["plot", "nowhere"], "nowhere"),
-        (["list", "solver"], "solvers"),
-        (["data", "info", "leter"], "letter"),
-        (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
-        (["reproduce", "leter"], "'letter'"),
-        (["reproduce", "german-numer"], "german-numer"),
-        (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
-        (["data", "verify", "leter"], "leter"),
-        (["doctor", "letter"], "letter"),
-        (["schema", "confg"], "confg"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "complaint"), [
+    (["run", "leter"], "letter"), (["run", "letter", "--jobs", "0"], "--jobs"),
+    (["reproduce", "letter", "--jobs", "0"], "--jobs"),
+    (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
+    (["run", "letter", "--dataset", "leter"], "letter"),
+    (["run", "letter", "--splits", "a-b"], "--splits"),
+    (["run", "letter", "--skip", "*"], "letter --skip"),
+    (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
+    (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
+    (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
+    (["run", "letter", "--seeds", "7"], "7"), (["plot", "nowhere"], "nowhere"),
+    (["list", "solver"], "solvers"), (["data", "info", "leter"], "letter"),
+    (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"), (["reproduce", "leter"], "'letter'"),
+    (["reproduce", "german-numer"], "german-numer"),
+    (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
+    (["data", "verify", "leter"], "leter"), (["doctor", "letter"], "letter"),
+    (["schema", "confg"], "confg"),
+])  # fmt: skip
 def test_invalid_arguments_are_reported(
     arguments, complaint, isolated, in_this_process, tmp_path, monkeypatch
 ):
@@ -584,16 +565,11 @@ def test_results_tell_the_rows_of_a_provided_training_part():
     assert _sizes(replace(given, n_train=None))["training_rows"] == 0
 
 
-@pytest.mark.parametrize(
-    ("protocol", "share"),
-    [
-        ("{n_splits: 2}", 0.3),
-        ("{n_splits: 2, test_size: 0.4}", 0.4),
-        ("{n_splits: 2, train_size: 450}", 0.25),
-        ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3),
-        ("{split: none}", None),
-    ],
-)
+@pytest.mark.parametrize(("protocol", "share"), [
+    ("{n_splits: 2}", 0.3), ("{n_splits: 2, test_size: 0.4}", 0.4),
+    ("{n_splits: 2, train_size: 450}", 0.25),
+    ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3), ("{split: none}", None),
+])  # fmt: skip
 def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     [trial, *_] = load_config(small(protocol=protocol)).trials()
     assert trial.split.test_share(600) == pytest.approx(share)
@@ -673,15 +649,11 @@ def test_the_clock_stops_during_the_trace(monkeypatch):
 
 def test_candidates_learn_together(small, tmp_path, monkeypatch):
     """Those of the same order and features; what is chosen and learnt is what it would be alone."""
-    plan = make_plan(
-        load_config(
-            small(
-                protocol="{n_splits: 1}",
-                solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
-                "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        protocol="{n_splits: 1}",
+        solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
+         "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
+    )))  # fmt: skip
     [(trial, key)] = plan.trials
     train_together, found = InMemory.train_together, []
 

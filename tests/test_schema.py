@@ -33,20 +33,13 @@ def test_the_command_prints_it():
     assert json.loads(invoke("schema").stdout) == config_schema()
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("protocl",), {}),
-        (("datasets", 0), "leter"),
-        (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
-        (("metrics", 0), {"precision_at_k": {"kk": 3}}),
-        (("solvers", "sgd-avg"), {"eta": 1}),
-        (("solvers", "sgd-agv"), None),
-        (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
-        (("solvers",), {}),
-        (("protocol", "n_splits"), 0),
-    ],
-)
+@pytest.mark.parametrize(("place", "value"), [
+    (("protocl",), {}), (("datasets", 0), "leter"),
+    (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
+    (("metrics", 0), {"precision_at_k": {"kk": 3}}), (("solvers", "sgd-avg"), {"eta": 1}),
+    (("solvers", "sgd-agv"), None), (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
+    (("solvers",), {}), (("protocol", "n_splits"), 0),
+])  # fmt: skip
 def test_mistakes_are_seen(place, value, validator):
     document = copy.deepcopy(config("letter"))
     *path, last = place

@@ -45,22 +45,12 @@ def shown(*arguments):
     return said
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "most"),
-    [
-        (
-            ("--solver", "sgd-avg"),
-            "sgd-avg, weights of 5 features",
-            r"most weight: a [\d.]+, b -[\d.]+, ",
-        ),
-        (
-            TREES,
-            "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 5 features",
-            "most splits: a ",
-        ),
-        (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 5 features", None),
-    ],
-)
+@pytest.mark.parametrize(("options", "kind", "most"), [
+    (("--solver", "sgd-avg"), "sgd-avg, weights of 5 features",
+     r"most weight: a [\d.]+, b -[\d.]+, "),
+    (TREES, "hist-gradient-boosting, 3 trees with [0-9]+ nodes on 5 features", "most splits: a "),
+    (("--fourier", "7"), "sgd-avg, weights of 7 random Fourier features of 5 features", None),
+])  # fmt: skip
 def test_a_model_says_what_it_is(rows, options, kind, most):
     path, said = fitted(rows, *options, "--splits", "2")
     text = " ".join(shown(path).split())
@@ -153,15 +143,10 @@ def test_a_trial_of_another_version_says_that_it_would_run_again(finished, monke
     assert "changed_versions:\n- solver\n" in shown_trial("mine/sgd-avg/0", finished)
 
 
-@pytest.mark.parametrize(
-    ("what", "folder"),
-    [
-        ("mine/sgd-avg/7", "small"),
-        ("nonsense", "small"),
-        ("mine/sgd-avg/0", "nowhere"),
-        ("no.npz", "small"),
-    ],
-)
+@pytest.mark.parametrize(("what", "folder"), [
+    ("mine/sgd-avg/7", "small"), ("nonsense", "small"), ("mine/sgd-avg/0", "nowhere"),
+    ("no.npz", "small"),
+])  # fmt: skip
 def test_what_is_no_trial_is_refused(what, folder, finished):
     refused(["show", what, "--results", finished / folder], what if folder == "small" else folder)
 

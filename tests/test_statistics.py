@@ -238,46 +238,29 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
         assert binomial_interval(hits / 20, 20) == pytest.approx([*exact], abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("call", "parts"),
-    [
-        *(
-            (lambda f=f, values=values, share=share: f(values, share), places)
-            for f in (
-                resampled_interval,
-                lambda values, share: resampled_test(values, values, share),
-            )
-            for values, share, places in (
-                ([], 0.3, ""),
-                ([[0.5]], 0.3, ""),
-                ([0.5, np.nan], 0.3, ""),
-                ([0.5, 0.6], 1.0, "test_share"),
-                ([0.5, 0.6], -0.1, "test_share"),
-            )
-        ),
-        (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
-        (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
-        (lambda: friedman_test([[0.5], [0.6]]), "methods"),
-        (lambda: signed_rank_test([0.5, 0.6], [0.5]), "pair"),
-        (lambda: performance_profile([[np.nan, np.nan]], "value"), "method"),
-        (lambda: performance_profile([[0.0, 1.0]], "time"), "0"),
-        (lambda: expected_hits([], 10, 0.3, 5), ""),
-        (lambda: holm(None), "shape () sequence"),
-        (lambda: levels(3.0), "shape () sequence"),
-        (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
-        (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
-        (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
-        (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
-        (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
-        (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
-        (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
-        *(
-            (lambda f=f, text=text: f(text), "not numbers")
-            for f in (holm, mean_ranks, lambda v: signed_rank_test(v, v))
-            for text in (["a"], [{}], [1j])
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "parts"), [
+    *((lambda f=f, values=values, share=share: f(values, share),
+     places) for f in (resampled_interval, lambda values, share: resampled_test(values, values,
+     share)) for values, share, places in (([], 0.3, ""), ([[0.5]], 0.3, ""), ([0.5, np.nan], 0.3,
+     ""), ([0.5, 0.6], 1.0, "test_share"), ([0.5, 0.6], -0.1, "test_share"))),
+    (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
+    (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
+    (lambda: friedman_test([[0.5], [0.6]]), "methods"),
+    (lambda: signed_rank_test([0.5, 0.6], [0.5]), "pair"),
+    (lambda: performance_profile([[np.nan, np.nan]], "value"), "method"),
+    (lambda: performance_profile([[0.0, 1.0]], "time"), "0"),
+    (lambda: expected_hits([], 10, 0.3, 5), ""), (lambda: holm(None), "shape () sequence"),
+    (lambda: levels(3.0), "shape () sequence"),
+    (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
+    (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
+    (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
+    (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
+    (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
+    (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
+    (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
+    *((lambda f=f, text=text: f(text), "not numbers") for f in (holm, mean_ranks,
+     lambda v: signed_rank_test(v, v)) for text in (["a"], [{}], [1j])),
+])  # fmt: skip
 def test_arguments_without_a_meaning_get_a_sentence(call, parts):
     with raises(InputError, parts):
         call()

@@ -81,11 +81,9 @@ def test_what_only_one_folder_has_is_counted(finished, other):
 
 def test_folders_that_cannot_be_compared_are_refused(finished, tmp_path):
     for folders, places in (
-        ((finished, tmp_path), f"{finished} {tmp_path}"),
-        ((finished, "a"), "a"),
-        (("a", finished), "a"),
-        (("a", "b"), "a"),
-    ):
+        ((finished, tmp_path), f"{finished} {tmp_path}"), ((finished, "a"), "a"),
+        (("a", finished), "a"), (("a", "b"), "a"),
+    ):  # fmt: skip
         refused(["diff", *folders], places)
 
 
@@ -123,12 +121,8 @@ def test_a_run_at_work_says_how_far_it_is(finished):
     assert running["trial"] == "mine split 1 sgd-avg" and 200 <= running["seconds"] < 300
     assert found["seconds_left"] > 0 and found["process"] > 0
     for text in (
-        "2 of 4",
-        "1 failed",
-        "running (process",
-        " left",
-        "mine split 1 sgd-avg, for 3 min",
-    ):
+        "2 of 4", "1 failed", "running (process", " left", "mine split 1 sgd-avg, for 3 min",
+    ):  # fmt: skip
         assert text in said
 
 

@@ -42,13 +42,8 @@ def test_a_key_is_stable_and_tells_counts_from_shares():
 def test_a_record_round_trips(store):
     store.write({**OK, "label": "é", "n": np.int64(3), "x": np.float64(0.1)}, ARRAYS)
     assert store.read(KEY).to_dict() == {
-        **OK,
-        "label": "é",
-        "n": 3,
-        "x": 0.1,
-        "schema": SCHEMA,
-        "arrays": ("coef", "file", "names"),
-    }
+        **OK, "label": "é", "n": 3, "x": 0.1, "schema": SCHEMA, "arrays": ("coef", "file", "names"),
+    }  # fmt: skip
     read = store.arrays(KEY)
     assert list(read) == sorted(ARRAYS)
     for name, array in ARRAYS.items():
@@ -95,24 +90,13 @@ def test_a_newer_schema_is_rejected(store):
         store.read(KEY)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
-        *(
-            json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
-            for changes in (
-                {"status": "fine"},
-                {"seconds": -1e300},
-                {"dataset": ["a"]},
-                {"arrays": []},
-                {"description": {}},
-                {"description": {"a": 2}},
-                {"description": {"a": 1, "code": 3}},
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
+    *(json.dumps({"schema": 1, **OK, "arrays": ["coef"],
+     **changes}) for changes in ({"status": "fine"}, {"seconds": -1e300}, {"dataset": ["a"]},
+     {"arrays": []}, {"description": {}}, {"description": {"a": 2}}, {"description": {"a": 1,
+     "code": 3}})),
+])  # fmt: skip
 def test_a_damaged_file_is_named(store, content):
     store.write(OK, ARRAYS)
     (store.folder / "trials" / f"{KEY}.json").write_text(content)

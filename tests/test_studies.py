@@ -326,19 +326,14 @@ def test_every_study_is_configured_and_drawn():
     assert len({config.name for config in loaded}) == len(loaded)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "places"),
-    [
-        ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"),
-        ("study:", "stduy:", "3:1 stduy 'study'"),
-        ("points:", "point:", "4:28 parameters.point 'points'"),
-        ("p: 4", "p: true", "4:14 parameters.p"),
-        ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
-        ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"),
-        ("11}", "11}\nsolvers: {}", "5:1 solvers"),
-        (SMALL[SMALL.index("lemma-7") :], DISCOUNTS, "4:1 parameters z_max z_min"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "places"), [
+    ("lemma-7", "lemma-8", "3:1 study 'lemma-8'"), ("study:", "stduy:", "3:1 stduy 'study'"),
+    ("points:", "point:", "4:28 parameters.point 'points'"),
+    ("p: 4", "p: true", "4:14 parameters.p"),
+    ("11}", "11}\nsmoke: {points: a}", "5:9 smoke.points"),
+    ("11}", "11}\nsmoke: {b: 1}", "5:9 smoke.b"), ("11}", "11}\nsolvers: {}", "5:1 solvers"),
+    (SMALL[SMALL.index("lemma-7") :], DISCOUNTS, "4:1 parameters z_max z_min"),
+])  # fmt: skip
 def test_mistakes_are_reported_with_their_line(complaints, old, new, places):
     naming("\n".join(complaints(SMALL, old, new)), places)
 
@@ -358,17 +353,14 @@ parameters:
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "places"),
-    [
-        ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
-        ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
-        ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
-        ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
-        ("{p: 2}", "{p: 2, los: logistic}", "11:26 parameters.measures[0].pnorm_risk.los"),
-        ("{p: 2}", "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}", "smoke.lists.b 'a'"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "places"), [
+    ("labels:", "llabels:", "7:7 parameters.lists.a.llabels"),
+    ("[2, 1]", "[2, x]", "8:19 parameters.lists.a.scores[1]"),
+    ("[2, 1]", "[2]", "4:1 parameters pnorm_risk 2 1"),
+    ("pnorm_risk:", "pnorm_risks:", "11:7 parameters.measures[0].pnorm_risks"),
+    ("{p: 2}", "{p: 2, los: logistic}", "11:26 parameters.measures[0].pnorm_risk.los"),
+    ("{p: 2}", "{p: 2}\nsmoke: {lists: {b: {labels: [1], scores: [1]}}}", "smoke.lists.b 'a'"),
+])  # fmt: skip
 def test_mistakes_in_ranked_lists(complaints, old, new, places):
     naming("\n".join(complaints(LISTS, old, new)), places)
 

@@ -48,15 +48,12 @@ def _minibatch(solver, rule):
 MINIBATCH = {
     "perceptron-avg": _minibatch(PerceptronAtK("avg"), "perceptron-avg"),
     "perceptron-max": _minibatch(PerceptronAtK("max"), "perceptron-max"),
-    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"),
-    "sgd-max": _minibatch(SGDAtK("max"), "max"),
+    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"), "sgd-max": _minibatch(SGDAtK("max"), "max"),
     "sgd-ramp": _minibatch(SGDAtK("ramp"), "ramp"),
-    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"),
-    "1pmb": _minibatch(OnePMB(), "struct"),
+    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"), "1pmb": _minibatch(OnePMB(), "struct"),
     "1pmb-pauc": _minibatch(OnePMB("pauc", beta=0.3), PartialAUC(0.3)),
-    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()),
-    "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
-}
+    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()), "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
+}  # fmt: skip
 ONLINE_AUC = {
     "oam-sequential": Twin(OAM("sequential", C=2**-6, reservoir_size=8), twins.oam_path),
     "oam-gradient": Twin(OAM("gradient", C=2**-6, reservoir_size=8), twins.oam_path),

@@ -107,19 +107,10 @@ def test_visible_text():
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["plot", ODD],
-        ["check", ODD],
-        ["run", ODD],
-        [ODD],
-        ["plot", "a", ODD],
-        ["fit", ODD, "--save", "x.npz"],
-        ["list", ODD],
-        ["run", "a\udcff"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [
+    ["plot", ODD], ["check", ODD], ["run", ODD], [ODD], ["plot", "a", ODD],
+    ["fit", ODD, "--save", "x.npz"], ["list", ODD], ["run", "a\udcff"],
+])  # fmt: skip
 def test_arguments_do_not_steer_the_terminal(arguments, isolated, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     output = invoke(*arguments).output

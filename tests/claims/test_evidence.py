@@ -25,12 +25,9 @@ from tests.claims.helpers import (
 from tests.sentences import raises, tells
 
 EVERY_KIND = [
-    mean("0.8", number="mean"),
-    order(number="order"),
-    order(number="times", metric=WALL_SECONDS),
-    ratio(number="ratio"),
-    claim("fact", "506", of="rows", number="fact"),
-]
+    mean("0.8", number="mean"), order(number="order"), order(number="times", metric=WALL_SECONDS),
+    ratio(number="ratio"), claim("fact", "506", of="rows", number="fact"),
+]  # fmt: skip
 
 
 CELLS = auc_of(a=normal(120, 0.8), b=normal(120, 0.7))
@@ -41,16 +38,13 @@ each_kind = pytest.mark.parametrize(
 
 
 @each_kind
-@pytest.mark.parametrize(
-    ("cells", "how", "reason"),
-    [
-        (CELLS, {"stand_in": True}, "synthetic data stood in for housing"),
-        (CELLS, {"smoke": True}, "not in these results: precbench run letter"),
-        (ELSEWHERE, {}, "the results hold no(thing| auc of [ab]) (of|on) housing"),
-        (CELLS, {"status": "failed"}, "the results hold no auc of"),
-        (auc_of(c=[0.5]), {}, r"the results hold no auc of [ab] on housing \(test set\)"),
-    ],
-)
+@pytest.mark.parametrize(("cells", "how", "reason"), [
+    (CELLS, {"stand_in": True}, "synthetic data stood in for housing"),
+    (CELLS, {"smoke": True}, "not in these results: precbench run letter"),
+    (ELSEWHERE, {}, "the results hold no(thing| auc of [ab]) (of|on) housing"),
+    (CELLS, {"status": "failed"}, "the results hold no auc of"),
+    (auc_of(c=[0.5]), {}, r"the results hold no auc of [ab] on housing \(test set\)"),
+])  # fmt: skip
 def test_no_verdict_without_results(tmp_path, published_claim, cells, how, reason):
     if isinstance(published_claim, FactClaim) and ("status" in how or len(cells) == 1):
         return  # a count of rows needs no values

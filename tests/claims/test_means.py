@@ -52,15 +52,10 @@ def test_mean_is_judged_by_the_threshold(tmp_path):
     tells(beyond.reason, "p above")
 
 
-@pytest.mark.parametrize(
-    ("printed", "power", "n", "verdict"),
-    [
-        ("0.9", 0, 50, Verdict.REPRODUCED),
-        ("90", -2, 50, Verdict.REPRODUCED),
-        ("89%", -2, 50, Verdict.NOT_REPRODUCED),
-        ("0.9", 0, 19, Verdict.INCONCLUSIVE),
-    ],
-)
+@pytest.mark.parametrize(("printed", "power", "n", "verdict"), [
+    ("0.9", 0, 50, Verdict.REPRODUCED), ("90", -2, 50, Verdict.REPRODUCED),
+    ("89%", -2, 50, Verdict.NOT_REPRODUCED), ("0.9", 0, 19, Verdict.INCONCLUSIVE),
+])  # fmt: skip
 def test_printed_average_agrees_to_its_digits(tmp_path, printed, power, n, verdict):
     values = np.tile([0.88, 0.916], n)[:n]  # mean 0.898
     folder = write_results(tmp_path, auc_of(a=values))
@@ -135,13 +130,10 @@ def test_the_right_side_of_the_first_column_is_a_trend(tmp_path):
     folder = write_results(tmp_path, cells)
     wrong = "not reproduced"
     rows = expect(
-        folder,
-        (mean("0.990", "b", **first), "trend only"),
-        (mean("0.600", "b", **first), wrong),
-        (mean("0.990", "c", **first), wrong),
-        (mean("0.990", "a", **first), wrong),
+        folder, (mean("0.990", "b", **first), "trend only"), (mean("0.600", "b", **first), wrong),
+        (mean("0.990", "c", **first), wrong), (mean("0.990", "a", **first), wrong),
         (mean("0.990", "b"), wrong),
-    )
+    )  # fmt: skip
     wins = sum(cells["housing", "b", "auc", "test"] > cells["housing", "a", "auc", "test"])
     for row, places in zip(rows, (f"{wins} 120", f"{120 - wins} 120", "", "first"), strict=False):
         tells(row.reason, places)
@@ -175,12 +167,10 @@ def test_approximately_and_means_of_few_runs(tmp_path):
     half = 2.0227 * draws.std(ddof=1) * (1 / 40 + 1 / 5) ** 0.5
     near = mean(f"{0.892 + 0.99 * half:.6f}", runs=5)
     [*_, row, _] = expect(
-        folder,
-        (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
+        folder, (mean("90%", averaged=True, power_of_ten=-2), "not reproduced"),
         (mean("90%", averaged=True, power_of_ten=-2, margin=0.01), "reproduced"),
-        (near, "reproduced"),
-        (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
-    )
+        (near, "reproduced"), (mean(f"{0.892 - 1.01 * half:.6f}", runs=5), "not reproduced"),
+    )  # fmt: skip
     assert row.smallest_error == pytest.approx(half / 0.892, rel=1e-3)
     few = write_results(tmp_path / "few", auc_of(a=draws[: MIN_SPLITS - 1]))
     expect(few, (near, "inconclusive"))

@@ -124,18 +124,13 @@ def test_compared_values_of_an_order(tmp_path):
     best = claim("order", "x", better=["other", "high"], worse=["low", "other"])
     near = claim("order", "x", better=["low", "other"], worse=["low", "high"], of="gap")
     expect(
-        folder,
-        (order("high", "low"), YES),
-        (order("low", "high"), NO),
-        (order("low", "high", metric=risk), YES),
-        (order("high", "low", metric=risk), NO),
+        folder, (order("high", "low"), YES), (order("low", "high"), NO),
+        (order("low", "high", metric=risk), YES), (order("high", "low", metric=risk), NO),
         (order("high", "low", metric="dcg"), YES),
-        (order("low", "high", metric="dcg", part="training"), YES),
-        (best, YES),
-        (near, YES),
+        (order("low", "high", metric="dcg", part="training"), YES), (best, YES), (near, YES),
         (near.model_copy(update={"better": near.worse, "worse": near.better}), NO),
         (claim("order", "x", better=["low", "high"], worse=["between"], metric=risk), YES),
-    )
+    )  # fmt: skip
 
 
 def write_curves(folder, curves, n=MIN_SPLITS):
@@ -231,17 +226,11 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
     assert falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [UNDECIDED] * 2
 
 
-@pytest.mark.parametrize(
-    ("means", "spread", "n", "verdict"),
-    [
-        ((0.80, 0.77, 0.80), 0.01, 20, YES),
-        ((0.80, 0.74, 0.80), 0.01, 20, NO),
-        ((0.80, 0.77, 0.80), 0.2, 20, UNDECIDED),
-        ((0.80, 0.80, 0.80), 0.0, 20, YES),
-        ((0.80, 0.70, 0.80), 0.0, 20, NO),
-        ((0.80, 0.79, 0.81), 0.01, 19, UNDECIDED),
-    ],
-)
+@pytest.mark.parametrize(("means", "spread", "n", "verdict"), [
+    ((0.80, 0.77, 0.80), 0.01, 20, YES), ((0.80, 0.74, 0.80), 0.01, 20, NO),
+    ((0.80, 0.77, 0.80), 0.2, 20, UNDECIDED), ((0.80, 0.80, 0.80), 0.0, 20, YES),
+    ((0.80, 0.70, 0.80), 0.0, 20, NO), ((0.80, 0.79, 0.81), 0.01, 19, UNDECIDED),
+])  # fmt: skip
 def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     folder = write_results(tmp_path, auc_of(a=[0.5] * n))
     table = pd.read_csv(folder / "results.csv").query("final")
@@ -265,16 +254,12 @@ def test_points_of_a_sweep_are_compared(tmp_path):
     one, two, three = (f"batch_size={i}" for i in range(3))
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     [*_, missing] = expect(
-        folder,
-        (order("a", "a", at=two, worse_at=three), YES),
-        (order("a", "a", at=three, worse_at=two), NO),
-        (order("a", "b", at=three), NO),
-        (order("b", "a", of="variation"), YES),
-        (order("a", "b", of="variation"), NO),
+        folder, (order("a", "a", at=two, worse_at=three), YES),
+        (order("a", "a", at=three, worse_at=two), NO), (order("a", "b", at=three), NO),
+        (order("b", "a", of="variation"), YES), (order("a", "b", of="variation"), NO),
         (claim("variation", "5%", points=[one, two], **fields), YES),
-        (claim("variation", "5%", **fields), NO),
-        (order("a", "b", at="batch_size=9"), NO_DATA),
-    )
+        (claim("variation", "5%", **fields), NO), (order("a", "b", at="batch_size=9"), NO_DATA),
+    )  # fmt: skip
     tells(missing.reason, "batch_size=9")
 
 
@@ -282,17 +267,11 @@ def test_ratios_of_times(tmp_path):
     values = [0.5] * MIN_TIMED_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     [first, *_, turned] = expect(
-        folder,
-        (ratio("3"), YES),
-        (ratio("1.6"), YES),
-        (ratio("5.9"), YES),
-        (ratio("1.4"), TREND),
-        (ratio("6.1"), TREND),
-        (ratio("1.4", at_least=True), YES),
-        (ratio("3.1", at_least=True), TREND),
-        (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
+        folder, (ratio("3"), YES), (ratio("1.6"), YES), (ratio("5.9"), YES), (ratio("1.4"), TREND),
+        (ratio("6.1"), TREND), (ratio("1.4", at_least=True), YES),
+        (ratio("3.1", at_least=True), TREND), (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
         (claim("ratio", "3", slower="a", faster="b"), NO),
-    )
+    )  # fmt: skip
     assert (first.measured, turned.measured, first.runs) == ("3", "0.333", MIN_TIMED_SPLITS)
 
 
@@ -312,15 +291,11 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
 
 
 @pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
-@pytest.mark.parametrize(
-    ("how", "verdict", "words"),
-    [
-        ({"timing": lambda of: "parallel" if of == "b" else "sequential"}, NO_DATA, "trials"),
-        ({"run": str}, NO_DATA, "runs"),
-        ({"machine": str}, NO_DATA, "machines"),
-        ({"run": lambda solver: "2b" if solver == "c" else "1a"}, YES, ""),
-    ],
-)
+@pytest.mark.parametrize(("how", "verdict", "words"), [
+    ({"timing": lambda of: "parallel" if of == "b" else "sequential"}, NO_DATA, "trials"),
+    ({"run": str}, NO_DATA, "runs"), ({"machine": str}, NO_DATA, "machines"),
+    ({"run": lambda solver: "2b" if solver == "c" else "1a"}, YES, ""),
+])  # fmt: skip
 def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, words):
     """Of those that are compared; values may come from two runs."""
     cells = auc_of(**dict.fromkeys("abc", [0.5] * MIN_SPLITS))
@@ -331,19 +306,13 @@ def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, word
 
 
 FACTS = [
-    ("rows", "506", {}, YES, "506"),
-    ("rows", "507", {}, NO, "506"),
-    ("features", "11", {}, NO, "13"),
-    ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
-    ("columns", "13", DEVIATION, NO, "14"),
-    ("positives", "35", {}, YES, "35"),
-    ("negatives", "471", {}, YES, "471"),
-    ("share", "6.92%", {}, YES, "6.916996"),
-    ("share", "6.93%", {}, NO, "6.916996"),
-    ("positives_per_fold", "12", {}, YES, "11.666667"),
-    ("positives_per_fold", "11", {}, NO, "11.666667"),
-    ("training_rows", "0.4K", {}, YES, "400"),
-]
+    ("rows", "506", {}, YES, "506"), ("rows", "507", {}, NO, "506"),
+    ("features", "11", {}, NO, "13"), ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
+    ("columns", "13", DEVIATION, NO, "14"), ("positives", "35", {}, YES, "35"),
+    ("negatives", "471", {}, YES, "471"), ("share", "6.92%", {}, YES, "6.916996"),
+    ("share", "6.93%", {}, NO, "6.916996"), ("positives_per_fold", "12", {}, YES, "11.666667"),
+    ("positives_per_fold", "11", {}, NO, "11.666667"), ("training_rows", "0.4K", {}, YES, "400"),
+]  # fmt: skip
 
 
 def test_facts(tmp_path):
@@ -411,13 +380,11 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
     rows = expect(
-        folder,
-        (order(metric=WALL_SECONDS), YES),
-        (order("b", "a", metric=WALL_SECONDS), UNDECIDED),
-        (ratio(at_least=True), YES),
+        folder, (order(metric=WALL_SECONDS), YES),
+        (order("b", "a", metric=WALL_SECONDS), UNDECIDED), (ratio(at_least=True), YES),
         (ratio("100", at_least=True), UNDECIDED),
         (ratio(at_least=True, within=0.1, metric="auc"), UNDECIDED),
-    )
+    )  # fmt: skip
     for row in rows:
         tells(row.reason, "b 20 20 housing")
 

@@ -162,14 +162,10 @@ def test_rates_show_or_do_not(about, table, verdict):
     assert row.runs == (table["quantity"] == "deviation").sum()
 
 
-@pytest.mark.parametrize(
-    ("fields", "what"),
-    [
-        (BY | {"exponent": -1}, "by"),
-        (BY | {"times_log": True}, "by"),
-        ({"cell": {}, "against": "size"}, "exponent"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "what"), [
+    (BY | {"exponent": -1}, "by"), (BY | {"times_log": True}, "by"),
+    ({"cell": {}, "against": "size"}, "exponent"),
+])  # fmt: skip
 def test_a_rate_has_one_scale(fields, what):
     with raises(ValueError, what):
         claim("rate", "O(n)", **fields)
@@ -182,16 +178,13 @@ def test_the_interval_of_a_slope_covers_it():
     assert 0.93 <= np.mean([slope.low <= -0.5 <= slope.high for slope in slopes]) <= 0.97
 
 
-@pytest.mark.parametrize(
-    ("about", "table", "what"),
-    [
-        (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
-        (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
-        (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
-        (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
-        (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
-    ],
-)
+@pytest.mark.parametrize(("about", "table", "what"), [
+    (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
+    (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
+    (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
+    (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
+    (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
+])  # fmt: skip
 def test_values_that_cannot_be_compared(about, table, what):
     with raises(InputError, f"toy/table-1/0 {what}"):
         judged([about], values={"toy": table})

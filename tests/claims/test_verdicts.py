@@ -23,21 +23,12 @@ from tests.claims.helpers import normal
 from tests.sentences import raises
 
 
-@pytest.mark.parametrize(
-    ("text", "power", "value", "unit"),
-    [
-        ("33", 0, 33, 1),
-        ("17,160.17", 0, 17160.17, 0.01),
-        ("2.73*10^3", 0, 2730, 10),
-        ("2.056 * 10^4", 0, 20560, 10),
-        ("6.5515", 10, 6.5515e10, 1e6),
-        ("90%", -2, 0.90, 0.01),
-        ("9.57 %", 0, 9.57, 0.01),
-        ("-0.50", 0, -0.5, 0.01),
-        ("56.50*10^7", 2, 5.65e10, 1e7),
-        ("16.5K", 0, 16500, 100),
-    ],
-)
+@pytest.mark.parametrize(("text", "power", "value", "unit"), [
+    ("33", 0, 33, 1), ("17,160.17", 0, 17160.17, 0.01), ("2.73*10^3", 0, 2730, 10),
+    ("2.056 * 10^4", 0, 20560, 10), ("6.5515", 10, 6.5515e10, 1e6), ("90%", -2, 0.90, 0.01),
+    ("9.57 %", 0, 9.57, 0.01), ("-0.50", 0, -0.5, 0.01), ("56.50*10^7", 2, 5.65e10, 1e7),
+    ("16.5K", 0, 16500, 100),
+])  # fmt: skip
 def test_printed_numbers(text, power, value, unit):
     assert parse_printed(text, power) == pytest.approx((value, unit), rel=1e-15)
 

@@ -55,38 +55,24 @@ def test_compressed_with_bz2(cache, folder, monkeypatch):
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://example.org/data",
-        "ftp://example.org",
-        "file:///x",
-        "http://[",
-        "http://localhost@x.org",
-    ],
-)
+@pytest.mark.parametrize("address", [
+    "http://example.org/data", "ftp://example.org", "file:///x", "http://[",
+    "http://localhost@x.org",
+])  # fmt: skip
 def test_other_mirrors_are_rejected(address):
     with raises(InputError, f"'{address}'"):
         fetch(make_card(), address)
 
 
 @pytest.mark.promise("R16")
-@pytest.mark.parametrize(
-    ("answer", "what"),
-    [
-        ((404, {}, b""), "404"),
-        ((502, {}, b""), "502"),
-        ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), ""),
-        (TEXT[:100], ""),
-        (PAGE, ""),
-        (TEXT + b"x", f"{len(TEXT):,}"),
-        ((302, {"Location": "http://example.org/toy.svm"}, b""), ""),
-        ((302, {"Location": "ftp://example.org/toy.svm"}, b""), ""),
-        ((302, {"Location": "http://["}, b""), ""),
-        ((200, {"Content-Length": "²"}, TEXT[:100]), ""),
-        (bz2.compress(TEXT)[:-10], ""),
-    ],
-)
+@pytest.mark.parametrize(("answer", "what"), [
+    ((404, {}, b""), "404"), ((502, {}, b""), "502"),
+    ((200, {"Content-Length": str(len(TEXT))}, TEXT[:100]), ""), (TEXT[:100], ""), (PAGE, ""),
+    (TEXT + b"x", f"{len(TEXT):,}"), ((302, {"Location": "http://example.org/toy.svm"}, b""), ""),
+    ((302, {"Location": "ftp://example.org/toy.svm"}, b""), ""),
+    ((302, {"Location": "http://["}, b""), ""), ((200, {"Content-Length": "²"}, TEXT[:100]), ""),
+    (bz2.compress(TEXT)[:-10], ""),
+])  # fmt: skip
 def test_server_errors(cache, server, answer, what):
     server.serve("/toys/toy.svm", answer)
     server.serve("/toys/toy.svm.bz2", answer)
@@ -179,16 +165,11 @@ ROWS, FEATURES, POSITIVES = 40, 5, 3
 
 def pair_card():
     return make_card(
-        name="pair",
-        format="kdd08",
-        files=[
-            {"name": "Features.txt", "max_bytes": 10_000},
-            {"name": "Info.txt", "max_bytes": 10_000},
-        ],
-        rows=ROWS,
-        features=FEATURES,
-        positives=POSITIVES,
-    )
+        name="pair", format="kdd08",
+        files=[{"name": "Features.txt", "max_bytes": 10_000}, {"name": "Info.txt",
+         "max_bytes": 10_000}],
+        rows=ROWS, features=FEATURES, positives=POSITIVES,
+    )  # fmt: skip
 
 
 def write_pair(folder, rows=ROWS, positives=POSITIVES):

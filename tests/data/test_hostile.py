@@ -29,23 +29,16 @@ def text(**columns):
 
 # What the column x holds where the file can be read, else words of the refusal.
 TEXTS = {
-    "bom": ("\ufeff" + CSV, "numbers"),
-    "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
-    "cr": (CSV.replace("\n", "\r"), "numbers"),
-    "utf-16": (CSV.encode("utf-16"), "numbers"),
+    "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-16": (CSV.encode("utf-16"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
-    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"),
-    "a sum below": (CSV + "9.7,308,\n", "61 open"),
+    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum below": (CSV + "9.7,308,\n", "61 open"),
     "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),
-    "thousands by blanks": (
-        text(x=lambda v: f"{v * 1234.56:,.2f}".replace(",", " ")),
-        "numbers (.)",
-    ),
-    "thousands by apostrophes": (
-        text(x=lambda v: f"{v * 1234.56:,.1f}".replace(",", "'")),
-        "numbers (.)",
-    ),
+    "thousands by blanks": (text(x=lambda v: f"{v * 1234.56:,.2f}".replace(",", " ")),
+     "numbers (.)"),
+    "thousands by apostrophes": (text(x=lambda v: f"{v * 1234.56:,.1f}".replace(",", "'")),
+     "numbers (.)"),
     "euros": (text(x=lambda v: f"{v:.2f} €"), "numbers (.)"),
     "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), "numbers (.)"),
     "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
@@ -57,7 +50,7 @@ TEXTS = {
     "shift-jis": (text(x=np.resize(["東京", "大阪"], N)).encode("shift-jis"), "encoding"),
     "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
     "labels in words": (text(y=np.resize(["No", "Yes"], N)), "positive No Yes"),
-}
+}  # fmt: skip
 TABLES = {
     "as it is": (ROWS, "numbers"),
     "truth": (having(x=lambda v: v > 0), "numbers"),
@@ -82,14 +75,10 @@ PARQUET = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("suffix", "what"),
-    [
-        *(("csv", what) for what in TEXTS),
-        *(("xlsx", what) for what in TABLES),
-        *(("parquet", what) for what in TABLES | PARQUET if what != "a word among numbers"),
-    ],
-)
+@pytest.mark.parametrize(("suffix", "what"), [
+    *(("csv", what) for what in TEXTS), *(("xlsx", what) for what in TABLES),
+    *(("parquet", what) for what in TABLES | PARQUET if what != "a word among numbers"),
+])  # fmt: skip
 def test_tables_as_people_have_them(tmp_path, monkeypatch, suffix, what):
     monkeypatch.chdir(tmp_path)
     content, words = (TEXTS if suffix == "csv" else TABLES | PARQUET)[what]

@@ -16,14 +16,9 @@ from tests.helpers import make_card
 from tests.sentences import raises
 
 AT_HAND = {
-    "letter": np.ndarray,
-    "letter-q": np.ndarray,
-    "ijcnn1": np.ndarray,
-    "cod-rna-2": np.ndarray,
-    "adult": "csr",
-    "a9a": "csr",
-    "w8a": "csr",
-}
+    "letter": np.ndarray, "letter-q": np.ndarray, "ijcnn1": np.ndarray, "cod-rna-2": np.ndarray,
+    "adult": "csr", "a9a": "csr", "w8a": "csr",
+}  # fmt: skip
 
 
 def arrays_of(dataset):
@@ -207,16 +202,10 @@ def test_kdd08(tmp_path):
         parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("N,1,2\nM,1,x\n", "'x' 1 3"),
-        ("N,1,2\nM,1\n", ""),
-        ("N,1,2\nM,1,nan\n", "2"),
-        ("N,1,2\nN,1,3\n", "2"),
-        ("N,1,2,3\nM,1,3,4\n", "2 3 1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "what"), [
+    ("N,1,2\nM,1,x\n", "'x' 1 3"), ("N,1,2\nM,1\n", ""), ("N,1,2\nM,1,nan\n", "2"),
+    ("N,1,2\nN,1,3\n", "2"), ("N,1,2,3\nM,1,3,4\n", "2 3 1"),
+])  # fmt: skip
 def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)

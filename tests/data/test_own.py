@@ -28,15 +28,11 @@ from tests.sentences import mistakes, names, raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
-TABLE = pd.DataFrame(
-    {
-        "age": [30.0, 40.0, 50.0, 60.0],
-        "city": ["Rome", "Oslo", "Rome", "Bern"],
-        "ok": [True, False, True, True],
-        "patient": ["p2", "p1", "p2", "p3"],
-        "y": ["yes", "no", "no", "yes"],
-    }
-)
+TABLE = pd.DataFrame({
+    "age": [30.0, 40.0, 50.0, 60.0], "city": ["Rome", "Oslo", "Rome", "Bern"],
+    "ok": [True, False, True, True], "patient": ["p2", "p1", "p2", "p3"],
+    "y": ["yes", "no", "no", "yes"],
+})  # fmt: skip
 OPTIONS = {"label": "y", "positive": "yes", "groups": "patient", "categorical": "one-hot"}
 EXPECTED = [[30, 0, 0, 1, 1], [40, 0, 1, 0, 0], [50, 0, 0, 1, 1], [60, 1, 0, 0, 1]]
 WRITERS = {
@@ -77,13 +73,11 @@ def test_times(tmp_path):
     columns = {
         "text": dates.astype(str),
         "zone": (dates.tz_localize("UTC").tz_convert("Asia/Tokyo")).map(lambda t: t.isoformat()),
-        "stamp": dates,
-        "milli": dates.as_unit("ms"),
+        "stamp": dates, "milli": dates.as_unit("ms"),
         "tokyo": dates.tz_localize("UTC").tz_convert("Asia/Tokyo"),
         "whole": dates.as_unit("us").astype(np.int64),
-        "nullable": pd.array(expected, dtype="Int64"),
-        "real": np.array(expected) / 1e6,
-    }
+        "nullable": pd.array(expected, dtype="Int64"), "real": np.array(expected) / 1e6,
+    }  # fmt: skip
     table = TABLE.drop(columns=["city", "patient"]).assign(**columns)
     for suffix, write in WRITERS.items():
         write(table, path := tmp_path / f"own{suffix}")
@@ -102,17 +96,12 @@ def test_times(tmp_path):
     assert read_own_file(tmp_path / "own.npz")[0].time is None
 
 
-@pytest.mark.parametrize(
-    ("times", "what"),
-    [
-        ("1 2 x 4", "'t' 3 'x'"),
-        ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
-        ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
-        ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"),
-        ("1 inf 3", "2 'inf'"),
-        ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
-    ],
-)
+@pytest.mark.parametrize(("times", "what"), [
+    ("1 2 x 4", "'t' 3 'x'"), ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
+    ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
+    ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"), ("1 inf 3", "2 'inf'"),
+    ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
+])  # fmt: skip
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
@@ -202,18 +191,11 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     assert names(tmp_path / "own.parquet") == expected
 
 
-@pytest.mark.parametrize(
-    ("labels", "positive", "expected"),
-    [
-        ("0 1", None, [-1, 1]),
-        ("-1 1", None, [-1, 1]),
-        ("+1 -1", None, [1, -1]),
-        ("True False", None, [1, -1]),
-        ("1 2", 2, [-1, 1]),
-        ("1.0 2.0", "2", [-1, 1]),
-        ("a b", "a", [1, -1]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "positive", "expected"), [
+    ("0 1", None, [-1, 1]), ("-1 1", None, [-1, 1]), ("+1 -1", None, [1, -1]),
+    ("True False", None, [1, -1]), ("1 2", 2, [-1, 1]), ("1.0 2.0", "2", [-1, 1]),
+    ("a b", "a", [1, -1]),
+])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
     path = csv(tmp_path, "x,y\n" + "".join(rows))
@@ -266,23 +248,16 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
 
 GOOD = "x,z,y\n1,2,0\n3,4,1\n"
 REFUSED = [
-    (GOOD, {}, ""),
-    (GOOD, {"label": "Y"}, "'Y' 'y'"),
+    (GOOD, {}, ""), (GOOD, {"label": "Y"}, "'Y' 'y'"),
     (GOOD, {"label": "y", "drop": ["zz"]}, "'zz' 'z'"),
     (GOOD, {"label": "y", "groups": "patient"}, "'patient'"),
     (GOOD, {"label": "y", "time": "seen"}, "'seen'"),
-    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""),
-    (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
-    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""),
-    ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
+    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""), (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
+    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""), ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
     ("x,y\n1,1\n2,\n", {"label": "y"}, "2"),
     ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "1"),
     ("x,y\n1,1\nred,0\n", {"label": "y"}, "'x' 2 'red'"),
-    (
-        "x,y\n1,1\n2,0\n3,0\n1O,0\n",
-        {"label": "y", "categorical": "one-hot"},
-        "'x' 4 '1O'",
-    ),
+    ("x,y\n1,1\n2,0\n3,0\n1O,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 4 '1O'"),
     ("x,y\n1,1\n,0\n", {"label": "y"}, "'x' 2"),
     ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 2"),
     ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "'x'"),
@@ -290,14 +265,10 @@ REFUSED = [
     (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, ""),
     (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, ""),
     ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf'"),
-    ("", {"label": "y"}, "own.csv"),
-    ("x,y\n", {"label": "y"}, ""),
-    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"),
-    ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
-    ("1,0\n2,1\n", {"label": "y"}, "1 0"),
-    ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
-    ('"x";"y"\n1;0\n3;1\n', {}, "x y"),
-    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
+    ("", {"label": "y"}, "own.csv"), ("x,y\n", {"label": "y"}, ""),
+    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"), ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
+    ("1,0\n2,1\n", {"label": "y"}, "1 0"), ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
+    ('"x";"y"\n1;0\n3;1\n', {}, "x y"), ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 
@@ -377,17 +348,10 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
     assert found[0].startswith(f"{path}: ")
     for line, places in zip(
         found[1:],
-        [
-            "label city plan",
-            "u v",
-            "'patient'",
-            "'x' 41 'inf'",
-            "2 'n' 41 'city' 41",
-            "'city' 1 'a'",
-            "'doors' 4",
-        ],
+        ["label city plan", "u v", "'patient'", "'x' 41 'inf'", "2 'n' 41 'city' 41",
+         "'city' 1 'a'", "'doors' 4"],
         strict=True,
-    ):
+    ):  # fmt: skip
         assert line.startswith("  ")
         names(line, places)
 
@@ -397,21 +361,17 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
     rng = np.random.default_rng(0)
     y = rng.random(n) < 0.1
     columns = {
-        "x": (rng.standard_normal(n) + y).round(3),
-        "n": rng.poisson(20_000, n),
+        "x": (rng.standard_normal(n) + y).round(3), "n": rng.poisson(20_000, n),
         "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D"),
-        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
-        "many": [f"k{i // 3}" for i in range(n)],
-        "leak": np.where(y, 5, 0) + rng.random(n),
-        "cancelled": np.where(y, "2024-05-05", None),
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n), "many": [f"k{i // 3}" for i in range(n)],
+        "leak": np.where(y, 5, 0) + rng.random(n), "cancelled": np.where(y, "2024-05-05", None),
         "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
         "flag": np.where(y, 1, rng.choice([0, 2], n)),
         "reason": np.where(rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan),
-        "id": [f"c{i:05d}" for i in range(n)],
-        "number": rng.permutation(n),
+        "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
-    }
+    }  # fmt: skip
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
     try:
         return read_own_file(path, label="y", **{"allow": []} | options)
@@ -468,11 +428,7 @@ def test_odd_names_of_columns(tmp_path):
 def test_invalid_new_rows(tmp_path):
     path = csv(tmp_path, GOOD)
     _, encoding = read_own_file(path, label="y")
-    for text, what in [
-        ("x\n1\n", "'z'"),
-        ("x,z\n1,red\n", "'z' 1 'red'"),
-        ("x,z\n1,inf\n", ""),
-    ]:
+    for text, what in [("x\n1\n", "'z'"), ("x,z\n1,red\n", "'z' 1 'red'"), ("x,z\n1,inf\n", "")]:
         with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with raises(InputError, "new.svm csv svmlight"):
@@ -583,11 +539,9 @@ def test_dates_count_in_days(tmp_path):
     columns = {
         "text": (stamps.astype(str).replace("NaT", None), days),
         "zoned": (zoned.map(lambda t: t.isoformat(), na_action="ignore"), days),
-        "stamp": (stamps, days),
-        "tokyo": (zoned, days),
-        "date": (stamps.dt.date, whole),
+        "stamp": (stamps, days), "tokyo": (zoned, days), "date": (stamps.dt.date, whole),
         "category": (stamps.astype("category"), days),
-    }
+    }  # fmt: skip
     table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
     expected = np.column_stack([found for _, found in columns.values()])
     y = [0, 1, 1, 0]
@@ -636,18 +590,15 @@ def test_the_same_rows_are_the_same_numbers(tmp_path):
     """From CSV, Parquet, npz and a frame: to the bit."""
     rng = np.random.default_rng(0)
     n = 60
-    table = pd.DataFrame(
-        {
-            "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
-            "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
-            "big": rng.integers(-(2**53), 2**53, n),
-            "flag": rng.random(n) < 0.5,
-            "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
-            "city": rng.choice(["Oslo", "Rome", "1"], n),
-            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
-            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
-        }
-    )
+    table = pd.DataFrame({
+        "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
+        "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
+        "big": rng.integers(-(2**53), 2**53, n), "flag": rng.random(n) < 0.5,
+        "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+        "city": rng.choice(["Oslo", "Rome", "1"], n),
+        "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+        "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
+    })  # fmt: skip
     table.loc[rng.random(n) < 0.2, ["x", "n", "maybe", "city", "seen"]] = pd.NA
     y = np.arange(n) % 2
     found = {}
@@ -715,42 +666,25 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
             assert X.indices.dtype == X.indptr.dtype == np.int32
 
 
-@pytest.mark.parametrize(
-    ("arrays", "what"),
-    [
-        ({"X": [[1.0], [2.0]]}, "'y'"),
-        ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
-        ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
-        ({"X": [[1.0], [2.0]], "y": [[0], [1]]}, "y (2,) (2, 1)"),
-        ({"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b"),
-        ({"data": [[1.0], [2.0]], "target": [0, 1]}, "X data target"),
-        ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"),
-        ({"A": [1]}, ""),
-        ({"X": np.array([[object()]]), "y": [1]}, ""),
-        ({"X": [["a"]], "y": [1]}, ""),
-        ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
-        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
-        ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
-        (
-            {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-            "data",
-        ),
-        (
-            {"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33],
-             "y": [0, 1]},
-            "2,147,483,647",
-        ),
-        (
-            {"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]},
-            "",
-        ),
-        (
-            {"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3],
-             "y": [0, 1]},
-            "2 3",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arrays", "what"), [
+    ({"X": [[1.0], [2.0]]}, "'y'"), ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
+    ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
+    ({"X": [[1.0], [2.0]], "y": [[0], [1]]}, "y (2,) (2, 1)"),
+    ({"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b"),
+    ({"data": [[1.0], [2.0]], "target": [0, 1]}, "X data target"),
+    ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"), ({"A": [1]}, ""),
+    ({"X": np.array([[object()]]), "y": [1]}, ""), ({"X": [["a"]], "y": [1]}, ""),
+    ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
+    ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
+    ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
+    ({"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
+     "data"),
+    ({"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33], "y": [0, 1]},
+     "2,147,483,647"),
+    ({"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]}, ""),
+    ({"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
+     "2 3"),
+])  # fmt: skip
 def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with raises(InputError, f"own.npz {what}"):

@@ -21,19 +21,13 @@ def dense(X):
     return X if isinstance(X, np.ndarray) else X.toarray()
 
 
-@pytest.mark.parametrize(
-    ("kind", "whole", "twin"),
-    [
-        ("standardise", DENSE, StandardScaler().fit_transform),
-        ("unit", DENSE, MinMaxScaler().fit_transform),
-        ("unit", SPARSE, MaxAbsScaler().fit_transform),
-        ("unit-norm", DENSE, normalize),
-        ("unit-norm", SPARSE, normalize),
-        ("standardise-unit-norm", DENSE, lambda X: normalize(StandardScaler().fit_transform(X))),
-        ("none", DENSE, np.array),
-        ("none", SPARSE, csr_matrix),
-    ],
-)
+@pytest.mark.parametrize(("kind", "whole", "twin"), [
+    ("standardise", DENSE, StandardScaler().fit_transform),
+    ("unit", DENSE, MinMaxScaler().fit_transform), ("unit", SPARSE, MaxAbsScaler().fit_transform),
+    ("unit-norm", DENSE, normalize), ("unit-norm", SPARSE, normalize),
+    ("standardise-unit-norm", DENSE, lambda X: normalize(StandardScaler().fit_transform(X))),
+    ("none", DENSE, np.array), ("none", SPARSE, csr_matrix),
+])  # fmt: skip
 def test_rows_are_scaled_in_place_as_by_scikit_learn(kind, whole, twin):
     rows = whole.copy()
     rows[17] *= 0
@@ -73,17 +67,13 @@ def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind)
 LARGE = np.insert(DENSE[:, 1:], 6, np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308), axis=1)
 
 
-@pytest.mark.parametrize(
-    ("call", "places"),
-    [
-        (lambda: Scaler("standardise").fit(SPARSE), "'unit' 'unit-norm' 'none'"),
-        (lambda: Scaler("standardise").fit(LARGE), "7"),
-        (lambda: Scaler("unit").fit(LARGE), "7"),
-        (lambda: Scaler("log"), "'log'"),
-        (lambda: Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy()), "7 6"),
-        (lambda: Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy()), ""),
-    ],
-)
+@pytest.mark.parametrize(("call", "places"), [
+    (lambda: Scaler("standardise").fit(SPARSE), "'unit' 'unit-norm' 'none'"),
+    (lambda: Scaler("standardise").fit(LARGE), "7"), (lambda: Scaler("unit").fit(LARGE), "7"),
+    (lambda: Scaler("log"), "'log'"),
+    (lambda: Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy()), "7 6"),
+    (lambda: Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy()), ""),
+])  # fmt: skip
 def test_invalid_arguments(call, places):
     with raises(InputError, places):
         call()

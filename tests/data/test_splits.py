@@ -97,11 +97,9 @@ def test_any_group_tests_with_the_same_probability():
     y = np.arange(len(groups)) % 3 == 0
     first = np.unique(groups, return_index=True)[1]
     folds = np.array(
-        [
-            stratified_group_folds(y, groups, 3, np.random.RandomState(seed))[first]
-            for seed in range(300)
-        ]
-    )
+        [stratified_group_folds(y, groups, 3,
+         np.random.RandomState(seed))[first] for seed in range(300)],
+    )  # fmt: skip
     assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
     assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1  # not only other names
 
@@ -183,26 +181,17 @@ def test_provided_and_none():
     assert np.array_equal(split.test, np.arange(N))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "arguments", "what"),
-    [
-        (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
-        (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
-        (
-            make(time=np.arange(N), groups=np.arange(N) % 60),
-            {"kind": "time", "n_splits": 1},
-            "0 140",
-        ),
-        (make(n_pos=1), {}, "0"),
-        (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
-        (make(n_pos=3), {"kind": "kfold"}, "0 40"),
-        (make(groups=np.zeros(N, int)), {}, ""),
-        (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
-        (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
-        (make(), {"train_size": N}, f"train_size toy {N}"),
-        (make(groups=GROUPS), {"train_size": 10}, ""),
-    ],
-)
+@pytest.mark.parametrize(("dataset", "arguments", "what"), [
+    (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
+    (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
+    (make(time=np.arange(N), groups=np.arange(N) % 60), {"kind": "time", "n_splits": 1}, "0 140"),
+    (make(n_pos=1), {}, "0"), (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
+    (make(n_pos=3), {"kind": "kfold"}, "0 40"), (make(groups=np.zeros(N, int)), {}, ""),
+    (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
+    (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
+    (make(), {"train_size": N}, f"train_size toy {N}"),
+    (make(groups=GROUPS), {"train_size": 10}, ""),
+])  # fmt: skip
 def test_invalid_arguments(dataset, arguments, what):
     arguments = {"kind": "random", "index": 0} | arguments
     with raises(InputError, what):

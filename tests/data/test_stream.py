@@ -242,42 +242,27 @@ def test_the_content_determines_the_hash(folder, tmp_path):
     assert first != open_stream(tmp_path / "other.svm").sha256
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "options", "complaint"),
-    [
-        ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
-        ("a.svm", "-1 1:1\n-1 1:2\n", {}, ""),
-        ("A.SVM", "-1 1:1\n-1 1:2\n", {}, ""),
-        ("a.svm", "-1 1:1\n0 1:2\n", {}, ""),
-        ("a.svm", "3 1:1\n4 1:2\n", {}, ""),
-        ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5"),
-        ("a.svm", "\n# nothing\n", {}, ""),
-        ("a.svm", "1\n-1\n", {}, ""),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
-        ("a.svm", "1 1:1\n-1 9:1\n", {"labels": "y.npy"}, ""),
-        ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
-        ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
-        ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),
-        ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, ""),
-        ("a.csv", "a,b\n", {}, ""),
-        ("a.npz", "", {}, ""),
-        ("nothing.npy", None, {}, ""),
-        ("a.npy", "nothing", {}, ""),
-        ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, ""),
-        ("a.npy", np.eye(3), {"labels": None}, ""),
-        ("a.npy", np.eye(3), {}, "2 3"),
-        ("a.npy", np.empty((2, 0)), {}, ""),
-        ("a.npy", np.eye(2), {"n_features": 2}, ""),
-        ("a.npy", np.arange(2), {}, "2"),
-        ("a.npy", np.array([["a"]]), {}, ""),
-        ("a.npy", np.asfortranarray(np.eye(2)), {}, ""),
-        ("a.npy", np.arange(6.0).reshape(3, 2).T, {}, ""),
-        ("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1"),
-        ("a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1"),
-        ("a.npy", np.ones((2000, 1)), {"labels": np.arange(2000)}, "1,000"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "options", "complaint"), [
+    ("a.svm", "1 1:1\n-1 9:1\n", {"block_bytes": 0}, "block_bytes 1"),
+    ("a.svm", "1 1:1\n-1 9:1\n", {"buffer_bytes": 0}, "buffer_bytes 1"),
+    ("a.svm", "-1 1:1\n-1 1:2\n", {}, ""), ("A.SVM", "-1 1:1\n-1 1:2\n", {}, ""),
+    ("a.svm", "-1 1:1\n0 1:2\n", {}, ""), ("a.svm", "3 1:1\n4 1:2\n", {}, ""),
+    ("a.svm", "3 1:1\n4 1:2\n", {"positive": 5}, "5"), ("a.svm", "\n# nothing\n", {}, ""),
+    ("a.svm", "1\n-1\n", {}, ""), ("a.svm", "1 1:1\n-1 9:1\n", {"n_features": 5}, "a.svm:2:4 5"),
+    ("a.svm", "1 1:1\n-1 9:1\n", {"labels": "y.npy"}, ""), ("a.svm", b"\x1f\x8b\x08abc", {}, ""),
+    ("a.svm.gz", b"\x1f\x8b\x08abc", {}, ""),
+    ("a.svm", "-1 1:1\n1 1:2\n", {"positive": 10**400}, ""),
+    ("a.svm", b"\xef\xbb\xbf1 1:1\n", {}, ""), ("a.csv", "a,b\n", {}, ""), ("a.npz", "", {}, ""),
+    ("nothing.npy", None, {}, ""), ("a.npy", "nothing", {}, ""),
+    ("a.npy", b"\x93NUMPY\1\0\x06\0{'a':\n", {}, ""), ("a.npy", np.eye(3), {"labels": None}, ""),
+    ("a.npy", np.eye(3), {}, "2 3"), ("a.npy", np.empty((2, 0)), {}, ""),
+    ("a.npy", np.eye(2), {"n_features": 2}, ""), ("a.npy", np.arange(2), {}, "2"),
+    ("a.npy", np.array([["a"]]), {}, ""), ("a.npy", np.asfortranarray(np.eye(2)), {}, ""),
+    ("a.npy", np.arange(6.0).reshape(3, 2).T, {}, ""),
+    ("a.npy", np.array([[1, 2.0], [np.nan, 0]]), {}, "2 1"),
+    ("a.npy", np.eye(2), {"labels": [np.inf, 1]}, "1"),
+    ("a.npy", np.ones((2000, 1)), {"labels": np.arange(2000)}, "1,000"),
+])  # fmt: skip
 def test_invalid_input_is_reported(tmp_path, name, content, options, complaint):
     path = tmp_path / name
     if isinstance(content, np.ndarray):

@@ -29,17 +29,12 @@ def rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
-    return pd.DataFrame(
-        {
-            "spent": np.where(
-                rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)
-            ),
-            "visits": rng.integers(0, 2000, N),
-            "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
-            "city": rng.choice(["Zürich", "Oslo", "Bern"], N),
-            "y": y,
-        }
-    )
+    return pd.DataFrame({
+        "spent": np.where(rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)),
+        "visits": rng.integers(0, 2000, N),
+        "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+        "city": rng.choice(["Zürich", "Oslo", "Bern"], N), "y": y,
+    })  # fmt: skip
 
 
 def written(table, name, **how):
@@ -66,12 +61,9 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
         (written(english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"), {}),
         (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
-        (written(rows, "bars.csv", sep="|"), {}),
-        ("titled.csv", {"skip_rows": 2}),
-        ("mine.xlsx", {}),
-        ("mine.parquet", {}),
-        (rows, {}),
-    ]
+        (written(rows, "bars.csv", sep="|"), {}), ("titled.csv", {"skip_rows": 2}),
+        ("mine.xlsx", {}), ("mine.parquet", {}), (rows, {}),
+    ]  # fmt: skip
     options = {"label": "y", "categorical": "one-hot", "missing": "median"}
     options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     models, lists = [], []
@@ -96,18 +88,13 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         assert scores.tobytes() == lists[0].tobytes()
 
 
-@pytest.mark.parametrize(
-    ("texts", "numbers", "notation"),
-    [
-        ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
-        ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
-        ("1'200 900 31'571.25", [1200, 900, 31571.25], "."),
-        ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
-        ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."),
-        ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
-        ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
-    ],
-)
+@pytest.mark.parametrize(("texts", "numbers", "notation"), [
+    ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
+    ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
+    ("1'200 900 31'571.25", [1200, 900, 31571.25], "."), ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
+    ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."), ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
+    ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
+])  # fmt: skip
 def test_amounts_are_numbers(texts, numbers, notation):
     content = content_of(pd.Series(texts.split()), "t")
     assert (content.holds, content.notation, content.others) == ("numbers", notation, ())
