@@ -44,7 +44,6 @@ shipped_config = cache(load_config)
 
 
 def shipped_configs(kind):
-    """Return the names of the shipped configs of experiments or of studies."""
     return [name for name in list_configs() if isinstance(shipped_config(name), kind)]
 
 
@@ -78,7 +77,6 @@ def misplaced(figure):
 
 
 def entry_point(file):
-    """Return what `write_metadata` takes of a ``pyproject.toml`` with one entry point."""
     project = tomllib.loads(file.read_text())["project"]
     [(group, entries)] = project["entry-points"].items()
     [(entry, value)] = entries.items()
@@ -108,12 +106,10 @@ def written(page, folder):
 
 
 def invoke(*arguments, **options):
-    """Run a command in this process."""
     return CliRunner().invoke(app, [str(a) for a in arguments], **options)
 
 
 def run(config, out, *options):
-    """Run an experiment in this process."""
     return invoke("run", config, "--out", out, *options)
 
 
@@ -150,7 +146,6 @@ def small_experiment(folder):
 
 
 def run_in_this_process(monkeypatch):
-    """Run trials without workers."""
     monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
     monkeypatch.setattr(
         "precbench.runner.dispatch.run_here",
@@ -192,7 +187,6 @@ def make_card(**changes):
 
 
 def wait_until(condition, seconds=30):
-    """Wait, and fail if it takes longer."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "still waiting"

@@ -42,7 +42,6 @@ def quick(factory, **params):
 
 
 def is_linear(factory):
-    """Return whether a solver has weights."""
     return isinstance(factory(), LinearRanker)
 
 
@@ -88,8 +87,7 @@ def trace_changes_nothing(make):
     assert_array_equal(weights(traced), weights(make().fit(X, y)))
     assert trace.calls >= 2
     ended = make().fit(X, y, trace=lambda solver: True)
-    assert ended.n_rows_seen_ == 0
-    assert not weights(ended).any()
+    assert ended.n_rows_seen_ == 0 and not weights(ended).any()
 
 
 def read_only_inputs_stay_unchanged(make):
@@ -163,8 +161,7 @@ def rows_of_zeros_give_equal_scores(make):
     """Weights of zero, where there are weights."""
     X, y = problem()
     solver = make().fit(np.zeros_like(X), y)
-    assert np.ptp(solver.decision_function(X)) == 0
-    assert not np.any(getattr(solver, "coef_", 0))
+    assert np.ptp(solver.decision_function(X)) == 0 and not np.any(getattr(solver, "coef_", 0))
     X[::2] = 0
     assert np.isfinite(weights(make().fit(sparse.csr_matrix(X), y))).all()
 

@@ -1,4 +1,4 @@
-"""The bits of the weights of each solver that promises them, also as a program."""
+"""The bits of every seed, and of the weights of each solver that promises them."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from precbench.data.cards.registry import find_card
+from precbench.seeds import data_generator, generator, legacy_generator, trial_seed, uniforms
 from precbench.solvers import CuttingPlane, ProjectedSubgradient
 from tests import laws
 from tests.bits import fingerprints
@@ -82,3 +83,22 @@ def test_the_same_bits_with_an_old_cpu(figure):
     expected = fingerprints(*problem())
     assert json.loads(done.stdout) == expected
     figure(f"{len(expected)} solvers with another core of the BLAS")
+
+
+# --- recorded results depend on the bits of every seed ---
+
+
+@pytest.mark.promise("R8")
+def test_the_bits_of_every_scheme():
+    assert trial_seed(0, "letter", 3) == 172592944 and trial_seed(1, "kdd08", "folds") == 4047799307
+    assert trial_seed(0, "é", 2, "x") == 2868167485
+    split = generator(0, "letter", 3, "order")
+    assert split.integers(2**32, size=2).tolist() == [723908541, 3607651089]
+    assert generator("é").random() == 0.049855712470644464
+    legacy = legacy_generator(7, "letter", 0, "random")
+    assert legacy.randint(0, 2**31 - 1, size=2).tolist() == [984363542, 755409792]
+    data = data_generator("margin")
+    assert data.integers(2**32, size=2).tolist() == [4218941790, 3208356027]
+    assert uniforms(np.array([0, 1, 2, 10**12]), 0, "test").tolist() == [
+        0.24063736945870906, 0.7346927475664591, 0.021874732819458398, 0.525934572177351
+    ]  # fmt: skip

@@ -261,10 +261,8 @@ def test_parameters_are_resolved(read):
     assert first.params.items() >= {"k": 0.5, "epochs": 3, "batch_size": 500}.items()
     assert tuned.candidates == {"eta0": [0.1, 1.0]}
     assert svm.params["C"] == 0.1 and not {"k", "random_state"} & {*svm.params}
-    assert svm.limit.seconds == 5
-    assert first.scaling == "standardise"
-    assert first.metric.label == "precision_at_k(k=0.5)"
-    assert pickle.loads(pickle.dumps(svm)) == svm
+    assert svm.limit.seconds == 5 and first.scaling == "standardise"
+    assert first.metric.label == "precision_at_k(k=0.5)" and pickle.loads(pickle.dumps(svm)) == svm
 
 
 def test_metrics_inherit_from_common(read):
@@ -290,8 +288,7 @@ def test_the_sweep_reaches_solvers_and_metrics(read):
     assert experiment.plots == ("accuracy-time", "accuracy-sweep")
     for trial in experiment.trials():
         value = trial.sweep[1]
-        assert trial.metric.params == {"k": value}
-        assert trial.params.get("k", value) == value
+        assert trial.metric.params == {"k": value} and trial.params.get("k", value) == value
         assert experiment.metrics_at(trial.sweep)[0] == trial.metric
     assert read(SMALL).plots == ("accuracy-time", "precision-k")
 
@@ -317,8 +314,7 @@ def test_each_repetition_has_a_partition_of_its_own(read):
     assert len({t.split.seed for t in once}) == 1 and len({t.seed for t in once}) == 3
     assert [t.split.fold for t in often] == [0, 1, 2] * 4
     seeds = [t.split.seed for t in often]
-    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4
-    assert len({key(t) for t in often}) == 12
+    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4 and len({key(t) for t in often}) == 12
 
 
 def test_the_description_is_strict_json_and_complete(read):
@@ -349,8 +345,7 @@ def test_the_description_is_strict_json_and_complete(read):
     ("metrics:", "scaling_fitted_on: train\nmetrics:"),
 ])  # fmt: skip
 def test_keys_do_not_see_what_changes_no_number(read, old, new):
-    assert old in SMALL
-    assert keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
+    assert old in SMALL and keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
 
 
 def test_a_data_set_may_keep_its_own_parts(read):
@@ -418,20 +413,15 @@ def test_a_data_set_may_have_its_own_scaling(read):
     assert len(keys(on_all) & keys(experiment)) == 6  # there is nothing to learn for adult
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kept", "added"),
-    [
-        ("n_splits: 2", "n_splits: 3", 12, 6),
-        ("auc]", "auc]\ncheckpoints: 5", 0, 12),
-        ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4),
-        ("C: 0.1", "C: 0.2", 8, 4),
-        ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
-        # Only what is tuned depends on the metric.
-        ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
-        ("metrics:", "scaling: unit\nmetrics:", 0, 12),
-        ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "kept", "added"), [
+    ("n_splits: 2", "n_splits: 3", 12, 6), ("auc]", "auc]\ncheckpoints: 5", 0, 12),
+    ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4), ("C: 0.1", "C: 0.2", 8, 4),
+    ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
+    # Only what is tuned depends on the metric.
+    ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
+    ("metrics:", "scaling: unit\nmetrics:", 0, 12),
+    ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
+])  # fmt: skip
 def test_a_changed_config_reruns_only_what_changed(read, old, new, kept, added):
     before, after = keys(read(SMALL)), keys(read(SMALL.replace(old, new)))
     assert (len(after & before), len(after - before)) == (kept, added)
@@ -455,8 +445,7 @@ def test_a_seed_depends_on_nothing_but_names_and_numbers(read, monkeypatch):
     monkeypatch.setattr(PerceptronAtK, "algorithm_version", 99)
     changed = read(SMALL.replace("metrics:", "dtype: float32\nmetrics:"))
     assert [(trial.seed, trial.split.seed) for trial in changed.trials()] == before
-    assert not keys(changed) & keys(read(SMALL))
-    assert before[0] == (trial_seed(0, "letter", 0),) * 2
+    assert not keys(changed) & keys(read(SMALL)) and before[0] == (trial_seed(0, "letter", 0),) * 2
 
 
 GRID = {"eta0": [0.1, 1.0, 10.0], "batch_size": [50, 100, 500], "k": [0.25, 0.5]}
@@ -522,12 +511,10 @@ def test_own_files(read, complaints, tmp_path):
     )
     experiment = read(SMALL.replace("[letter, adult]", f"[letter, {entry}]"))
     own = experiment.datasets[1]
-    assert isinstance(own, FileData)
-    assert own.file == tmp_path / "mine.csv"
+    assert isinstance(own, FileData) and own.file == tmp_path / "mine.csv"
     assert (own.name, own.label, own.positive, own.drop) == ("mine", "churned", "yes", ("id", 3))
     trial = experiment.trials()[3]
-    assert trial.dataset == own
-    assert trial.scaling == "none"
+    assert trial.dataset == own and trial.scaling == "none"
     description = trial.description("0" * 64)
     read_by = {"label": "churned", "positive": "yes", "drop": ["id", 3], "missing": "median"}
     assert description["preprocessing"].items() >= read_by.items()
@@ -544,8 +531,7 @@ def test_by_time(read):
 
     first, *others = trials("seed: 0")
     fields = {"kind": "time", "groups": "keep", "test_size": 0.3, "index": 0}
-    assert first.split.description() == fields
-    assert {trial.split.index for trial in others} == {0}
+    assert first.split.description() == fields and {trial.split.index for trial in others} == {0}
     assert key(trials("n_splits: 3")[0]) == key(first)
 
 
@@ -556,8 +542,7 @@ def test_select(read):
     experiment = read(SMALL)
     part = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1])
     [trial] = part.trials()
-    assert trial == experiment.trials()[-1]
-    assert experiment.select().trials() == experiment.trials()
+    assert trial == experiment.trials()[-1] and experiment.select().trials() == experiment.trials()
 
 
 def test_select_refuses_what_is_not_there(read):
@@ -586,8 +571,7 @@ def test_smoke_size(read):
     experiment = read(SMALL + "sweep: {batch_size: [10, 20, 40]}\n" + smoke)
     trials = experiment.smoke_size().trials()
     found = {(t.dataset.name, t.split.index, t.rows, t.checkpoints) for t in trials}
-    assert found == {("adult", 0, 70, 2)}
-    assert {t.sweep[1] for t in trials} == {10, 40}
+    assert found == {("adult", 0, 70, 2)} and {t.sweep[1] for t in trials} == {10, 40}
     assert {t.params.get("epochs", 1) for t in trials} == {1}
     assert {t.params.get("max_iter", 9) for t in trials} == {9}
     assert experiment.trials()[0].params["epochs"] == 3

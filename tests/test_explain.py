@@ -190,14 +190,11 @@ def stump(feature, low, high, threshold=0.0):
     return Tree(*(np.array(part, dtype=kind) for part, kind in zip(parts, kinds, strict=True)))
 
 
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [
-        ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),  # the log odds of 3/4 by two equal columns
-        ([1.0, -1.0], [0.5, -0.5]),  # no change in all: by the slope of the log odds at 1/2, 4
-        ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
-    ],
-)
+@pytest.mark.parametrize(("x", "expected"), [
+    ([1.0, 1.0], [np.log(3) / 2, np.log(3) / 2]),  # the log odds of 3/4 by two equal columns
+    ([1.0, -1.0], [0.5, -0.5]),  # no change in all: by the slope of the log odds at 1/2, 4
+    ([-1.0, -1.0], [-np.log(3) / 2, -np.log(3) / 2]),
+])  # fmt: skip
 def test_the_log_odds_of_a_forest_are_divided_like_its_probability(x, expected):
     trees = Trees.of([stump(j, 0.25, 0.75) for j in (0, 1)], 2, is_forest=True)
     column = np.arange(2, dtype=np.int32)

@@ -76,8 +76,7 @@ def test_a_package_adds_a_solver(install, monkeypatch):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     registry = solvers()
     assert {*registry} >= {"sgd-avg", "mine"} and len(registry) == len([*registry])
-    assert "extra_ranker" not in sys.modules
-    assert registry["mine"](eta0=2.0).eta0 == 2.0
+    assert "extra_ranker" not in sys.modules and registry["mine"](eta0=2.0).eta0 == 2.0
     assert registry.package("mine") == "extra 1.2" and registry.package("sgd-avg") == ""
     monkeypatch.setattr("precbench.solvers.SOLVERS", registry)
     assert solver_version("mine") == "1 of extra 1.2"
@@ -99,8 +98,7 @@ def test_an_unusable_solver_is_reported_with_its_package(install, value, reason)
     with pytest.raises(InputError) as caught:
         registry["mine"]
     start = "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be used: "
-    assert str(caught.value).startswith(start + reason)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(start + reason) and "\n" not in str(caught.value)
 
 
 def test_a_name_that_is_taken_is_refused(install):

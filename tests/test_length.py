@@ -69,8 +69,7 @@ def test_every_length_of_a_tiny_list():
     probabilities = calibration.probabilities(SCORES)
     for k, row in curve.iterrows():
         hits = float(sums_at(probabilities, SCORES, [k])[0])
-        assert row["hits"] == pytest.approx(hits)
-        assert row["precision"] == pytest.approx(hits / k)
+        assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(hits / k)
         assert row["recall"] == pytest.approx(hits / probabilities.sum())
         assert row["lift"] == pytest.approx(hits / k / probabilities.mean())
         assert row["low"] <= hits <= row["high"]

@@ -201,23 +201,18 @@ def test_among_tied_scores_the_lower_row_comes_first(name, n_terms, expected):
     np.testing.assert_allclose(gradient * n_terms, expected)
 
 
-@pytest.mark.parametrize(
-    ("name", "scores", "y", "expected"),
-    [
-        # Augmented scores tie: row 0 is chosen for its lower index, not for its class.
-        ("struct", [1.0, 0.0, -5.0], [1, 0, 1], [0, 0, -1]),
-        ("struct", [0.0, 1.0, -5.0], [0, 1, 1], [1, -1, -1]),
-        # Both k' = 0 and k' = 1 give 0; the first maximiser is taken.
-        ("avg", [1.0, 1.0, 0.0], [1, 1, 0], [-0.5, -0.5, 1]),
-        # A hinge of zero is inactive.
-        ("max", [1.0, 0.0], [1, 0], [0, 0]),
-        ("auc", [1.0, 0.0], [1, 0], [0, 0]),
-        # No negative at -1/2 is predicted positive; alone with one positive it pays from -1/3 on.
-        ("f1", [5.0, -0.5], [1, 0], [0, 0]),
-        ("f1", [5.0, -1 / 3 - 1e-9], [1, 0], [0, 0]),
-        ("f1", [5.0, -1 / 3 + 1e-9], [1, 0], [0, 1]),
-    ],
-)
+@pytest.mark.parametrize(("name", "scores", "y", "expected"), [
+    # Augmented scores tie: row 0 is chosen for its lower index, not for its class.
+    ("struct", [1.0, 0.0, -5.0], [1, 0, 1], [0, 0, -1]),
+    ("struct", [0.0, 1.0, -5.0], [0, 1, 1], [1, -1, -1]),
+    # Both k' = 0 and k' = 1 give 0; the first maximiser is taken.
+    ("avg", [1.0, 1.0, 0.0], [1, 1, 0], [-0.5, -0.5, 1]),
+    # A hinge of zero is inactive.
+    ("max", [1.0, 0.0], [1, 0], [0, 0]), ("auc", [1.0, 0.0], [1, 0], [0, 0]),
+    # No negative at -1/2 is predicted positive; alone with one positive it pays from -1/3 on.
+    ("f1", [5.0, -0.5], [1, 0], [0, 0]), ("f1", [5.0, -1 / 3 - 1e-9], [1, 0], [0, 0]),
+    ("f1", [5.0, -1 / 3 + 1e-9], [1, 0], [0, 1]),
+])  # fmt: skip
 def test_subgradients_at_the_edges(name, scores, y, expected):
     np.testing.assert_array_equal(loss_at(name, 1).subgradient(scores, y), expected)
 
@@ -269,8 +264,7 @@ def test_margins_by_enumeration_of_subsets(problem):
     size = len(positives) - k + 1
     average = min(sum(c) / size for c in itertools.combinations(positives, size)) - top
     measured = margins(scores, y, k)
-    assert measured.weak == weak
-    assert measured.average == pytest.approx(average, abs=1e-9)
+    assert measured.weak == weak and measured.average == pytest.approx(average, abs=1e-9)
     assert measured.strong == positives.min() - top
     assert measured.weak + 1e-9 >= measured.average >= measured.strong - 1e-9
 

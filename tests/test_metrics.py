@@ -71,8 +71,7 @@ def call(name, y, scores):
     (np.float32(0.5), 7, 4), (1, 7, 1), (7, 7, 7), (np.int32(3), 7, 3), (np.uint8(3), 7, 3),
 ])  # fmt: skip
 def test_resolve_k(k, n_pos, count):
-    assert resolve_k(k, n_pos) == count
-    assert type(resolve_k(k, n_pos)) is int
+    assert resolve_k(k, n_pos) == count and type(resolve_k(k, n_pos)) is int
 
 
 @given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
@@ -89,8 +88,7 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
 @pytest.mark.parametrize("text", ["0.7 %", "0.7%", ".7 %", "0.70 %", "00.7%"])
 def test_text_is_a_share_of_the_rows(text):
     assert resolve_k(text, 5, 1000) == 7  # 7.000000000000001 in floating point
-    assert resolve_k(text, 5, 1001) == 8
-    assert resolve_k(text, 5, 2) == 1
+    assert resolve_k(text, 5, 1001) == 8 and resolve_k(text, 5, 2) == 1
     assert resolve_k(np.str_("100 %"), 5, 1000) == 1000
 
 
@@ -110,12 +108,9 @@ def test_text_that_is_no_share_of_the_rows(text):
 
 
 def test_training_needs_no_more_rows_than_there_are_positives():
-    assert resolve_k(6, 5, 6) == 6
-    assert training_k(100, 80, 400) == (80, 100)
-    assert training_k(1000, 80, 400) == (80, 1000)
-    assert training_k("1 %", 80, 400) == (4, 4)
-    assert training_k("50 %", 80, 400) == (80, 200)
-    assert training_k(0.25, 80, 400) == (20, 20)
+    assert resolve_k(6, 5, 6) == 6 and training_k(100, 80, 400) == (80, 100)
+    assert training_k(1000, 80, 400) == (80, 1000) and training_k("1 %", 80, 400) == (4, 4)
+    assert training_k("50 %", 80, 400) == (80, 200) and training_k(0.25, 80, 400) == (20, 20)
     assert k_by_size("10 %", 30)[:6].tolist() == [0, 1, 2, 3, 3, 3]
     assert k_by_size(2, 5).tolist() == [0, 1, 2, 2, 2, 2]
 
@@ -333,8 +328,7 @@ def test_the_greater_label_is_positive(names):
     y.flags.writeable = scores.flags.writeable = False
     for name in METRICS:
         found = call(name, y, scores)
-        assert type(found) is float
-        assert call(name, names[(y + 1) // 2], scores) == found
+        assert type(found) is float and call(name, names[(y + 1) // 2], scores) == found
         assert call(name, list(names[(y + 1) // 2]), list(scores)) == found
 
 

@@ -1,5 +1,6 @@
 """A saved model ranks like the fitted one, ties keep the order of rows, bad files are rejected."""
 
+import dataclasses
 import errno
 import itertools
 import json
@@ -22,11 +23,16 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Standa
 
 from precbench import SOLVERS, Model
 from precbench.data.own.read import read_new_blocks, read_own_file
+from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 from precbench.model.model import _can_be_kept, make_solver
+from precbench.runner.recorder import Recorder
+from precbench.solvers import OnePMB
 from precbench.solvers.classifiers import ranker_of
+from precbench.store import Store
 from precbench.topk import HeldOut
 from tests import laws
+from tests.helpers import succeed
 from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
@@ -48,7 +54,6 @@ def rows(seed=0, n=80, d=5, density=0.6):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A saved model and what it holds."""
     path = tmp_path_factory.mktemp("model") / "m.npz"
     X, y = rows()
     Model.fit(X, y, scaling="standardise", epochs=2).save(path)
@@ -300,8 +305,6 @@ def changed(arrays, **parts):
 
 
 def tree_part(name, place, value):
-    """Return a change of one value of an array."""
-
     def change(arrays):
         array = arrays[name].copy()
         array[place] = value
@@ -560,3 +563,54 @@ def test_a_model_keeps_its_provenance(tmp_path):
     trees = Model.fit(X, Y, "random-forest", n_estimators=1)
     assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
     assert "random_state" not in loaded.params
+
+
+# --- the intercept of the objective f1, from the solver to scores and a saved model ---
+
+
+def noisy():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 4))
+    return X, np.where(X[:, 0] - X[:, 1] + rng.standard_normal(600) > 1.5, 1, -1)
+
+
+def test_every_checkpoint_has_an_intercept():
+    X, y = noisy()
+    recorder, solver = Recorder(50), OnePMB("f1", batch_size=50, epochs=3)
+    arrays = recorder.finish(solver.fit(X, y, trace=recorder))
+    assert arrays["intercept"].shape == arrays["rows_seen"].shape and arrays["intercept"][0] == 0
+    assert arrays["intercept"][-1] == solver.intercept_ != 0
+    recorder = Recorder(50)
+    assert "intercept" not in recorder.finish(solver.set_params(objective="auc").fit(X, y))
+
+
+def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
+    config = small(
+        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }", common="{batch_size: 50}",
+        metrics="[f1, auc]", protocol="{n_splits: 1}",
+    )  # fmt: skip
+    succeed("run", config, "--out", tmp_path / "out")
+    folder = tmp_path / "out" / "small"
+    table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")
+    values = table.set_index(["solver", "metric"])["value"]
+    assert values["f1", "f1"] > 0.6 > values["1pmb", "f1"]
+    store = Store(folder)
+    keys = [path.stem for path in (folder / "trials").glob("*.json")]
+    assert sorted("intercept" in store.arrays(key) for key in keys) == [False, True]
+
+
+def test_a_model_keeps_its_intercept(tmp_path):
+    X, y = noisy()
+    model = Model.fit(X, y, "1pmb", scaling="standardise", objective="f1", random_state=0)
+    assert model.intercept != 0
+    scores = model.decision_function(X)
+    scaled = Scaler("standardise").fit(X).transform_in_place(X.copy())
+    solver = OnePMB("f1", random_state=0).fit(scaled, y)
+    np.testing.assert_allclose(scores, solver.decision_function(scaled), atol=1e-12)
+    model.save(tmp_path / "model.npz")
+    loaded = Model.load(tmp_path / "model.npz")
+    assert loaded.intercept == model.intercept
+    np.testing.assert_array_equal(loaded.decision_function(X), scores)
+    dataclasses.replace(model, intercept=np.nan).save(tmp_path / "model.npz")
+    with raises(InputError, "model.npz"):
+        Model.load(tmp_path / "model.npz")

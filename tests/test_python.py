@@ -71,8 +71,7 @@ print(*{heavy} & set(sys.modules))
 def test_a_preset_is_its_class_with_other_defaults(name):
     preset = SOLVERS[name]
     defaults = {n: p.default for n, p in inspect.signature(preset).parameters.items()}
-    assert preset().get_params() == defaults
-    assert preset.__doc__ == preset.func.__doc__
+    assert preset().get_params() == defaults and preset.__doc__ == preset.func.__doc__
     assert repr(pickle.loads(pickle.dumps(preset))()) == repr(preset())
     with raises(TypeError):
         preset(colour=1)
@@ -124,17 +123,11 @@ def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e290])
-@pytest.mark.parametrize(
-    ("scores", "count", "cut"),
-    [
-        ([3, 1, 2, 2], 1, 2.5),
-        ([3, 1, 2, 2], 2, 2.5),
-        ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
-        ([3, 1, 2, 2], 3, 1.5),
-        ([-1, 1, 0], 1, 0.5),
-        ([0, 1e-8], 1, 0.5e-8),
-    ],
-)
+@pytest.mark.parametrize(("scores", "count", "cut"), [
+    ([3, 1, 2, 2], 1, 2.5), ([3, 1, 2, 2], 2, 2.5),
+    ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
+    ([3, 1, 2, 2], 3, 1.5), ([-1, 1, 0], 1, 0.5), ([0, 1e-8], 1, 0.5e-8),
+])  # fmt: skip
 def test_a_cut_lies_midway(scores, count, cut, scale):
     assert_allclose(cut_below(scale * np.array(scores, dtype=float), count), scale * cut)
 
@@ -161,8 +154,7 @@ INCREMENTAL = [name for name in FACTORIES if hasattr(FACTORIES[name](), "partial
 def test_further_rows_leave_no_threshold(name):
     X, y = problem()
     solver = fitted(FACTORIES[name], X, y)
-    assert hasattr(solver, "threshold_")
-    assert not hasattr(solver.partial_fit(X, y), "threshold_")
+    assert hasattr(solver, "threshold_") and not hasattr(solver.partial_fit(X, y), "threshold_")
 
 
 def test_only_an_untraced_fit_has_a_threshold():

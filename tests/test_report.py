@@ -163,7 +163,6 @@ def write(folder, results, about=ABOUT, roc_vertices=None):
 
 
 def write_about(folder, results, **changes):
-    """Write other results, and change what is said of them."""
     (folder / "experiment.json").write_text(json.dumps(ABOUT | changes))
     results.to_csv(folder / "results.csv", index=False)
 
@@ -240,8 +239,7 @@ def test_summary_of_failed_and_stopped_trials(small):
 @pytest.mark.promise("R20")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
-    assert (row["timing"], row["seconds"]) == ("parallel", 2)
-    assert np.isnan(row["relative_time"])
+    assert (row["timing"], row["seconds"]) == ("parallel", 2) and np.isnan(row["relative_time"])
     results = read_run(small).results.assign(timing="parallel")
     assert summarise(results)["relative_time"].notna().all()
 
@@ -321,8 +319,7 @@ def test_table_of_a_dataset(small):
     ]
     bold = [(i, j) for i, row in enumerate(letter.rows) for j, cell in enumerate(row) if cell.bold]
     assert bold == [(2, 1), (2, 2)]  # not the one whose mean leaves out two splits
-    assert ppi.warning and not letter.warning
-    assert ppi.rows[2][3].text == "2.00 †"
+    assert ppi.warning and not letter.warning and ppi.rows[2][3].text == "2.00 †"
     assert ppi.rows[2][4].text == "–"
     assert letter.notes[:2] == [
         "70/30 random split, 3 splits, not stratified; standardised on the training set.",
@@ -414,7 +411,6 @@ def test_special_characters_are_escaped(tmp_path):
 
 
 def on_screen(table, width, **options):
-    """Return what a screen of a width shows of a table."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         print_table(table, screen(width=width, **options))
     return stream.getvalue()
@@ -433,17 +429,6 @@ def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
         assert {*asked.split()} <= {*said.split()}
 
 
-def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monkeypatch):
-    table = tables_of(small)[1]
-    best = next(cell.text for row in table.rows for cell in row if cell.bold)
-    plain = on_screen(table, 130)
-    assert f"{best} *" in plain and "*: best value." in plain and "\x1b" not in plain
-    shown = on_screen(table, 130, force_terminal=True, color_system="standard")
-    assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in on_screen(table, 130, force_terminal=True, color_system="standard")
-
-
 def test_three_digits():
     values = (0, 0.00012345, 0.1, 1.234, 99.96, 1234.5, 123456)
     texts = ["0", "0.000123", "0.100", "1.23", "100", "1230", "123000"]
@@ -459,8 +444,7 @@ def test_curves_are_step_functions_that_start_once_all_have_a_value():
     assert curve["seconds"].tolist() == [2, 3, 4]
     np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
     np.testing.assert_allclose(curve["q25"], [0.25, 0.35, 0.65])
-    assert set(curve["n_splits"]) == {2}
-    assert curve["reached"].tolist() == [2, 2, 1]
+    assert set(curve["n_splits"]) == {2} and curve["reached"].tolist() == [2, 2, 1]
     assert value_against_time(trials[:1]).empty
 
 
@@ -489,8 +473,7 @@ def test_value_against_sweep():
     """Also of values that have overflowed, without a warning."""
     values = [0.1, 0.3, 0.5, np.nan, 0.1, np.inf, np.inf]
     points = value_against_sweep(pd.DataFrame({"k": [1, 1, 2, 2, 3, 3, 3], "value": values}), "k")
-    assert points["k"].tolist() == [1, 2, 3]
-    assert points["n_splits"].tolist() == [2, 1, 3]
+    assert points["k"].tolist() == [1, 2, 3] and points["n_splits"].tolist() == [2, 1, 3]
     np.testing.assert_allclose(points["median"][:2], [0.2, 0.5])
 
 
@@ -562,8 +545,7 @@ def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
     pd.concat([counts, counts.assign(part="training")]).to_csv(folder / "roc-counts.csv")
     curves.assign(k=15 * x, share=x, precision=1 - x / 2).to_csv(folder / "precision-k.csv")
     figures_of(folder)
-    assert len(laid_out) == len(kinds)
-    assert not any(map(misplaced, laid_out.values()))
+    assert len(laid_out) == len(kinds) and not any(map(misplaced, laid_out.values()))
     figure = laid_out["accuracy-time-letter"]
     lines = figure.subfigs[1].axes[0].lines
     colours = [line.get_color() for line in lines if line.get_drawstyle() == "steps-post"]

@@ -56,8 +56,7 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
     scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
     for found, rows in zip(part, raw, strict=True):
         assert_array_equal(dense(found.X), dense(scaler.transform_in_place(rows.X.copy())))
-    assert sum(len(rows.y) for rows in part) == len(DENSE)
-    assert abs(X - before).max() == 0
+    assert sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):

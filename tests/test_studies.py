@@ -65,8 +65,7 @@ def complaints(tmp_path):
 def test_contributions_follow_the_captions():
     config = load_config("rudin2009/fig-1-and-4")
     labels, scores = config.parameters["labels"], config.parameters["scores"]
-    assert (labels.count(1), labels.count(-1)) == (12, 8)
-    assert scores == sorted(scores, reverse=True)
+    assert (labels.count(1), labels.count(-1)) == (12, 8) and scores == sorted(scores, reverse=True)
     pos, neg = ([s for y, s in zip(labels, scores, strict=True) if y == of] for of in (1, -1))
     table = values("rudin2009/fig-1-and-4")
 
@@ -97,21 +96,18 @@ def test_discounting_factors():
 NOISY = {"datasets": ["margin-noisy"]}
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "places"),
-    [
-        ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
-        ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
-        ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
-        ("rudin2009/objectives", {"rows": 20_000}, "20,000"),
-        ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,001"),
-        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
-        ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
-        # Whose optimum is not known.
-        ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
-        ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
-    ],
-)
+@pytest.mark.parametrize(("name", "changes", "places"), [
+    ("rudin2009/fig-3", {"z_min": 2, "z_max": 1, "points": 3}, "z_max 1 z_min 2"),
+    ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
+    ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
+    ("rudin2009/objectives", {"rows": 20_000}, "20,000"),
+    ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,001"),
+    ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
+    ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
+    # Whose optimum is not known.
+    ("kar2015/bounds", {"datasets": ["counterexample"]}, "counterexample"),
+    ("kar2015/rates", {"dataset": "counterexample"}, "counterexample"),
+])  # fmt: skip
 def test_data_that_do_not_suffice_are_reported(name, changes, places):
     with raises(InputError, places):
         values(name, **changes)

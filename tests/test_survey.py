@@ -39,7 +39,6 @@ def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=
 
 @pytest.fixture(scope="module")
 def random_survey():
-    """A survey of random values with ties."""
     rng = np.random.default_rng(0)
     solvers = ["ensemble", "xgboost", "extra-trees", "sgd-avg", "pnorm-push", "no-skill"]
     values = rng.integers(1, 9, (len(TASKS), len(solvers))) / 10
@@ -52,7 +51,6 @@ def test_every_solver_and_contestant_has_a_kind():
 
 
 def run_of(folder, smoke=False, **changed):
-    """Write what a run leaves behind."""
     rows = pd.DataFrame(
         {"dataset": "german", "stand_in": False, "solver": ["no-skill", "no-skill", "sgd-avg",
          "sgd-avg"], "split": [0, 1, 0, 1], "wall_seconds": 0.25, "tuning_seconds": [None, None,
@@ -110,7 +108,6 @@ def test_standings_by_hand(random_survey):
 
 @pytest.mark.parametrize("shift", [0.005, -0.015])
 def test_the_bayesian_test_by_its_definition(shift):
-    """By draws of the posterior."""
     rng = np.random.default_rng(1)
     first = rng.normal(0.7, 0.1, 40)
     second = first - shift + rng.normal(0, 0.02, 40)

@@ -1,11 +1,18 @@
-"""The loader: what it reads, what it refuses, and where it says so."""
+"""The YAML loader: what it reads, what it refuses, and where; the schema for editors."""
 
+import copy
+import json
 import time
 
+import jsonschema
 import pytest
 
 from precbench.errors import InputError, did_you_mean
+from precbench.experiment import list_configs
+from precbench.experiment.schema import config_schema
+from precbench.locations import shipped
 from precbench.yaml.document import MAX_MISTAKES, load, parse
+from tests.helpers import invoke
 from tests.sentences import mistakes, names, naming, raises
 
 
@@ -22,8 +29,7 @@ def complaint(text):
 ])  # fmt: skip
 def test_values(text, value):
     data = parse(text).data
-    assert data == value
-    assert type(data) is type(value)
+    assert data == value and type(data) is type(value)
 
 
 def test_every_key_and_item_has_a_place():
@@ -63,8 +69,7 @@ def test_all_mistakes_are_reported_at_once():
 def test_bombs_end_in_a_short_message_within_a_second(text):
     start = time.perf_counter()
     message = complaint(text)
-    assert time.perf_counter() - start < 1
-    assert message.count("\n") < 20
+    assert time.perf_counter() - start < 1 and message.count("\n") < 20
     assert len(message) < 3000
 
 
@@ -100,8 +105,7 @@ def test_refusal_sorts_and_falls_back_to_the_parent():
 def test_a_few_of_many_problems_are_shown():
     document = parse("a: 1\n")
     lines = str(document.refusal((("a",), f"problem {i}") for i in range(30_000))).splitlines()
-    assert len(lines) == MAX_MISTAKES + 1
-    assert lines[-1].endswith("and 29,980 more")
+    assert len(lines) == MAX_MISTAKES + 1 and lines[-1].endswith("and 29,980 more")
     assert len(str(document.refusal([(("a",), "one")] * 9)).splitlines()) == 1
 
 
@@ -109,3 +113,43 @@ def test_did_you_mean():
     assert did_you_mean("epoch", ["epochs", "eta0"]) == " (did you mean 'epochs'?)"
     assert did_you_mean("c", ["C", "tol"]) == " (did you mean 'C'?)"
     assert did_you_mean("zzz", ["C", "tol"]) == ""
+
+
+# --- the schema for editors: it accepts the shipped configs, and sees the mistakes of one key ---
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = config_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def config(name):
+    return load(shipped("configs") / f"{name}.yaml").data
+
+
+def test_shipped_configs_are_accepted(validator):
+    for name in list_configs():
+        assert [error.message for error in validator.iter_errors(config(name))] == [], name
+
+
+def test_the_command_prints_it():
+    assert json.loads(invoke("schema").stdout) == config_schema()
+
+
+@pytest.mark.parametrize(("place", "value"), [
+    (("protocl",), {}), (("datasets", 0), "leter"),
+    (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
+    (("metrics", 0), {"precision_at_k": {"kk": 3}}), (("solvers", "sgd-avg"), {"eta": 1}),
+    (("solvers", "sgd-agv"), None), (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
+    (("solvers",), {}), (("protocol", "n_splits"), 0),
+])  # fmt: skip
+def test_mistakes_are_seen(place, value, validator):
+    document = copy.deepcopy(config("letter"))
+    *path, last = place
+    parent = document
+    for key in path:
+        parent = parent.setdefault(key, {}) if isinstance(parent, dict) else parent[key]
+    parent[last] = value
+    assert not validator.is_valid(document)

@@ -87,7 +87,6 @@ def write_sweep(folder, name, tables):
 
 
 def judged(claims, *folders, values=None):
-    """Return the rows of the ledger."""
     evidence = read_evidence(folders)
     evidence.values = values or {}
     rows = make_ledger(claims, evidence)

@@ -64,18 +64,12 @@ def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     expect(folder, (order(), YES), (order(checkpoint=0), NO), (order(checkpoint=7), UNDECIDED))
 
 
-@pytest.mark.parametrize(
-    ("wins", "losses", "ties", "verdict"),
-    [
-        (MIN_SPLITS - 1, 0, 0, UNDECIDED),
-        (15, 5, 0, YES),  # p = 0.021
-        (14, 6, 0, TREND),  # p = 0.058
-        (10, 10, 0, NO),
-        (4, 0, 16, TREND),
-        (5, 0, 15, YES),
-        (0, 0, 20, NO),
-    ],
-)
+@pytest.mark.parametrize(("wins", "losses", "ties", "verdict"), [
+    (MIN_SPLITS - 1, 0, 0, UNDECIDED),
+    (15, 5, 0, YES),  # p = 0.021
+    (14, 6, 0, TREND),  # p = 0.058
+    (10, 10, 0, NO), (4, 0, 16, TREND), (5, 0, 15, YES), (0, 0, 20, NO),
+])  # fmt: skip
 def test_orders(tmp_path, wins, losses, ties, verdict):
     b = np.linspace(0.2, 0.9, wins + losses + ties)
     a = b + np.repeat([0.01, -0.01, 0], [wins, losses, ties])
@@ -84,21 +78,18 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
     assert row.measured == f"holds in {wins} of {b.size}, fails in {losses}"
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "wins", "fields", "verdict"),
-    [
-        # Best of two against one: two of three by chance.
-        (["a", "b"], ["c"], 16, {}, TREND),  # p = 0.15; 0.006 for a coin
-        (["a", "b"], ["c"], 18, {}, YES),  # p = 0.018
-        (["c"], ["a", "b"], 8, {}, NO),  # most splits, whatever chance gives
-        (["c"], ["a", "b"], 15, {}, YES),
-        # One draw of the paper: two of three, or one of three, by chance.
-        (["a", "b"], ["c"], 67, {"one_draw": True}, IDLE),
-        (["a", "b"], ["c"], 80, {"one_draw": True}, YES),
-        (["c"], ["a", "b"], 10, {"one_draw": True}, IDLE),
-        (["c"], ["a", "b"], 5, {"one_draw": True}, NO),
-    ],
-)
+@pytest.mark.parametrize(("better", "worse", "wins", "fields", "verdict"), [
+    # Best of two against one: two of three by chance.
+    (["a", "b"], ["c"], 16, {}, TREND),  # p = 0.15; 0.006 for a coin
+    (["a", "b"], ["c"], 18, {}, YES),  # p = 0.018
+    (["c"], ["a", "b"], 8, {}, NO),  # most splits, whatever chance gives
+    (["c"], ["a", "b"], 15, {}, YES),
+    # One draw of the paper: two of three, or one of three, by chance.
+    (["a", "b"], ["c"], 67, {"one_draw": True}, IDLE),
+    (["a", "b"], ["c"], 80, {"one_draw": True}, YES),
+    (["c"], ["a", "b"], 10, {"one_draw": True}, IDLE),
+    (["c"], ["a", "b"], 5, {"one_draw": True}, NO),
+])  # fmt: skip
 def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fields, verdict):
     n = MIN_REPETITIONS if fields else MIN_SPLITS
     low, high = np.full(n, 0.4), np.full(n, 0.6)
@@ -166,20 +157,16 @@ def test_whole_curves_are_compared(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("curves", "fields", "expected"),
-    [
-        (CURVES_OF, {"within": 0.001}, 100 / 3),  # 0.78 at once, and at the third
-        (CURVES_OF, {"within": 0.1}, 50),
-        (CURVES_OF, {}, 125),  # 5 s and 0.04 s, to the final weights
-        # To the final value of the worse side: 4 s, and 0.02 s to 0.44.
-        ({"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])},
-         {"within": 0.01}, 200),
-        # Tied scores may have a high value: that of untrained weights is no accuracy.
-        ({"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])},
-         {"within": 0.01}, 200),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("curves", "fields", "expected"), [
+    (CURVES_OF, {"within": 0.001}, 100 / 3),  # 0.78 at once, and at the third
+    (CURVES_OF, {"within": 0.1}, 50),
+    (CURVES_OF, {}, 125),  # 5 s and 0.04 s, to the final weights
+    # To the final value of the worse side: 4 s, and 0.02 s to 0.44.
+    ({"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])}, {"within": 0.01},
+     200),
+    # Tied scores may have a high value: that of untrained weights is no accuracy.
+    ({"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])}, {"within": 0.01}, 200),
+])  # fmt: skip
 def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
     fields = fields | {"metric": "auc", "slower": "zig", "faster": "smooth"}
     falls = order("smooth", "zig", of="falls", fall_by=0.15)

@@ -56,10 +56,8 @@ def test_tables(tmp_path, suffix):
     )
     path = (tmp_path / f"own{suffix.lower()}").rename(tmp_path / f"own{suffix}")
     dataset, encoding = read_own_file(path, **OPTIONS)
-    assert dataset.name == dataset.title == "own"
-    assert dataset.X.tolist() == EXPECTED
-    assert dataset.X.flags.c_contiguous
-    assert dataset.y.tolist() == [1, -1, -1, 1]
+    assert dataset.name == dataset.title == "own" and dataset.X.tolist() == EXPECTED
+    assert dataset.X.flags.c_contiguous and dataset.y.tolist() == [1, -1, -1, 1]
     assert dataset.groups.tolist() == [0, 1, 0, 2]
     assert dataset.feature_names == ("age", "city=Bern", "city=Oslo", "city=Rome", "ok")
     assert encoding.feature_names == dataset.feature_names
@@ -114,8 +112,7 @@ def test_imputation(tmp_path, missing, fill):
     path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
     dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
     assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
-    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0]
-    assert dataset.X[2].tolist() == [40, 0, 0, 1, 1]
+    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [40, 0, 0, 1, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
     assert read_new_rows(new, encoding).tolist() == [[fill, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
     values = [column.value_of(dataset.X[5, span]) for column, span in encoding.spans()]
@@ -157,8 +154,7 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         np.testing.assert_array_equal(
             part.gathered(known, known), dataset.gathered(some[known], some[known])
         )
-    assert found[0].tobytes() == found[1].tobytes()
-    assert dataset.X.tobytes() != found[0].tobytes()
+    assert found[0].tobytes() == found[1].tobytes() and dataset.X.tobytes() != found[0].tobytes()
 
 
 def test_decimals_with_gaps_are_numbers(tmp_path):
@@ -278,8 +274,7 @@ def test_invalid_tables(tmp_path, text, options, what):
     path = csv(tmp_path, text)
     with raises(InputError, what) as caught:
         read_own_file(path, **options)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
 
 MIXED = ["2", "3", "4", "5more"] * 10
@@ -418,7 +413,6 @@ def test_what_chance_does_is_no_leak():
 
 
 def test_odd_names_of_columns(tmp_path):
-    """A semicolon, and the first bytes of a packed text."""
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
@@ -509,8 +503,7 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
         assert X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
-    assert len(held) == 40
-    assert max(held) < path.stat().st_size / 2
+    assert len(held) == 40 and max(held) < path.stat().st_size / 2
 
 
 def test_bytes_and_unknown_records_are_rejected(tmp_path):
@@ -587,7 +580,6 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
 
 
 def test_the_same_rows_are_the_same_numbers(tmp_path):
-    """From CSV, Parquet, npz and a frame: to the bit."""
     rng = np.random.default_rng(0)
     n = 60
     table = pd.DataFrame({
@@ -622,8 +614,7 @@ def test_svmlight(tmp_path, name):
     text = b"2 1:1 9:3\n1 4:1\n2 2:1\n"
     path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     dataset, encoding = read_own_file(path, positive=2)
-    assert issparse(dataset.X)
-    assert dataset.X.shape == (3, 9)
+    assert issparse(dataset.X) and dataset.X.shape == (3, 9)
     assert dataset.y.tolist() == [1, -1, 1]
     assert read_new_rows(csv(tmp_path, "0 3:1\n", "new.svm"), encoding).shape == (1, 9)
     with raises(InputError, "new.svm:1:3 9"):
@@ -639,8 +630,7 @@ def test_npz(tmp_path):
     X, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
     np.savez(tmp_path / "own.npz", X=X, y=y, patient=np.array(["a", "b", "a"]))
     dataset, encoding = read_own_file(tmp_path / "own.npz", groups="patient")
-    assert np.array_equal(dataset.X, X)
-    assert dataset.y.tolist() == [-1, 1, 1]
+    assert np.array_equal(dataset.X, X) and dataset.y.tolist() == [-1, 1, 1]
     assert dataset.groups.tolist() == [0, 1, 0]
     assert np.array_equal(read_new_rows(tmp_path / "own.npz", encoding), X)
     np.savez(tmp_path / "new.npz", X=X[:1, :1])

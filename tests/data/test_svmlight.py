@@ -224,8 +224,7 @@ def test_any_bytes_give_a_matrix_or_an_input_error(text):
         assert str(error).startswith("<stream>:")
     else:
         X.check_format(full_check=True)
-        assert np.isfinite(X.data).all()
-        assert np.isfinite(y).all()
+        assert np.isfinite(X.data).all() and np.isfinite(y).all()
 
 
 @pytest.mark.promise("R15")

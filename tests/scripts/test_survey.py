@@ -112,8 +112,7 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         ("kar2014, additional", "reproduced", 1, 8),
         ("rudin20", "reproduced", 2, 2),
     ):
-        assert shown[name][column(verdict)] == str(n)
-        assert shown[name][-1] == f"{of} |"
+        assert shown[name][column(verdict)] == str(n) and shown[name][-1] == f"{of} |"
         assert sum(map(int, shown[name][1:-1])) == n
 
 
