@@ -56,7 +56,6 @@ def pytest_configure(config):
 
 
 def mirror_folder():
-    """Return the folder with real files, or None."""
     configured = os.environ.get("PRECBENCH_MIRROR")
     folder = Path(configured) if configured else ROOT.parent / "shared" / "data"
     return folder if folder.is_dir() else None
@@ -154,8 +153,6 @@ def cache(tmp_path, monkeypatch, no_network):
 
 @pytest.fixture
 def add_card(monkeypatch):
-    """Add a card to the registry."""
-
     def add(card, path="no such file"):
         paths = registry._paths() | {card.name: path}
         monkeypatch.setattr(registry, "_paths", lambda: paths)

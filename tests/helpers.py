@@ -44,7 +44,6 @@ shipped_config = cache(load_config)
 
 
 def shipped_configs(kind):
-    """Return the names of the shipped configs of experiments or of studies."""
     return [name for name in list_configs() if isinstance(shipped_config(name), kind)]
 
 
@@ -78,7 +77,6 @@ def misplaced(figure):
 
 
 def entry_point(file):
-    """Return what `write_metadata` takes of a ``pyproject.toml`` with one entry point."""
     project = tomllib.loads(file.read_text())["project"]
     [(group, entries)] = project["entry-points"].items()
     [(entry, value)] = entries.items()
@@ -108,12 +106,10 @@ def written(page, folder):
 
 
 def invoke(*arguments, **options):
-    """Run a command in this process."""
     return CliRunner().invoke(app, [str(a) for a in arguments], **options)
 
 
 def run(config, out, *options):
-    """Run an experiment in this process."""
     return invoke("run", config, "--out", out, *options)
 
 
@@ -134,17 +130,13 @@ def small_experiment(folder):
 
     def write(**changes):
         parts = {
-            "name": "small",
-            "title": "A small experiment",
-            "datasets": "[{file: mine.csv, label: label}]",
-            "protocol": "{n_splits: 2}",
+            "name": "small", "title": "A small experiment",
+            "datasets": "[{file: mine.csv, label: label}]", "protocol": "{n_splits: 2}",
             "common": "{k: 0.5, epochs: 3, batch_size: 50}",
             "solvers": "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, cutting-plane: }",
-            "metrics": "[{precision_at_k: {k: 0.5}}, auc]",
-            "checkpoints": "5",
-            "plots": "[]",
+            "metrics": "[{precision_at_k: {k: 0.5}}, auc]", "checkpoints": "5", "plots": "[]",
             **changes,
-        }
+        }  # fmt: skip
         path = folder / "small.yaml"
         path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items() if value))
         return path
@@ -154,7 +146,6 @@ def small_experiment(folder):
 
 
 def run_in_this_process(monkeypatch):
-    """Run trials without workers."""
     monkeypatch.setattr("precbench.workers.begin", lambda *_: None)
     monkeypatch.setattr(
         "precbench.runner.dispatch.run_here",
@@ -188,25 +179,14 @@ def make_card(**changes):
         "bytes": len(TOY_SVM),
     } | changes.pop("file", {})
     fields = {
-        "name": "toy",
-        "title": "Toy",
-        "folder": "toys",
-        "format": "svmlight",
-        "files": [file],
-        "positive": 1,
-        "rows": 100,
-        "features": 2,
-        "positives": 50,
-        "scaling": "none",
-        "licence": "none",
-        "citation": "none",
-        "stand_in": {"density": 1.0, "noise": 0.5},
-    }
+        "name": "toy", "title": "Toy", "folder": "toys", "format": "svmlight", "files": [file],
+        "positive": 1, "rows": 100, "features": 2, "positives": 50, "scaling": "none",
+        "licence": "none", "citation": "none", "stand_in": {"density": 1.0, "noise": 0.5},
+    }  # fmt: skip
     return Card.model_validate(fields | changes, strict=False)
 
 
 def wait_until(condition, seconds=30):
-    """Wait, and fail if it takes longer."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "still waiting"

@@ -42,7 +42,6 @@ def quick(factory, **params):
 
 
 def is_linear(factory):
-    """Return whether a solver has weights."""
     return isinstance(factory(), LinearRanker)
 
 
@@ -88,8 +87,7 @@ def trace_changes_nothing(make):
     assert_array_equal(weights(traced), weights(make().fit(X, y)))
     assert trace.calls >= 2
     ended = make().fit(X, y, trace=lambda solver: True)
-    assert ended.n_rows_seen_ == 0
-    assert not weights(ended).any()
+    assert ended.n_rows_seen_ == 0 and not weights(ended).any()
 
 
 def read_only_inputs_stay_unchanged(make):
@@ -163,8 +161,7 @@ def rows_of_zeros_give_equal_scores(make):
     """Weights of zero, where there are weights."""
     X, y = problem()
     solver = make().fit(np.zeros_like(X), y)
-    assert np.ptp(solver.decision_function(X)) == 0
-    assert not np.any(getattr(solver, "coef_", 0))
+    assert np.ptp(solver.decision_function(X)) == 0 and not np.any(getattr(solver, "coef_", 0))
     X[::2] = 0
     assert np.isfinite(weights(make().fit(sparse.csr_matrix(X), y))).all()
 
@@ -268,18 +265,12 @@ def float32_gives_the_bits_of_its_values_as_float64(make):
 LINEAR_LAWS = [permuted_features_permute_the_weights]
 
 SOLVER_LAWS = [
-    dense_equals_sparse,
-    trace_changes_nothing,
-    read_only_inputs_stay_unchanged,
-    separable_rows_are_ranked_without_mistake,
-    of_a_k_beyond_the_positives_all_of_them_are_taken,
-    rows_of_zeros_give_equal_scores,
-    a_refused_fit_leaves_no_weights_for_its_rows,
-    a_sparse_matrix_of_no_valid_form_is_refused,
-    no_last_bit_decides_on_a_training_row,
-    an_overflow_is_reported,
-    float32_gives_the_bits_of_its_values_as_float64,
-]
+    dense_equals_sparse, trace_changes_nothing, read_only_inputs_stay_unchanged,
+    separable_rows_are_ranked_without_mistake, of_a_k_beyond_the_positives_all_of_them_are_taken,
+    rows_of_zeros_give_equal_scores, a_refused_fit_leaves_no_weights_for_its_rows,
+    a_sparse_matrix_of_no_valid_form_is_refused, no_last_bit_decides_on_a_training_row,
+    an_overflow_is_reported, float32_gives_the_bits_of_its_values_as_float64,
+]  # fmt: skip
 
 
 # --- solvers with partial_fit --------------------------------------------------------------------
@@ -335,11 +326,9 @@ def later_pieces_have_the_announced_labels(make):
 
 
 INCREMENTAL_LAWS = [
-    pieces_equal_the_whole,
-    an_unshuffled_fit_is_a_chain_of_partial_fits,
-    the_first_call_decides_about_averaging,
-    later_pieces_have_the_announced_labels,
-]
+    pieces_equal_the_whole, an_unshuffled_fit_is_a_chain_of_partial_fits,
+    the_first_call_decides_about_averaging, later_pieces_have_the_announced_labels,
+]  # fmt: skip
 
 
 # --- solvers that go through rows in passes ------------------------------------------------------
@@ -392,11 +381,9 @@ def several_learn_together_as_each_alone(make):
     single = X.astype(np.float32)
     for rows in (X, single, sparse.csr_matrix(np.where(X > 0, X, 0.0)), scaled):
         _fit_alone_and_together(
-            make,
-            CHANGES,
-            lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
+            make, CHANGES, lambda solver, trace, rows=rows: solver.fit(rows, y, trace=trace),
             lambda fits, rows=rows: fit_together(fits, rows, y),
-        )
+        )  # fmt: skip
 
 
 def several_learn_together_from_pieces(make):

@@ -67,8 +67,7 @@ def refused(arguments, places="", code=2):
     """Expect that a command is refused in a line that names places; return what was told."""
     result = invoke(*arguments)
     assert result.exit_code == code, result.output
-    assert not isinstance(result.exception, Exception)
-    assert "Traceback" not in result.output
+    assert not isinstance(result.exception, Exception) and "Traceback" not in result.output
     _, *more = result.stderr.strip().splitlines()  # of a table a line for each problem
     assert all(line.startswith("  ") for line in more) or result.stderr.startswith("Usage")
     names(result.stderr, places)

@@ -91,15 +91,11 @@ def sorted_with_a_heavy_tail():
 
 
 @pytest.mark.parametrize("block_rows", [None, 300, 30])
-@pytest.mark.parametrize(
-    ("rows", "container"),
-    [
-        (with_a_constant, np.asarray),
-        (with_a_constant, sparse.csr_array),
-        (far_from_0, np.asarray),  # CSR rows are summed from 0
-        (sorted_with_a_heavy_tail, np.asarray),
-    ],
-)
+@pytest.mark.parametrize(("rows", "container"), [
+    (with_a_constant, np.asarray), (with_a_constant, sparse.csr_array),
+    (far_from_0, np.asarray),  # CSR rows are summed from 0
+    (sorted_with_a_heavy_tail, np.asarray),
+])  # fmt: skip
 def test_long_sums_keep_their_digits(monkeypatch, container, block_rows, rows):
     """Up to a million pairs, and blocks of both classes, full and not."""
     X, y = rows()
@@ -188,8 +184,7 @@ def test_a_trace_is_called_between_slices_and_ends_them(monkeypatch, container, 
     calls = []
     solver.fit(container(X), y, trace=lambda s: calls.append((s.n_rows_seen_, s.coef_.any())))
     rows, has_w = zip(*calls, strict=True)
-    assert len(rows) > 3
-    assert list(rows) == sorted(set(rows))
+    assert len(rows) > 3 and list(rows) == sorted(set(rows))
     assert list(has_w) == [False] * (len(rows) - 1) + [True]
     whole = solver.coef_
     solver.fit(container(X), y, trace=lambda s: s.n_rows_seen_ > 0)

@@ -35,15 +35,11 @@ def start(tmp_path):
 
     def start(*arguments, **environment):
         command = [sys.executable, "-m", "dask", *map(str, arguments)]
-        started.append(
-            subprocess.Popen(
-                [*command, "--dashboard-address", "127.0.0.1:0"],
-                cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        )
+        started.append(subprocess.Popen(
+            [*command, "--dashboard-address", "127.0.0.1:0"], cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        ))  # fmt: skip
         return started[-1]
 
     yield start
@@ -127,11 +123,9 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
 
     def begin(out):
         client = subprocess.Popen(
-            [*PRECBENCH, "run", config, "--cluster", file, "--out", out],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+            [*PRECBENCH, "run", config, "--cluster", file, "--out", out], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         until((out / "small" / "asked.json").exists)
         return client, time.monotonic()
 

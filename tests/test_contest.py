@@ -34,12 +34,9 @@ from tests.test_report import ABOUT, measures, trial, write
 pytestmark = pytest.mark.usefixtures("in_this_process")
 SHARE = 0.3
 FORMS = {
-    "trees": "nonlinear",
-    "map": "random features",
-    "stack": "ensemble",
-    "sgd-avg": "linear",
+    "trees": "nonlinear", "map": "random features", "stack": "ensemble", "sgd-avg": "linear",
     "logistic-regression": "linear",
-}
+}  # fmt: skip
 VALUES = {
     "logistic-regression": [0.30, 0.35, 0.30, 0.35],
     "trees": [0.80, 0.70, 0.80, 0.70],
@@ -75,14 +72,10 @@ def chosen(tmp_path):
         data = {"rows": 1000, "features": 3, "positives": 100, "stand_in": False}
         data |= {"training_rows": 0, "test_share": SHARE}
         about = {
-            **ABOUT,
-            "metrics": [metric.label for metric in metrics],
-            "measures": measures(*metrics),
-            "solvers": list(values),
-            "forms": FORMS,
-            "datasets": ["letter"],
-            "data": {"letter": data},
-        }
+            **ABOUT, "metrics": [metric.label for metric in metrics],
+            "measures": measures(*metrics), "solvers": list(values), "forms": FORMS,
+            "datasets": ["letter"], "data": {"letter": data},
+        }  # fmt: skip
         run = read_run(write(folder, pd.DataFrame(rows, columns=columns), about))
         return choose_method(run, prefer=prefer)
 
@@ -125,73 +118,51 @@ def test_the_best_its_ties_and_the_rest(chosen):
 
 LOG, HIGH = "logistic-regression", [0.8, 0.8, 0.85, 0.85] * 5
 STACK = {"trees": [0.8, 0.75, 0.85, 0.8], "stack": [0.75, 0.8, 0.8, 0.8], "map": [0.3, 0.4] * 2}
-CHOICES = {  # values, what is chosen, words of the text, and the DCG
-    "the first of equal means, whatever their last bits": (
-        {"map": [0.3, 0.2, 0.1], "trees": [0.1, 0.2, 0.3]},
-        {"best": "map", "undecided": ["trees"]},
-    ),
-    "one split tells nothing apart": (
-        {"trees": [0.8], LOG: [0.3]},
-        *({"decided": False}, "cannot be tested on one split"),
-    ),
-    "nor do methods that failed": (
-        {"map": [0.05] * 3, "trees": [0.9], LOG: [0.8]},
-        {"decided": False, "worse": []},
-        "no method is measurably better than chance. If you have to choose, use map: ",
-    ),
-    "noise about a share of a tenth": (
-        {"trees": [0.4, 0.1, 0.5, 0.2], LOG: [0.15, 0.1, 0.2, 0.15], "map": [0.2, 0.1, 0.1, 0]},
-        {"decided": False, "equivalent": [], "needed": 18000},
-        "you need about 18,000 positives; you have 100.",
-    ),
-    "of ties that of the greater DCG": (
-        {"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]},
-        *({"best": "map"}, "", {"trees": 3.0, "map": 3.5}),
-    ),
-    "not against a significant difference": (
-        {"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]},
-        *({"best": "trees", "worse": ["map"]}, "", {"trees": 3.0, "map": 3.5}),
-    ),
-    "a clear winner": (
-        {"trees": [0.8, 0.82, 0.81], LOG: [0.3, 0.31, 0.33]},
-        *({"decided": True, "undecided": [], "needed": None}, "logistic-regression finds "),
-    ),
-    "near the best and near chance": (
-        {"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1] * 4},
-        {"decided": False, "equivalent": []},
-    ),
-    "where less than a quarter of the hits may be lost": (
-        {"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2},
-        {"decided": True, "undecided": [LOG], "worse": ["map"]},
-        f"{LOG} is not measurably worse in ",
-    ),
-    "but not where more": (
-        {"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]},
-        *({"decided": False}, "another method may find a quarter more"),
-    ),
-    "an ensemble, whatever the DCG": (
-        STACK,
-        {"best": "stack", "undecided": ["trees"], "worse": ["map"]},
-        *("", {"trees": 4.0, "stack": 3.0}),
-    ),
-    "unless another has significantly more hits": (
-        STACK | {"stack": [0.5, 0.52, 0.5, 0.51]},
-        {"best": "trees", "worse": ["stack", "map"]},
-    ),
+# values, what is chosen, words of the text, and the DCG
+CHOICES = {
+    "the first of equal means, whatever their last bits":
+     ({"map": [0.3, 0.2, 0.1], "trees": [0.1, 0.2, 0.3]}, {"best": "map", "undecided": ["trees"]}),
+    "one split tells nothing apart":
+     ({"trees": [0.8], LOG: [0.3]}, *({"decided": False}, "cannot be tested on one split")),
+    "nor do methods that failed":
+     ({"map": [0.05] * 3, "trees": [0.9], LOG: [0.8]}, {"decided": False, "worse": []},
+     "no method is measurably better than chance. If you have to choose, use map: "),
+    "noise about a share of a tenth":
+     ({"trees": [0.4, 0.1, 0.5, 0.2], LOG: [0.15, 0.1, 0.2, 0.15], "map": [0.2, 0.1, 0.1, 0]},
+     {"decided": False, "equivalent": [], "needed": 18000},
+     "you need about 18,000 positives; you have 100."),
+    "of ties that of the greater DCG":
+     ({"trees": [0.80, 0.70, 0.80, 0.70], "map": [0.75, 0.75, 0.70, 0.75]},
+     *({"best": "map"}, "", {"trees": 3.0, "map": 3.5})),
+    "not against a significant difference":
+     ({"trees": [0.80, 0.82, 0.81, 0.8], "map": [0.4, 0.41, 0.42, 0.4]},
+     *({"best": "trees", "worse": ["map"]}, "", {"trees": 3.0, "map": 3.5})),
+    "a clear winner":
+     ({"trees": [0.8, 0.82, 0.81], LOG: [0.3, 0.31, 0.33]},
+     *({"decided": True, "undecided": [], "needed": None}, "logistic-regression finds ")),
+    "near the best and near chance":
+     ({"trees": [0.11, 0.09, 0.1, 0.1], LOG: [0.1] * 4}, {"decided": False, "equivalent": []}),
+    "where less than a quarter of the hits may be lost":
+     ({"trees": [0.8, 0.85] * 2, LOG: [0.8, 0.8, 0.85, 0.8], "map": [0.3, 0.2] * 2},
+     {"decided": True, "undecided": [LOG], "worse": ["map"]}, f"{LOG} is not measurably worse in "),
+    "but not where more":
+     ({"trees": [0.8, 0.5, 0.8, 0.5], LOG: [0.5, 0.8, 0.4, 0.8]},
+     *({"decided": False}, "another method may find a quarter more")),
+    "an ensemble, whatever the DCG":
+     (STACK, {"best": "stack", "undecided": ["trees"], "worse": ["map"]},
+     *("", {"trees": 4.0, "stack": 3.0})),
+    "unless another has significantly more hits":
+     (STACK | {"stack": [0.5, 0.52, 0.5, 0.51]}, {"best": "trees", "worse": ["stack", "map"]}),
     "or it has failed": (STACK | {"stack": [0.9, 0.9]}, {"best": "trees"}),
-    "but undecided": (
-        {"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]},
-        *({"decided": False}, "It came closest to the best method on our test lists."),
-    ),
-    "an ensemble is the least simple, where methods never differ on 67 rows": (
-        {"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10},
-        {"best": "stack", "equivalent": ["stack"], "recommended": "trees"},
-    ),
-    "but not on 51 rows": (
-        {"stack": HIGH[:4], "trees": HIGH[:4]},
-        {"recommended": "stack", "undecided": ["trees"]},
-    ),
-}
+    "but undecided":
+     ({"stack": [0.2, 0.1, 0.2, 0.1], LOG: [0.1, 0.2, 0.1, 0.2]},
+     *({"decided": False}, "It came closest to the best method on our test lists.")),
+    "an ensemble is the least simple, where methods never differ on 67 rows":
+     ({"stack": HIGH, "trees": HIGH, "map": [0.3, 0.4] * 10},
+     {"best": "stack", "equivalent": ["stack"], "recommended": "trees"}),
+    "but not on 51 rows":
+     ({"stack": HIGH[:4], "trees": HIGH[:4]}, {"recommended": "stack", "undecided": ["trees"]}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CHOICES)
@@ -207,8 +178,7 @@ def test_the_simplest_is_logistic_regression_and_taken_where_it_is_equivalent(ch
     values = {"trees": HIGH, "sgd-avg": HIGH, LOG: [v - 0.001 * (v > 0.8) for v in HIGH]}
     choice = chosen(values | {"map": [0.3, 0.4] * 10})
     assert choice.best == "trees" and choice.worse == ["map"] and choice.decided
-    assert choice.recommended == LOG
-    assert choice.equivalent == ["trees", "sgd-avg"]
+    assert choice.recommended == LOG and choice.equivalent == ["trees", "sgd-avg"]
     assert choice.text.startswith(f"Use {LOG}: about 16.5 hits in 20 (")
     assert choice.card[1].startswith("It is as good as trees in 20 of 300 held-out rows (within 1")
     assert choice.values["solver"].tolist() == [LOG, "trees", "sgd-avg", "map"]
@@ -286,14 +256,11 @@ def compare_table(folder, *options):
 TREES = "hist-gradient-boosting"
 
 
-@pytest.mark.parametrize(
-    ("signal", "n_features", "rival", "best"),
-    [
-        (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
-        (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
-        (lambda X: X @ np.ones(40), 40, "linear-svm", None),
-    ],
-)
+@pytest.mark.parametrize(("signal", "n_features", "rival", "best"), [
+    (lambda X: X[:, 0] * X[:, 1], 4, TREES, TREES),
+    (lambda X: X @ np.ones(40), 40, TREES, "logistic-regression"),
+    (lambda X: X @ np.ones(40), 40, "linear-svm", None),
+])  # fmt: skip
 def test_known_winners_and_ties(signal, n_features, rival, best):
     X, y = rows_of(signal, 600, n_features=n_features)
     choice = precbench.compare(X, y, k=50, solvers=["logistic-regression", rival], n_splits=3)
@@ -482,18 +449,12 @@ def test_k_is_a_part_of_the_held_out_rows(k, tmp_path):
 
 
 @pytest.mark.promise("R6")
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--k", 400], "k 400 300"),
-        (["--k", "5 percent"], "'5 %'"),
-        (["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'"),
-        (["--config", "mine.csv"], "--config mine.csv"),
-        (["--config", "no/such.yaml"], ""),
-        (["--save", "mine.csv"], "--save mine.csv"),
-        (["--time", "a", "--splits", 0], "--splits"),
-    ],
-)
+@pytest.mark.parametrize(("options", "says"), [
+    (["--k", 400], "k 400 300"), (["--k", "5 percent"], "'5 %'"),
+    (["--solver", "sgd-agv"], "'sgd-agv' 'sgd-avg'"),
+    (["--config", "mine.csv"], "--config mine.csv"), (["--config", "no/such.yaml"], ""),
+    (["--save", "mine.csv"], "--save mine.csv"), (["--time", "a", "--splits", 0], "--splits"),
+])  # fmt: skip
 def test_what_is_refused_before_training(options, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path, *rows_of())
@@ -513,23 +474,15 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
     assert result.exit_code == 0 and "cannot decide: with 2 positives in each" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"y": [0, 1, 2] * 10}, "y 3"),
-        ({"y": [0, 1]}, ""),
-        ({"X": np.full((30, 2), np.nan)}, "NaN missing"),
-        ({"k": 40}, "40 30"),
-        ({"groups": [1, 2]}, "groups 30"),
-        ({"groups": [None, *range(29)]}, "groups 1"),
-        ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
-        ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"),
-        ({"solvers": "pgd"}, "solvers 'pgd'"),
-        ({"n_splits": 0}, "n_splits 1 0"),
-        ({"random_state": np.random.RandomState(0)}, "random_state"),
-        ({"n_jobs": 0}, "n_jobs 1 -1 0"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"y": [0, 1, 2] * 10}, "y 3"), ({"y": [0, 1]}, ""),
+    ({"X": np.full((30, 2), np.nan)}, "NaN missing"), ({"k": 40}, "40 30"),
+    ({"groups": [1, 2]}, "groups 30"), ({"groups": [None, *range(29)]}, "groups 1"),
+    ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
+    ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"), ({"solvers": "pgd"}, "solvers 'pgd'"),
+    ({"n_splits": 0}, "n_splits 1 0"), ({"random_state": np.random.RandomState(0)}, "random_state"),
+    ({"n_jobs": 0}, "n_jobs 1 -1 0"),
+])  # fmt: skip
 def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}
     with raises(InputError, says):

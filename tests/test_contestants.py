@@ -129,21 +129,12 @@ LIBRARIES = [
     (few("extra-trees", 20), beyond_one_half(ExtraTreesClassifier(20, random_state=0)), 0),
     (MLP(hidden_layer_size=8, max_iter=20, random_state=0), mlp_scores, 1e-7),
     (LambdaRank(k=0.25, n_estimators=20), lambdarank_scores, 1e-9),
-    *(
-        (XGBoost(name, k=0.25, n_estimators=20, min_child_weight=0.0),
-         partial(xgboost_ranks, objective=name), 1e-6)
-        for name in ("rank:ndcg", "rank:map")
-    ),
-    *(
-        (solver(n_estimators=20, class_weight=weight, **params),
-         partial(scores, weight=weight), tolerance)
-        for weight in (None, "balanced")
-        for solver, params, scores, tolerance in (
-            (LightGBM, {}, lightgbm_scores, 1e-9),
-            (XGBoost, LEAVES, xgboost_scores, 1e-6),
-            (CatBoost, DEPTH, catboost_scores, 1e-9),
-        )
-    ),
+    *((XGBoost(name, k=0.25, n_estimators=20, min_child_weight=0.0), partial(xgboost_ranks,
+     objective=name), 1e-6) for name in ("rank:ndcg", "rank:map")),
+    *((solver(n_estimators=20, class_weight=weight, **params), partial(scores, weight=weight),
+     tolerance) for weight in (None, "balanced") for solver, params, scores,
+     tolerance in ((LightGBM, {}, lightgbm_scores, 1e-9), (XGBoost, LEAVES, xgboost_scores, 1e-6),
+     (CatBoost, DEPTH, catboost_scores, 1e-9))),
 ]  # fmt: skip
 
 
@@ -216,17 +207,12 @@ def test_an_undersampled_tree_has_as_many_rows_of_each_class(name):
     assert np.abs(other - part).max() > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("lightgbm", {"reg_lambda": 0.1}),
-        ("lightgbm-lambdarank", {"reg_lambda": 0.1}),
-        ("hist-gradient-boosting", {"l2_regularization": 0.1}),
-        ("xgboost", {}),
-        ("xgboost", {"objective": "rank:ndcg", "min_child_weight": 0.0}),
-        ("catboost", {"n_estimators": 100}),
-    ],
-)
+@pytest.mark.parametrize(("name", "params"), [
+    ("lightgbm", {"reg_lambda": 0.1}), ("lightgbm-lambdarank", {"reg_lambda": 0.1}),
+    ("hist-gradient-boosting", {"l2_regularization": 0.1}), ("xgboost", {}),
+    ("xgboost", {"objective": "rank:ndcg", "min_child_weight": 0.0}),
+    ("catboost", {"n_estimators": 100}),
+])  # fmt: skip
 def test_boosting_with_few_positives_is_better_than_chance(name, params):
     """Without a penalty leaves of tiny second derivatives make steps of any length: scikit-learn's
     boosting has an AUC of 0.18 here."""
@@ -259,8 +245,7 @@ def test_a_long_list_is_ranked_in_parts():
     short = [LambdaRank(list_length=300, random_state=seed) for seed in (0, 0, 1)]
     parts = [solver.fit(X, y).decision_function(X) for solver in short]
     assert_array_equal(parts[0], parts[1])
-    assert np.abs(parts[0] - parts[2]).max() > 0
-    assert auc(y, parts[0]) > whole - 0.02
+    assert np.abs(parts[0] - parts[2]).max() > 0 and auc(y, parts[0]) > whole - 0.02
 
 
 def test_the_code_of_a_plugged_in_classifier_is_that_of_its_library():
@@ -322,16 +307,9 @@ def job_of(config, folder, label="lightgbm"):
     plan = make_plan(load_config(config))
     trial, key = next(pair for pair in plan.trials if pair[0].label == label)
     return Job(
-        trial=trial,
-        key=key,
-        folder=str(folder),
-        dataset=plan.datasets["mine"],
-        limit=float("inf"),
-        passes=float("inf"),
-        timing="sequential",
-        environment="none",
-        run="none",
-    )
+        trial=trial, key=key, folder=str(folder), dataset=plan.datasets["mine"], limit=float("inf"),
+        passes=float("inf"), timing="sequential", environment="none", run="none",
+    )  # fmt: skip
 
 
 def test_stored_scores_are_bounded(small, tmp_path, monkeypatch):
@@ -394,17 +372,11 @@ def raising(error):
     return scores
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (lambda n: None, "shape ()"),
-        (lambda n: np.full(n, 1j), "complex128"),
-        (lambda n: 2**60 + np.arange(n), "float64 ranks"),
-        (lambda n: np.zeros(1), "1 scores"),
-        (raising(KeyboardInterrupt()), "KeyboardInterrupt"),
-        (raising(SystemExit(0)), "SystemExit"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), [
+    (lambda n: None, "shape ()"), (lambda n: np.full(n, 1j), "complex128"),
+    (lambda n: 2**60 + np.arange(n), "float64 ranks"), (lambda n: np.zeros(1), "1 scores"),
+    (raising(KeyboardInterrupt()), "KeyboardInterrupt"), (raising(SystemExit(0)), "SystemExit"),
+])  # fmt: skip
 def test_what_a_package_answers_fails_its_trial(small, tmp_path, monkeypatch, answer, words):
     """It is no overflow, no Ctrl-C, and no rank that is lost."""
     name = "hist-gradient-boosting"

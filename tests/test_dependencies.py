@@ -59,8 +59,7 @@ def test_no_dependency_at_run_time_has_a_copyleft_licence(figure):
         distribution = metadata.distribution(name)
         licences[name] = licence(distribution)
         todo += map(Requirement, distribution.requires or [])
-    assert len(licences) >= len(DIRECT)
-    assert all(text.strip() for text in licences.values())
+    assert len(licences) >= len(DIRECT) and all(text.strip() for text in licences.values())
     copyleft = {name for name, text in licences.items() if COPYLEFT.search(text)}
     assert copyleft <= set(WEAK), {name: licences[name] for name in copyleft}
     figure(f"{len(licences)} packages at run time")

@@ -102,24 +102,18 @@ def drifted(found):
 def test_psi_by_hand():
     """0.5 and 0.5 of 10 rows, 0.9 and 0.1 of 20; half a row of each is 0.075."""
     expected = 0.4 * log(0.975 / 0.575) - 0.4 * log(0.175 / 0.575)
-    assert psi([5, 5], [18, 2]) == pytest.approx(expected)
-    assert psi([3, 1], [300, 100]) == 0
+    assert psi([5, 5], [18, 2]) == pytest.approx(expected) and psi([3, 1], [300, 100]) == 0
     assert psi([1e9, 1e9], [1.8e9, 2e8]) == pytest.approx(0.4 * log(0.9 / 0.1))
 
 
 # --- bins ---
 
 
-@pytest.mark.parametrize(
-    ("values", "edges"),
-    [
-        (np.arange(1, 101), [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]),
-        ([0] * 95 + [1] * 5, [0, 0, 1]),
-        ([-1] * 5 + [0] * 95, [-1, -1, 0]),
-        ([7.5] * 9, [7.5, 7.5]),
-        ([0.0, 0.5], [0, 0, 0.5]),
-    ],
-)
+@pytest.mark.parametrize(("values", "edges"), [
+    (np.arange(1, 101), [1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]),
+    ([0] * 95 + [1] * 5, [0, 0, 1]), ([-1] * 5 + [0] * 95, [-1, -1, 0]), ([7.5] * 9, [7.5, 7.5]),
+    ([0.0, 0.5], [0, 0, 0.5]),
+])  # fmt: skip
 def test_bins_by_hand(values, edges):
     values = np.array(values, dtype=float)
     bins = _Bins.learn(values[:, None], Column("x"))
@@ -141,8 +135,7 @@ def test_the_profile_counts_what_the_table_holds(folder, learnt):
     assert profile.rows == 3000
     assert columns["city"].counts == table["city"].value_counts().sort_index().tolist()
     gaps = int(table["gappy"].isna().sum())
-    assert columns["gappy"].gaps == gaps > 200
-    assert sum(columns["gappy"].counts) == 3000 - gaps
+    assert columns["gappy"].gaps == gaps > 200 and sum(columns["gappy"].counts) == 3000 - gaps
     amounts = columns["amount"]
     assert (amounts.edges[0], amounts.edges[-1]) == (table["amount"].min(), table["amount"].max())
     assert max(amounts.counts) < 320
@@ -191,18 +184,15 @@ def test_new_categories_are_expected_where_many_are_rare():
         drift = Drift(profile, encoding)
         drift.add(encoding.encode(cities(n, seed), gaps=drift.gaps), scores[:: 1000 // n])
         summary = drift.summary()
-        assert summary["columns"][0]["bins"][-2]["new"] > 0.3
-        assert not summary["drift"]
+        assert summary["columns"][0]["bins"][-2]["new"] > 0.3 and not summary["drift"]
 
 
 @pytest.mark.parametrize("n", [100, 10_000])
 def test_what_was_changed_is_found(learnt, n):
     found = found_in(changed(drawn(n, 1)), learnt)
-    assert found["drift"]
-    assert drifted(found) == {"amount", "since", "city", "gappy"}
+    assert found["drift"] and drifted(found) == {"amount", "since", "city", "gappy"}
     columns = {of["name"]: of for of in found["columns"]}
-    assert columns["since"]["outside"] > 0.99
-    assert columns["city"]["new_categories"] == ["elsewhere"]
+    assert columns["since"]["outside"] > 0.99 and columns["city"]["new_categories"] == ["elsewhere"]
     new = columns["city"]["bins"][-2]
     assert (new["values"], new["new"]) == ("new categories", 0.25) and new["training"] < 0.01
 
@@ -263,8 +253,7 @@ def test_sparse_rows_have_their_scores_compared(tmp_path):
 
 def test_a_model_without_a_profile_scores_without_drift(here, tmp_path):
     model = Model.load("trees.npz")
-    assert model.profile.rows == 3000
-    assert sum(model.profile.scores.counts) == pytest.approx(900)
+    assert model.profile.rows == 3000 and sum(model.profile.scores.counts) == pytest.approx(900)
     replace(model, profile=None).save(tmp_path / "plain.npz")
     succeed("score", tmp_path / "plain.npz", "new.csv", "--top", "1")
     options = ["--drift", tmp_path / "drift.json"]
@@ -329,14 +318,10 @@ def test_invalid_options(here):
     (here / "none").mkdir(exist_ok=True)
     (here / "empty.csv").write_text("rank,row,score\n")
     for options, places in [
-        (["--strict"], "--strict --drift"),
-        (["--drift", "drift.txt"], "--drift .json"),
+        (["--strict"], "--strict --drift"), (["--drift", "drift.txt"], "--drift .json"),
         (["--drift", "nowhere/drift.json"], "--drift nowhere"),
-        (["--last", "nowhere.csv"], "nowhere.csv"),
-        (["--last", "none"], "none"),
-        (["--last", "trees.npz"], "--last trees.npz"),
-        (["--last", "old.csv"], "old.csv 'row'"),
-        (["--last", "empty.csv"], "empty.csv"),
-        (["--last", "list.xlsx"], "list.xlsx"),
-    ]:
+        (["--last", "nowhere.csv"], "nowhere.csv"), (["--last", "none"], "none"),
+        (["--last", "trees.npz"], "--last trees.npz"), (["--last", "old.csv"], "old.csv 'row'"),
+        (["--last", "empty.csv"], "empty.csv"), (["--last", "list.xlsx"], "list.xlsx"),
+    ]:  # fmt: skip
         refused(["score", "trees.npz", "new.csv", "--top", "3", *options], places)

@@ -64,8 +64,7 @@ def test_hits_are_those_of_the_list(here):
     assert (found["rows"], found["positives"]) == (1000, is_hit.sum())
     assert (found["k"], found["hits"], found["precision"]) == (60, hits, hits / 60)
     scores = Model.load("good.npz").decision_function(table)
-    assert found["auc"] == auc(np.where(is_hit, 1, -1), scores)
-    assert evaluated()["k"] == 40
+    assert found["auc"] == auc(np.where(is_hit, 1, -1), scores) and evaluated()["k"] == 40
     assert evaluated("--k", "2 %")["k"] == 20
     assert evaluated("--k", "0.5")["k"] == np.ceil(is_hit.sum() / 2)
 
@@ -74,8 +73,7 @@ def test_what_was_promised_is_what_score_expects(here):
     found = evaluated()
     expected = succeed("score", "good.npz", "new.csv", "--top", "40").stderr
     text = "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in"
-    assert text.format(**found["promised"]) in expected
-    assert found["verdict"] == "kept"
+    assert text.format(**found["promised"]) in expected and found["verdict"] == "kept"
     length = Model.load("good.npz").about["length"]["curve"]
     at = length["length"].index(40)
     assert found["precision_when_fitted"] == pytest.approx(length["precision"][at])
@@ -216,8 +214,7 @@ def test_of_many_training_rows_a_sample_is_known(monkeypatch):
     monkeypatch.setattr("precbench.model.training_rows._MOST", 500)
     X = np.random.default_rng(0).standard_normal((20_000, 3))
     known = TrainingRows.learn(X)
-    assert len(known.hashes) == 500
-    assert known.sentence(known.count(X + 1), len(X)) is None
+    assert len(known.hashes) == 500 and known.sentence(known.count(X + 1), len(X)) is None
     said = known.sentence(known.count(X[:8000]), 16_000)
     found = re.match(r"about ([\d,]+) training rows", said)[1]
     assert abs(int(found.replace(",", "")) - 8000) < 1000

@@ -97,12 +97,9 @@ WRONGLY_EXTENDED = {
     "a third": ("extends: base.yaml", "extends: c.yaml", "c.yaml:1:1: extends: base.yaml"),
     "no keys": ("extends: base.yaml", "- 1", "c.yaml:1:1: extends: base.yaml"),
     "ours": ("extends: base.yaml\nnane: x", SMALL, "c.yaml:2:1: nane: "),
-    "theirs": (
-        "extends: base.yaml",
-        SMALL.replace("adult", "adul"),
-        "base.yaml:3:20: datasets[1].name: ",
-    ),
-}
+    "theirs": ("extends: base.yaml", SMALL.replace("adult", "adul"),
+     "base.yaml:3:20: datasets[1].name: "),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONGLY_EXTENDED)
@@ -168,26 +165,15 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
 """
     )
     expected = [
-        ("1:1", "name 'let ter'"),
-        ("2:1", "titel 'title'"),
-        ("3:12", "datasets[0].name 'lettr' 'letter'"),
-        ("3:34", "on_missing 'standin' 'stand-in'"),
-        ("3:57", "datasets[2].file"),
-        ("3:73", "datasets[2].labell 'label'"),
-        ("4:1", "'standardise'"),
-        ("5:12", "'kfold'"),
-        ("5:25", "protocol.n_splits 1.5"),
-        ("5:40", "protocol.seeds 'seed'"),
-        ("7:3", "'perceptron-agv' 'perceptron-avg'"),
-        ("8:13", "'eta0'"),
-        ("8:21", "0.0 -1"),
-        ("8:44", "solvers.sgd-avg.k"),
-        ("8:53", "solvers.sgd-avg.random_state"),
-        ("8:78", "solvers.sgd-avg.limit.sec 'seconds'"),
-        ("9:12", "k 25.0"),
-        ("9:40", "'acu' 'auc'"),
-        ("9:46", "partial_auc"),
-    ]
+        ("1:1", "name 'let ter'"), ("2:1", "titel 'title'"),
+        ("3:12", "datasets[0].name 'lettr' 'letter'"), ("3:34", "on_missing 'standin' 'stand-in'"),
+        ("3:57", "datasets[2].file"), ("3:73", "datasets[2].labell 'label'"),
+        ("4:1", "'standardise'"), ("5:12", "'kfold'"), ("5:25", "protocol.n_splits 1.5"),
+        ("5:40", "protocol.seeds 'seed'"), ("7:3", "'perceptron-agv' 'perceptron-avg'"),
+        ("8:13", "'eta0'"), ("8:21", "0.0 -1"), ("8:44", "solvers.sgd-avg.k"),
+        ("8:53", "solvers.sgd-avg.random_state"), ("8:78", "solvers.sgd-avg.limit.sec 'seconds'"),
+        ("9:12", "k 25.0"), ("9:40", "'acu' 'auc'"), ("9:46", "partial_auc"),
+    ]  # fmt: skip
     assert len(found) == len(expected)
     for place, words in expected:
         [text] = (text for text in found if text.startswith(f"c.yaml:{place}: "))
@@ -195,63 +181,48 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
     assert found == sorted(found, key=lambda t: tuple(map(int, t.split(":")[1:3])))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
-        ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
-        ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
-        ("[letter, adult]", "[]", "3:1 datasets"),
-        ("[letter, adult]", "letter", "3:1 datasets 'letter'"),
-        ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
-        ("tune: [0.1, 1.0]", "tune: 0.1", ""),
-        ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
-        ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
-        ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
-        ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
-        (
-            "n_splits: 2",
-            "split: kfold, n_splits: 99999, repetitions: 99999",
-            "9,999,800,001 100,000",
-        ),
-        ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
-        ("n_splits: 2", "split: none, stratified: true", "stratified"),
-        ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
-        ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
-        ("n_splits: 2", "repetitions: 2", "repetitions"),
-        ("auc]", "auc: 3]", "metrics[1].auc 3"),
-        ("auc]", "3]", "metrics[1] 3"),
-        ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
-        ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
-        ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
-        ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
-        ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
-        ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
-        ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
-        ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
-        ("auc]", "auc, auc]", "metrics[2]"),
-        ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
-        ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
-        ("auc]\n", "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n", "smoke.sweep[1] 1"),
-        ("auc]\n", "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n", "sweep.k precision_at_k 1"),
-        ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1 checkpoints 0"),
-        ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
-        ("auc]\n", "auc]\ncheckpoints: true\n", ""),
-        ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
-        ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
-        (
-            "perceptron-avg:\n",
-            "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
-            "n_components 1 0",
-        ),
-        ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
-        ("auc]\n", "auc]\ntuning: {folds: 5, rows: 9}\n", "tuning.rows folds"),
-        ("n_splits: 2}\n", "split: time}\ntuning: {rows: 9}\n", "tuning.rows time"),
-        ("n_splits: 2}\n", "split: time}\ntuning: {folds: 5}\n", "tuning.folds time"),
-        ("n_splits: 2", "split: time, n_splits: 5", "protocol.test_size 5 0.3 0.2"),
-        ("auc]\n", "auc]\ntuning: {draw: 1}\n", "draw 2"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "expected"), [
+    ("epochs: 3", "epoch: 3", "5:18 common.epoch"),
+    ("epochs: 3", "random_state: 0", "5:18 common.random_state"),
+    ("[letter, adult]", "[letter, letter]", "3:20 datasets[1]"),
+    ("[letter, adult]", "[]", "3:1 datasets"),
+    ("[letter, adult]", "letter", "3:1 datasets 'letter'"), ("tune: [0.1, 1.0]", "tune: [0.1]", ""),
+    ("tune: [0.1, 1.0]", "tune: 0.1", ""),
+    ("  perceptron-avg:\n", "  perceptron-avg: 3\n", "7:3 solvers.perceptron-avg"),
+    ("n_splits: 2", "split: kfold, n_splits: 1", "4:26 protocol.n_splits"),
+    ("n_splits: 2", "split: provided, test_size: 0.3", "test_size"),
+    ("n_splits: 2", "n_splits: 100000000000000000", "n_splits"),
+    ("n_splits: 2", "split: kfold, n_splits: 99999, repetitions: 99999", "9,999,800,001 100,000"),
+    ("auc]\n", "auc]\ntimeout: 1.0e+17\n", "timeout"),
+    ("n_splits: 2", "split: none, stratified: true", "stratified"),
+    ("n_splits: 2", "n_splits: 2, splits: [0, 2]", "protocol.splits[1] 2"),
+    ("n_splits: 2", "test_size: 0.5, train_size: 9", "train_size test_size"),
+    ("n_splits: 2", "repetitions: 2", "repetitions"), ("auc]", "auc: 3]", "metrics[1].auc 3"),
+    ("auc]", "3]", "metrics[1] 3"), ("auc]\n", "auc]\nsweep: {kk: [1]}\n", "11:9 sweep.kk"),
+    ("auc]\n", "auc]\nsweep: {k: [0.1, 1.5]}\n", "11:18 sweep.k[1] 'k'"),
+    ("{k: 0.5, epochs", "{k: 1 percent, epochs", "5:10 common.k k '1 percent'"),
+    ("auc]\n", 'auc]\nsweep: {k: ["5 %", "100"]}\n', "11:20 sweep.k[1] k '100'"),
+    ("auc]\n", "auc]\nsweep: {k: [1], C: [2]}\n", "sweep"),
+    ("auc]\n", "auc]\nplots: [accuracy-sweep]\n", "plots[0]"),
+    ("auc]\n", "auc]\nsmoke: {sweep: [1]}\n", "smoke.sweep"),
+    ("n_splits: 2", "n_splits: 2, splits: [0, 1, 0]", "4:40 protocol.splits[2] 0"),
+    ("auc]", "auc, auc]", "metrics[2]"), ("tune: [0.1, 1.0]", "tune: [.1, 0.1]", "0.1"),
+    ("auc]\n", "auc]\nsweep: {k: [10, 20, 10]}\n", "11:21 sweep.k[2] 10"),
+    ("auc]\n", "auc]\nsweep: {k: [1, 2, 3]}\nsmoke: {sweep: [1, 1]}\n", "smoke.sweep[1] 1"),
+    ("auc]\n", "{precision_at_k: {k: 9}}]\nsweep: {k: [1, 2]}\n", "sweep.k precision_at_k 1"),
+    ("auc]\n", "auc]\ncheckpoints: 0\n", "11:1 checkpoints 0"),
+    ("auc]\n", "auc]\ncheckpoints: often\n", "'often'"),
+    ("auc]\n", "auc]\ncheckpoints: true\n", ""), ("auc]\n", "auc]\ncheckpoints: [0.5, 0.2]\n", "0"),
+    ("perceptron-avg:\n", "perceptron-avg: {fourier: {}}\n", "n_components"),
+    ("perceptron-avg:\n", "perceptron-avg: {fourier: {n_components: {tune: [9, 0]}}}\n",
+     "n_components 1 0"),
+    ("auc]\n", "auc]\nsmoke: {datasets: [adul]}\n", "'adul' 'adult'"),
+    ("auc]\n", "auc]\ntuning: {folds: 5, rows: 9}\n", "tuning.rows folds"),
+    ("n_splits: 2}\n", "split: time}\ntuning: {rows: 9}\n", "tuning.rows time"),
+    ("n_splits: 2}\n", "split: time}\ntuning: {folds: 5}\n", "tuning.folds time"),
+    ("n_splits: 2", "split: time, n_splits: 5", "protocol.test_size 5 0.3 0.2"),
+    ("auc]\n", "auc]\ntuning: {draw: 1}\n", "draw 2"),
+])  # fmt: skip
 def test_a_single_mistake_is_a_single_line(complaints, old, new, expected):
     assert old in SMALL
     [text] = complaints(SMALL.replace(old, new))
@@ -278,11 +249,9 @@ def test_trials_interleave_the_contestants(read):
     trials = read(SMALL + "sweep: {k: [1, 1.0]}\n").trials()
     order = [(t.split.index, t.dataset.name, t.sweep, t.label) for t in trials]
     assert order[:4] == [
-        (0, "letter", ("k", 1), "perceptron-avg"),
-        (0, "letter", ("k", 1), "sgd-avg"),
-        (0, "letter", ("k", 1), "svm, soft"),
-        (0, "letter", ("k", 1.0), "perceptron-avg"),
-    ]
+        (0, "letter", ("k", 1), "perceptron-avg"), (0, "letter", ("k", 1), "sgd-avg"),
+        (0, "letter", ("k", 1), "svm, soft"), (0, "letter", ("k", 1.0), "perceptron-avg"),
+    ]  # fmt: skip
     assert len(order) == 2 * 2 * 2 * 3
     assert order == sorted(order, key=lambda o: (o[0], o[1] == "adult", isinstance(o[2][1], float)))
 
@@ -292,10 +261,8 @@ def test_parameters_are_resolved(read):
     assert first.params.items() >= {"k": 0.5, "epochs": 3, "batch_size": 500}.items()
     assert tuned.candidates == {"eta0": [0.1, 1.0]}
     assert svm.params["C"] == 0.1 and not {"k", "random_state"} & {*svm.params}
-    assert svm.limit.seconds == 5
-    assert first.scaling == "standardise"
-    assert first.metric.label == "precision_at_k(k=0.5)"
-    assert pickle.loads(pickle.dumps(svm)) == svm
+    assert svm.limit.seconds == 5 and first.scaling == "standardise"
+    assert first.metric.label == "precision_at_k(k=0.5)" and pickle.loads(pickle.dumps(svm)) == svm
 
 
 def test_metrics_inherit_from_common(read):
@@ -321,8 +288,7 @@ def test_the_sweep_reaches_solvers_and_metrics(read):
     assert experiment.plots == ("accuracy-time", "accuracy-sweep")
     for trial in experiment.trials():
         value = trial.sweep[1]
-        assert trial.metric.params == {"k": value}
-        assert trial.params.get("k", value) == value
+        assert trial.metric.params == {"k": value} and trial.params.get("k", value) == value
         assert experiment.metrics_at(trial.sweep)[0] == trial.metric
     assert read(SMALL).plots == ("accuracy-time", "precision-k")
 
@@ -348,8 +314,7 @@ def test_each_repetition_has_a_partition_of_its_own(read):
     assert len({t.split.seed for t in once}) == 1 and len({t.seed for t in once}) == 3
     assert [t.split.fold for t in often] == [0, 1, 2] * 4
     seeds = [t.split.seed for t in often]
-    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4
-    assert len({key(t) for t in often}) == 12
+    assert seeds[::3] == seeds[2::3] and len(set(seeds)) == 4 and len({key(t) for t in often}) == 12
 
 
 def test_the_description_is_strict_json_and_complete(read):
@@ -357,51 +322,30 @@ def test_the_description_is_strict_json_and_complete(read):
     description = tuned.description("ab" * 32)
     assert json.loads(json.dumps(description, allow_nan=False)) == description
     assert description == {
-        "schema": SCHEMA,
-        "dataset": "letter",
-        "data_sha256": "ab" * 32,
-        "rows": None,
+        "schema": SCHEMA, "dataset": "letter", "data_sha256": "ab" * 32, "rows": None,
         "preprocessing": {"scaling": "standardise", "dtype": "float64", "fitted_on": "train"},
-        "split": {
-            "kind": "random",
-            "seed": tuned.seed,
-            "test_size": 0.3,
-            "stratified": False,
-            "groups": "keep",
-            "validation_size": 0.2,
-        },
-        "solver": "sgd-avg",
-        "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
+        "split": {"kind": "random", "seed": tuned.seed, "test_size": 0.3, "stratified": False,
+         "groups": "keep", "validation_size": 0.2},
+        "solver": "sgd-avg", "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
-        "tuning": {
-            "candidates": {"eta0": [0.1, 1.0]},
-            "metric": {"name": "precision_at_k", "params": {"k": 0.5}, "package": ""},
-            **dict.fromkeys(["folds", "rows", "draw"]),
-        },
-        "checkpoints": 20,
-        "seed": tuned.seed,
-    }
+        "tuning": {"candidates": {"eta0": [0.1, 1.0]}, "metric": {"name": "precision_at_k",
+         "params": {"k": 0.5}, "package": ""}, **dict.fromkeys(["folds", "rows", "draw"])},
+        "checkpoints": 20, "seed": tuned.seed,
+    }  # fmt: skip
     assert first.description("ab" * 32)["tuning"] is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("name: small", "name: other\nsource: x"),
-        ("A small one", "Another title"),
-        ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"),
-        ('"svm, soft"', "svm"),
-        ("seconds: 5", "times_slowest: 50"),
-        ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
-        ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
-        ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
-        ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),
-        ("metrics:", "scaling_fitted_on: train\nmetrics:"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("name: small", "name: other\nsource: x"), ("A small one", "Another title"),
+    ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"), ('"svm, soft"', "svm"),
+    ("seconds: 5", "times_slowest: 50"), ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
+    ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
+    ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
+    ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),
+    ("metrics:", "scaling_fitted_on: train\nmetrics:"),
+])  # fmt: skip
 def test_keys_do_not_see_what_changes_no_number(read, old, new):
-    assert old in SMALL
-    assert keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
+    assert old in SMALL and keys(read(SMALL.replace(old, new))) == keys(read(SMALL))
 
 
 def test_a_data_set_may_keep_its_own_parts(read):
@@ -420,21 +364,17 @@ def test_a_missing_provided_split_is_reported_before_anything_runs(read):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(
-    ("changes", "refusal"),
-    [
-        ({"metrics": "[{precision_at_k: {k: 181}}]"}, "0 180"),
-        ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k 181 180"),
-        ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
-         "0 k 85 84 tuned_by"),
-        ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"},
-         "75"),
-        ({"protocol": "{train_size: 90}", "parts": "[training, test]",
-          "metrics": "[{precision_at_k: {k: 91}}]"}, "90"),
-        ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "600"),
-        ({"sweep": "{k: [0.5, 181]}"}, "181"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "refusal"), [
+    ({"metrics": "[{precision_at_k: {k: 181}}]"}, "0 180"),
+    ({"metrics": "[auc, {lift_at_k: {k: 181}}]"}, "lift_at_k 181 180"),
+    ({"metrics": "[{recall_at_k: {k: 85}}]", "solvers": "{sgd-avg: {eta0: {tune: [1, 2]}}}"},
+     "0 k 85 84 tuned_by"),
+    ({"protocol": "{split: kfold, n_splits: 8}", "metrics": "[{precision_at_k: {k: 76}}]"}, "75"),
+    ({"protocol": "{train_size: 90}", "parts": "[training, test]",
+     "metrics": "[{precision_at_k: {k: 91}}]"}, "90"),
+    ({"protocol": "{split: none}", "metrics": "[{precision_at_k: {k: 601}}]"}, "600"),
+    ({"sweep": "{k: [0.5, 181]}"}, "181"),
+])  # fmt: skip
 def test_a_metric_that_needs_more_rows_than_there_are_is_refused_before_training(
     small, changes, refusal
 ):
@@ -473,20 +413,15 @@ def test_a_data_set_may_have_its_own_scaling(read):
     assert len(keys(on_all) & keys(experiment)) == 6  # there is nothing to learn for adult
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kept", "added"),
-    [
-        ("n_splits: 2", "n_splits: 3", 12, 6),
-        ("auc]", "auc]\ncheckpoints: 5", 0, 12),
-        ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4),
-        ("C: 0.1", "C: 0.2", 8, 4),
-        ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
-        # Only what is tuned depends on the metric.
-        ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
-        ("metrics:", "scaling: unit\nmetrics:", 0, 12),
-        ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "kept", "added"), [
+    ("n_splits: 2", "n_splits: 3", 12, 6), ("auc]", "auc]\ncheckpoints: 5", 0, 12),
+    ("  perceptron-avg:\n", "  perceptron-avg:\n  1pmb:\n", 12, 4), ("C: 0.1", "C: 0.2", 8, 4),
+    ("[0.1, 1.0]", "[0.1, 2.0]", 8, 4),
+    # Only what is tuned depends on the metric.
+    ("precision_at_k: {k: 0.5}", "precision_at_k: {k: 0.1}", 8, 4),
+    ("metrics:", "scaling: unit\nmetrics:", 0, 12),
+    ("perceptron-avg:", "perceptron-avg: {fourier: {n_components: 30}}", 8, 4),
+])  # fmt: skip
 def test_a_changed_config_reruns_only_what_changed(read, old, new, kept, added):
     before, after = keys(read(SMALL)), keys(read(SMALL.replace(old, new)))
     assert (len(after & before), len(after - before)) == (kept, added)
@@ -510,8 +445,7 @@ def test_a_seed_depends_on_nothing_but_names_and_numbers(read, monkeypatch):
     monkeypatch.setattr(PerceptronAtK, "algorithm_version", 99)
     changed = read(SMALL.replace("metrics:", "dtype: float32\nmetrics:"))
     assert [(trial.seed, trial.split.seed) for trial in changed.trials()] == before
-    assert not keys(changed) & keys(read(SMALL))
-    assert before[0] == (trial_seed(0, "letter", 0),) * 2
+    assert not keys(changed) & keys(read(SMALL)) and before[0] == (trial_seed(0, "letter", 0),) * 2
 
 
 GRID = {"eta0": [0.1, 1.0, 10.0], "batch_size": [50, 100, 500], "k": [0.25, 0.5]}
@@ -577,12 +511,10 @@ def test_own_files(read, complaints, tmp_path):
     )
     experiment = read(SMALL.replace("[letter, adult]", f"[letter, {entry}]"))
     own = experiment.datasets[1]
-    assert isinstance(own, FileData)
-    assert own.file == tmp_path / "mine.csv"
+    assert isinstance(own, FileData) and own.file == tmp_path / "mine.csv"
     assert (own.name, own.label, own.positive, own.drop) == ("mine", "churned", "yes", ("id", 3))
     trial = experiment.trials()[3]
-    assert trial.dataset == own
-    assert trial.scaling == "none"
+    assert trial.dataset == own and trial.scaling == "none"
     description = trial.description("0" * 64)
     read_by = {"label": "churned", "positive": "yes", "drop": ["id", 3], "missing": "median"}
     assert description["preprocessing"].items() >= read_by.items()
@@ -599,8 +531,7 @@ def test_by_time(read):
 
     first, *others = trials("seed: 0")
     fields = {"kind": "time", "groups": "keep", "test_size": 0.3, "index": 0}
-    assert first.split.description() == fields
-    assert {trial.split.index for trial in others} == {0}
+    assert first.split.description() == fields and {trial.split.index for trial in others} == {0}
     assert key(trials("n_splits: 3")[0]) == key(first)
 
 
@@ -611,8 +542,7 @@ def test_select(read):
     experiment = read(SMALL)
     part = experiment.select(solvers=["svm, soft"], datasets=["adult"], seeds=[1])
     [trial] = part.trials()
-    assert trial == experiment.trials()[-1]
-    assert experiment.select().trials() == experiment.trials()
+    assert trial == experiment.trials()[-1] and experiment.select().trials() == experiment.trials()
 
 
 def test_select_refuses_what_is_not_there(read):
@@ -641,8 +571,7 @@ def test_smoke_size(read):
     experiment = read(SMALL + "sweep: {batch_size: [10, 20, 40]}\n" + smoke)
     trials = experiment.smoke_size().trials()
     found = {(t.dataset.name, t.split.index, t.rows, t.checkpoints) for t in trials}
-    assert found == {("adult", 0, 70, 2)}
-    assert {t.sweep[1] for t in trials} == {10, 40}
+    assert found == {("adult", 0, 70, 2)} and {t.sweep[1] for t in trials} == {10, 40}
     assert {t.params.get("epochs", 1) for t in trials} == {1}
     assert {t.params.get("max_iter", 9) for t in trials} == {9}
     assert experiment.trials()[0].params["epochs"] == 3

@@ -76,27 +76,21 @@ def test_a_package_adds_a_solver(install, monkeypatch):
     install("precbench.solvers", "extra_ranker:Mine", ranker=RANKER)
     registry = solvers()
     assert {*registry} >= {"sgd-avg", "mine"} and len(registry) == len([*registry])
-    assert "extra_ranker" not in sys.modules
-    assert registry["mine"](eta0=2.0).eta0 == 2.0
+    assert "extra_ranker" not in sys.modules and registry["mine"](eta0=2.0).eta0 == 2.0
     assert registry.package("mine") == "extra 1.2" and registry.package("sgd-avg") == ""
     monkeypatch.setattr("precbench.solvers.SOLVERS", registry)
     assert solver_version("mine") == "1 of extra 1.2"
     assert solver_version("sgd-avg") == SGDAtK.algorithm_version
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
-        ("extra_ranker:number", "neither a subclass of LinearRanker or NonlinearRanker"),
-        (
-            "extra_ranker:Unconstrained",
-            "neither allowed nor _parameter_constraints of Unconstrained has an entry for C",
-        ),
-        ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
-        ("extra_ranker:Demanding", "TypeError: "),
-    ],
-)
+@pytest.mark.parametrize(("value", "reason"), [
+    ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
+    ("extra_ranker:number", "neither a subclass of LinearRanker or NonlinearRanker"),
+    ("extra_ranker:Unconstrained",
+     "neither allowed nor _parameter_constraints of Unconstrained has an entry for C"),
+    ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
+    ("extra_ranker:Demanding", "TypeError: "),
+])  # fmt: skip
 def test_an_unusable_solver_is_reported_with_its_package(install, value, reason):
     install("precbench.solvers", value, ranker=RANKER)
     registry = solvers()
@@ -104,8 +98,7 @@ def test_an_unusable_solver_is_reported_with_its_package(install, value, reason)
     with pytest.raises(InputError) as caught:
         registry["mine"]
     start = "entry point 'mine' (precbench.solvers) of the package extra 1.2 cannot be used: "
-    assert str(caught.value).startswith(start + reason)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(start + reason) and "\n" not in str(caught.value)
 
 
 def test_a_name_that_is_taken_is_refused(install):
@@ -202,15 +195,12 @@ def test_a_package_adds_cards(cards):
     assert registry.find_card("mycard").rows == registry.find_card("counterexample").rows
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"name": "letter"}, "adds a data set named 'letter', and there is one already"),
-        ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
-        ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
-        ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"name": "letter"}, "adds a data set named 'letter', and there is one already"),
+    ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
+    ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
+    ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),
+])  # fmt: skip
 def test_unusable_cards_are_reported_with_their_package(cards, changes, reason):
     cards(**changes)
     with pytest.raises(InputError) as caught:
@@ -232,13 +222,10 @@ def in_example(folder, *command, beside=()):
     """Run a module in a process that finds the example, what is beside it, and this precbench."""
     path = os.pathsep.join(map(str, [folder, *beside, ROOT]))
     done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        cwd=folder,
+        [sys.executable, "-m", *map(str, command)], cwd=folder,
         env=os.environ | {"PYTHONPATH": path, "PRECBENCH_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

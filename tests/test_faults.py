@@ -38,10 +38,8 @@ def tiny(small):
 
 MACHINE = {
     **dict.fromkeys(["os", "machine", "cpu", "python"], "none"),
-    **dict.fromkeys(["cores", "commit", "dirty"]),
-    "memory_gib": 1.0,
-    "packages": {},
-}
+    **dict.fromkeys(["cores", "commit", "dirty"]), "memory_gib": 1.0, "packages": {},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -157,13 +155,10 @@ def test_a_fault_of_the_disk_at_any_moment(
 
 FIT = ["mine.csv", "--label", "label", "--k", "3", "--splits", "2", "--solver", "sgd-avg"]
 BEFORE = {
-    "score": [["fit", *FIT, "--save", "scorer.npz"]],
-    "report": [["run", "small.yaml"]],
-    "merge": [
-        ["run", "small.yaml", "--splits", "0"],
-        ["run", "small.yaml", "--splits", "1", "--out", "other"],
-    ],
-}
+    "score": [["fit", *FIT, "--save", "scorer.npz"]], "report": [["run", "small.yaml"]],
+    "merge": [["run", "small.yaml", "--splits", "0"], ["run", "small.yaml", "--splits", "1",
+     "--out", "other"]],
+}  # fmt: skip
 COMMANDS = {
     "compare": ["compare", *FIT, "--jobs", "1", "--out", "out"],
     "fit": ["fit", *FIT, "--save", "model.npz"],
@@ -261,11 +256,9 @@ if any("popen_loky" in argument for argument in sys.orig_argv):
 """
 # A worker dies in the n-th call of a function
 PHASES = {
-    "start": "os:getppid:1",
-    "training": "time:process_time:1",
-    "writing": "os:replace:1",
+    "start": "os:getppid:1", "training": "time:process_time:1", "writing": "os:replace:1",
     "between arrays and mark": "os:replace:2",
-}
+}  # fmt: skip
 ONCE = [(phase, 1) for phase in ("training", "between arrays and mark")]
 
 

@@ -181,8 +181,7 @@ def test_trace_stops_within_a_batch():
     whole = solver.penalties_
     called = []
     solver.fit(X, y, trace=lambda s: called.append(s.n_iter_) or called.count(1) == 2)
-    assert called[-2:] == [1, 1]
-    assert solver.n_iter_ == 1
+    assert called[-2:] == [1, 1] and solver.n_iter_ == 1
     assert_array_equal(solver.penalties_, whole[:1])
 
 
@@ -251,8 +250,7 @@ def test_extreme_eta(name, eta):
     """The least eta gives the leader, the largest nearly 0; both are certain."""
     X, y = stream(6, n=60, d=3)
     solver = FTRL(**EACH[name], shuffle=False, eta=eta).fit(X, y)
-    assert solver.eta_ == eta and solver.n_iter_ == 60
-    assert solver.error_ <= solver.tol
+    assert solver.eta_ == eta and solver.n_iter_ == 60 and solver.error_ <= solver.tol
     if eta > 1:
         assert np.linalg.norm(solver.coef_) < 1e-5
     else:

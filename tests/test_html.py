@@ -146,8 +146,7 @@ def test_verdicts_stand_on_the_page_they_are_about(past):
         about.write_text(json.dumps(described | {"smoke": smoke}))
         write_report(past)
         page = Page(past / "report.html")
-        assert ("no data" in page.text("td")) != smoke
-        assert (claim.id in page.text("th")) != smoke
+        assert ("no data" in page.text("td")) != smoke and (claim.id in page.text("th")) != smoke
 
 
 # In a browser

@@ -27,12 +27,8 @@ def test_appendix_a_the_struct_surrogate_prefers_the_wrong_sign(isolated, tmp_pa
     table = pd.read_csv(tmp_path / "kar2015-counterexample" / "results.csv")
     final = table[table["final"]].set_index("solver")["value"]
     assert final.to_dict() == {
-        "1pmb": 0.0,
-        "sgd-struct": 0.0,
-        "cutting-plane": 0.0,
-        "sgd-avg": 1.0,
-        "perceptron-avg": 1.0,
-    }
+        "1pmb": 0.0, "sgd-struct": 0.0, "cutting-plane": 0.0, "sgd-avg": 1.0, "perceptron-avg": 1.0,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -173,16 +169,11 @@ def test_where_zero_is_a_minimiser(surrogate, k):
     assert answers == {True, False}
 
 
-@pytest.mark.parametrize(
-    ("problem", "options"),
-    [
-        ("struct", {"k": 2}),
-        ("struct, at least k", {"k": 2, "at_least_k": True}),
-        ("struct, at least k", {"k": 1.0, "at_least_k": True}),
-        ("struct, at least k", {"objective": "f1"}),
-        ("pauc", {"objective": "pauc", "beta": 0.3}),
-    ],
-)
+@pytest.mark.parametrize(("problem", "options"), [
+    ("struct", {"k": 2}), ("struct, at least k", {"k": 2, "at_least_k": True}),
+    ("struct, at least k", {"k": 1.0, "at_least_k": True}),
+    ("struct, at least k", {"objective": "f1"}), ("pauc", {"objective": "pauc", "beta": 0.3}),
+])  # fmt: skip
 def test_where_the_cutting_plane_has_its_minimum(problem, options):
     """For every C, k and shift of the rows the linear programme and the solver agree."""
     answers = set()

@@ -69,8 +69,7 @@ def test_every_length_of_a_tiny_list():
     probabilities = calibration.probabilities(SCORES)
     for k, row in curve.iterrows():
         hits = float(sums_at(probabilities, SCORES, [k])[0])
-        assert row["hits"] == pytest.approx(hits)
-        assert row["precision"] == pytest.approx(hits / k)
+        assert row["hits"] == pytest.approx(hits) and row["precision"] == pytest.approx(hits / k)
         assert row["recall"] == pytest.approx(hits / probabilities.sum())
         assert row["lift"] == pytest.approx(hits / k / probabilities.mean())
         assert row["low"] <= hits <= row["high"]
@@ -339,13 +338,10 @@ def test_compare_in_python_says_how_long(payments):
     assert choice.length.profit.column == "gain" and choice.length.profit.cost == 15
     assert json.loads(json.dumps(choice.to_dict()))["length"]["rows"] == 1200
     for wrong, places in (
-        ({"k": []}, "k"),
-        ({"k": [10, 0]}, "0"),
-        ({"k": 10, "gain": 1e308}, "gain 1e+308"),
-        ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"),
-        ({"k": 10, "gain": np.ones(3)}, "gain"),
+        ({"k": []}, "k"), ({"k": [10, 0]}, "0"), ({"k": 10, "gain": 1e308}, "gain 1e+308"),
+        ({"k": 10, "gain": np.full(1200, np.nan)}, "gain"), ({"k": 10, "gain": np.ones(3)}, "gain"),
         ({"k": 10, "gain": ["much"] * 1200}, "gain"),
-    ):
+    ):  # fmt: skip
         with raises(InputError, places):
             precbench.compare(X, y, **wrong, **options)
 
@@ -358,15 +354,12 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     np.savez("rows.npz", X=np.ones((9, 2)), y=np.arange(9) % 2)
     fit = ["fit", "payments.csv", *GIVEN, "--save", "x.npz"]
     for more, places in (
-        (["--cost", 15], "cost"),
-        (["--gain", "nan"], "gain nan"),
+        (["--cost", 15], "cost"), (["--gain", "nan"], "gain nan"),
         (["--gain", 3, "--cost", -3], "cost -3.0"),
         (["--gain", 3, "--gain-column", "amount"], "gain column"),
-        (["--gain-column", "amuont"], "payments.csv amuont"),
-        (["--k", 10, "--k", "ten"], "ten"),
-        (["--k", 10, "--k", 1300], "1300"),
-        (["--k", 10, "--list-rows", 9], "10 9"),
-    ):
+        (["--gain-column", "amuont"], "payments.csv amuont"), (["--k", 10, "--k", "ten"], "ten"),
+        (["--k", 10, "--k", 1300], "1300"), (["--k", 10, "--list-rows", 9], "10 9"),
+    ):  # fmt: skip
         refused([*fit, *more], places)
     refused(["compare", "payments.csv", *GIVEN, *more], places)
     refused(["fit", "owed.csv", *GIVEN, "--save", "x.npz", "--gain-column", "amount"], "amount row")
@@ -377,17 +370,11 @@ def test_wrong_options_are_refused(payments, monkeypatch):
     assert invoke("score", "old.npz", "payments.csv", "--top", 1).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda a: a["curve"].pop("hits"),
-        lambda a: a["curve"]["hits"].append(0.5),
-        lambda a: a["k"].append(21),
-        lambda a: a["k"].clear(),
-        lambda a: a["curve"]["length"].__setitem__(0, 0),
-        lambda a: a.update(profit={}),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda a: a["curve"].pop("hits"), lambda a: a["curve"]["hits"].append(0.5),
+    lambda a: a["k"].append(21), lambda a: a["k"].clear(),
+    lambda a: a["curve"]["length"].__setitem__(0, 0), lambda a: a.update(profit={}),
+])  # fmt: skip
 def test_damaged_lengths_are_refused(change):
     about = measure_length([HeldOut(Y, SCORES)], 0.5, [3], 8, 20).model_dump()
     assert checked(about, Length)

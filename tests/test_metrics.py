@@ -39,23 +39,12 @@ from tests.sentences import raises
 
 # Every member of METRICS with one choice of its required parameters.
 PARAMS = {
-    "precision_at_k": {"k": 0.5},
-    "recall_at_k": {"k": 2},
-    "lift_at_k": {"k": "50 %"},
-    "partial_auc": {"beta": 0.3},
-    "partial_auc_mcclish": {"beta": 0.3},
-    "partial_pr_auc": {"recall": 0.6},
-    "recall_at_fpr": {"beta": 0.3},
-    "auc": {},
-    "average_precision": {},
-    "prbep": {},
-    "f1": {},
-    "f1_max": {},
-    "pnorm_risk": {"p": 4},
-    "r_max": {},
-    "dcg": {},
-    "average_reciprocal_rank": {},
-}
+    "precision_at_k": {"k": 0.5}, "recall_at_k": {"k": 2}, "lift_at_k": {"k": "50 %"},
+    "partial_auc": {"beta": 0.3}, "partial_auc_mcclish": {"beta": 0.3},
+    "partial_pr_auc": {"recall": 0.6}, "recall_at_fpr": {"beta": 0.3}, "auc": {},
+    "average_precision": {}, "prbep": {}, "f1": {}, "f1_max": {}, "pnorm_risk": {"p": 4},
+    "r_max": {}, "dcg": {}, "average_reciprocal_rank": {},
+}  # fmt: skip
 CREDIT = {"half": 0.5, "correct": 1, "error": 0}
 
 
@@ -77,25 +66,12 @@ def call(name, y, scores):
 # resolve_k
 
 
-@pytest.mark.parametrize(
-    ("k", "n_pos", "count"),
-    [
-        (0.07, 100, 7),
-        (0.25, 3, 1),
-        (0.25, 4, 1),
-        (0.25, 5, 2),
-        (1e-9, 5, 1),
-        (1.0, 7, 7),
-        (np.float32(0.5), 7, 4),
-        (1, 7, 1),
-        (7, 7, 7),
-        (np.int32(3), 7, 3),
-        (np.uint8(3), 7, 3),
-    ],
-)
+@pytest.mark.parametrize(("k", "n_pos", "count"), [
+    (0.07, 100, 7), (0.25, 3, 1), (0.25, 4, 1), (0.25, 5, 2), (1e-9, 5, 1), (1.0, 7, 7),
+    (np.float32(0.5), 7, 4), (1, 7, 1), (7, 7, 7), (np.int32(3), 7, 3), (np.uint8(3), 7, 3),
+])  # fmt: skip
 def test_resolve_k(k, n_pos, count):
-    assert resolve_k(k, n_pos) == count
-    assert type(resolve_k(k, n_pos)) is int
+    assert resolve_k(k, n_pos) == count and type(resolve_k(k, n_pos)) is int
 
 
 @given(st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
@@ -112,8 +88,7 @@ def test_a_share_in_percent_is_rounded_up_exactly(percent, n_pos):
 @pytest.mark.parametrize("text", ["0.7 %", "0.7%", ".7 %", "0.70 %", "00.7%"])
 def test_text_is_a_share_of_the_rows(text):
     assert resolve_k(text, 5, 1000) == 7  # 7.000000000000001 in floating point
-    assert resolve_k(text, 5, 1001) == 8
-    assert resolve_k(text, 5, 2) == 1
+    assert resolve_k(text, 5, 1001) == 8 and resolve_k(text, 5, 2) == 1
     assert resolve_k(np.str_("100 %"), 5, 1000) == 1000
 
 
@@ -133,12 +108,9 @@ def test_text_that_is_no_share_of_the_rows(text):
 
 
 def test_training_needs_no_more_rows_than_there_are_positives():
-    assert resolve_k(6, 5, 6) == 6
-    assert training_k(100, 80, 400) == (80, 100)
-    assert training_k(1000, 80, 400) == (80, 1000)
-    assert training_k("1 %", 80, 400) == (4, 4)
-    assert training_k("50 %", 80, 400) == (80, 200)
-    assert training_k(0.25, 80, 400) == (20, 20)
+    assert resolve_k(6, 5, 6) == 6 and training_k(100, 80, 400) == (80, 100)
+    assert training_k(1000, 80, 400) == (80, 1000) and training_k("1 %", 80, 400) == (4, 4)
+    assert training_k("50 %", 80, 400) == (80, 200) and training_k(0.25, 80, 400) == (20, 20)
     assert k_by_size("10 %", 30)[:6].tolist() == [0, 1, 2, 3, 3, 3]
     assert k_by_size(2, 5).tolist() == [0, 1, 2, 2, 2, 2]
 
@@ -277,13 +249,10 @@ DEFINITIONS = {
     average_reciprocal_rank: (lambda y, s: sum(1 / rank for rank in ranks(y, s)), {}),
     prbep: (lambda y, scores: precision_at_k(y, scores, int((y == 1).sum())), {}),
     f1: (lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)), {}),
-    f1_max: (slow_f1_max, {}),
-    average_precision: (sklearn.metrics.average_precision_score, {}),
-    partial_auc_mcclish: (
-        lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
-        {"beta": st.floats(0.01, 1)},
-    ),
-}
+    f1_max: (slow_f1_max, {}), average_precision: (sklearn.metrics.average_precision_score, {}),
+    partial_auc_mcclish: (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores,
+     max_fpr=beta), {"beta": st.floats(0.01, 1)}),
+}  # fmt: skip
 
 
 @pytest.mark.promise("R12")
@@ -350,23 +319,16 @@ def test_permuting_rows_changes_no_bit(name, data):
 
 @pytest.mark.parametrize(
     "names",
-    [
-        np.array([0, 1]),
-        np.array([1, 2], dtype=np.uint8),
-        np.array([False, True]),
-        np.array([-0.5, 2.5]),
-        np.array(["benign", "malignant"]),
-        np.array(["b", "g"], dtype=object),
-    ],
+    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]), np.array([-0.5,
+     2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
     ids=str,
-)
+)  # fmt: skip
 def test_the_greater_label_is_positive(names):
     y, scores = np.array([-1, 1, -1, 1, -1, -1]), np.array([1.0, 3, 0, 1, -2, 2])
     y.flags.writeable = scores.flags.writeable = False
     for name in METRICS:
         found = call(name, y, scores)
-        assert type(found) is float
-        assert call(name, names[(y + 1) // 2], scores) == found
+        assert type(found) is float and call(name, names[(y + 1) // 2], scores) == found
         assert call(name, list(names[(y + 1) // 2]), list(scores)) == found
 
 
@@ -374,22 +336,13 @@ def test_the_greater_label_is_positive(names):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(
-    ("y", "scores", "message"),
-    [
-        ([], [], ""),
-        ([1, 1], [0.0, 1.0], "2 1"),
-        ([0, 1, 2], [0.0, 1.0, 2.0], "0 1 2"),
-        ([0, 1, 1], [0.0, 1.0], "3 2"),
-        ([[0, 1]], [0.0, 1.0], "1 2"),
-        ([0, 1], [[0.0], [1.0]], "2 1"),
-        ([0, 1, 1], [0.0, math.nan, 1.0], "1"),
-        ([0, 1, 1], [0.0, 1.0, -math.inf], "2"),
-        ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "2"),
-        ([0, 1], ["a", "b"], ""),
-        ([None, 1], [0.0, 1.0], ""),
-    ],
-)
+@pytest.mark.parametrize(("y", "scores", "message"), [
+    ([], [], ""), ([1, 1], [0.0, 1.0], "2 1"), ([0, 1, 2], [0.0, 1.0, 2.0], "0 1 2"),
+    ([0, 1, 1], [0.0, 1.0], "3 2"), ([[0, 1]], [0.0, 1.0], "1 2"), ([0, 1], [[0.0], [1.0]], "2 1"),
+    ([0, 1, 1], [0.0, math.nan, 1.0], "1"), ([0, 1, 1], [0.0, 1.0, -math.inf], "2"),
+    ([0.0, 1.0, math.nan], [0.0, 1.0, 2.0], "2"), ([0, 1], ["a", "b"], ""),
+    ([None, 1], [0.0, 1.0], ""),
+])  # fmt: skip
 def test_malformed_input_is_rejected(y, scores, message):
     for name in METRICS:
         with raises(InputError, message):
@@ -408,30 +361,20 @@ def test_recall_at_fpr_counts_a_rate_that_rounding_exceeds():
 TWO, THREE = ([0, 1], [0.0, 1.0]), ([1, 0, 0], [3.0, 2.0, 1.0])
 NO_K = [0, -1, 0.0, 1.5, -0.1, math.nan, math.inf, True, np.True_, "1", None]
 OUT_OF_RANGE = [
-    *((partial(resolve_k, k, 5), "k") for k in NO_K),
-    (partial(resolve_k, 6, 5), "k 6 5"),
-    (partial(resolve_k, 0.5, 0), "0"),
-    (partial(resolve_k, 7, 5, 6), "k 7 6"),
-    (partial(resolve_k, "1 %", 5), "k 1 %"),
-    (partial(interval_at_k, *THREE, 4), "k 4 3"),
-    *(
-        (partial(interval_at_k, *THREE, 1, level=level), "level")
-        for level in (0, 1, math.nan, 5e-324, "0.05", None)
-    ),
-    *(
-        (partial(partial_pr_auc, *TWO, recall), "recall")
-        for recall in (-0.1, 1, 1.5, True, "half", math.nan)
-    ),
-    *(
-        (partial(metric, *TWO, beta), "beta")
-        for metric in (partial_auc, partial_auc_mcclish, recall_at_fpr)
-        for beta in (0, -0.1, 1.1, math.nan, True, "0.1")
-    ),
+    *((partial(resolve_k, k, 5), "k") for k in NO_K), (partial(resolve_k, 6, 5), "k 6 5"),
+    (partial(resolve_k, 0.5, 0), "0"), (partial(resolve_k, 7, 5, 6), "k 7 6"),
+    (partial(resolve_k, "1 %", 5), "k 1 %"), (partial(interval_at_k, *THREE, 4), "k 4 3"),
+    *((partial(interval_at_k, *THREE, 1, level=level), "level") for level in (0, 1, math.nan,
+     5e-324, "0.05", None)),
+    *((partial(partial_pr_auc, *TWO, recall), "recall") for recall in (-0.1, 1, 1.5, True, "half",
+     math.nan)),
+    *((partial(metric, *TWO, beta), "beta") for metric in (partial_auc, partial_auc_mcclish,
+     recall_at_fpr) for beta in (0, -0.1, 1.1, math.nan, True, "0.1")),
     *((partial(pnorm_risk, *TWO, p), "p") for p in (0, -1, math.inf, math.nan, True, "2")),
     (partial(pnorm_risk, *TWO, 1, loss="hinge"), "loss 'hinge'"),
     (partial(precision_at_k, *TWO, 1, ties="mean"), "ties 'mean'"),
     (partial(partial_auc, *TWO, 1, tied_pairs="best"), "tied_pairs 'best'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.promise("R11")
@@ -455,25 +398,17 @@ def test_smaller_is_better():
         assert best < worst if spec.smaller_is_better else best > worst
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "label", "written"),
-    [
-        ("precision_at_k", {"k": 0.25}, "precision_at_k(k=0.25)", "prec@0.25"),
-        ("precision_at_k", {"k": 100}, "precision_at_k(k=100)", "prec@100"),
-        ("precision_at_k", {}, "precision_at_k", "prec@k"),
-        (
-            "precision_at_k",
-            {"k": 5, "ties": "worst"},
-            "precision_at_k(k=5, ties=worst)",
-            "prec@5 (ties=worst)",
-        ),
-        ("precision_at_k", {"k": "1 %"}, "precision_at_k(k=1 %)", "prec@1 %"),
-        ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"),
-        ("auc", {}, "auc", "AUC"),
-        ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
-        ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
-    ],
-)
+@pytest.mark.parametrize(("name", "params", "label", "written"), [
+    ("precision_at_k", {"k": 0.25}, "precision_at_k(k=0.25)", "prec@0.25"),
+    ("precision_at_k", {"k": 100}, "precision_at_k(k=100)", "prec@100"),
+    ("precision_at_k", {}, "precision_at_k", "prec@k"),
+    ("precision_at_k", {"k": 5, "ties": "worst"}, "precision_at_k(k=5, ties=worst)",
+     "prec@5 (ties=worst)"),
+    ("precision_at_k", {"k": "1 %"}, "precision_at_k(k=1 %)", "prec@1 %"),
+    ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"), ("auc", {}, "auc", "AUC"),
+    ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
+    ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
+])  # fmt: skip
 def test_labels_and_notation(name, params, label, written):
     metric = Metric(name, params)
     assert (metric.label, metric.written) == (label, written)

@@ -62,18 +62,11 @@ def test_candidates_learn_together_as_each_alone(candidates):
 
 
 @pytest.mark.promise("R4")
-@pytest.mark.parametrize(
-    ("solver", "needed"),
-    [
-        (BBR(), "67,056.2"),
-        (LCBR(), "67,055.2"),
-        (PGD(), "7,450.6"),
-        (AdaOAM(), "14,901.2"),
-        (OAM(reservoir_size=100_000), "1,490.1"),
-        (IRPush(), "67,055.2"),
-        (PNormPush(method="newton"), "67,055.2"),
-    ],
-)
+@pytest.mark.parametrize(("solver", "needed"), [
+    (BBR(), "67,056.2"), (LCBR(), "67,055.2"), (PGD(), "7,450.6"), (AdaOAM(), "14,901.2"),
+    (OAM(reservoir_size=100_000), "1,490.1"), (IRPush(), "67,055.2"),
+    (PNormPush(method="newton"), "67,055.2"),
+])  # fmt: skip
 def test_too_many_features_are_reported_with_both_sizes(solver, needed):
     X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 999_999])), shape=(2, 1_000_000))
     with raises(InputError, f"1,000,000 {needed}"):

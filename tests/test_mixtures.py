@@ -176,13 +176,10 @@ def test_no_risk_lies_below_the_optimum(figure):
         assert (rows["value"] >= cell(rows, method="optimum")).all()
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"shares": [0.001, 0.5]}, "rows 200 0.001"),
-        ({"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]}, ""),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"shares": [0.001, 0.5]}, "rows 200 0.001"),
+    ({"problems": [MixtureProblem(components=1, sigma=s) for s in (1, 2)]}, ""),
+])  # fmt: skip
 def test_incompatible_parameters_are_reported(changes, says):
     with raises(InputError, says):
         compute(**changes)

@@ -1,5 +1,6 @@
 """A saved model ranks like the fitted one, ties keep the order of rows, bad files are rejected."""
 
+import dataclasses
 import errno
 import itertools
 import json
@@ -22,11 +23,16 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Standa
 
 from precbench import SOLVERS, Model
 from precbench.data.own.read import read_new_blocks, read_own_file
+from precbench.data.preprocess import Scaler
 from precbench.errors import InputError
 from precbench.model.model import _can_be_kept, make_solver
+from precbench.runner.recorder import Recorder
+from precbench.solvers import OnePMB
 from precbench.solvers.classifiers import ranker_of
+from precbench.store import Store
 from precbench.topk import HeldOut
 from tests import laws
+from tests.helpers import succeed
 from tests.sentences import raises, warns
 
 SCALINGS = ["standardise", "unit", "standardise-unit-norm", "none"]
@@ -48,7 +54,6 @@ def rows(seed=0, n=80, d=5, density=0.6):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A saved model and what it holds."""
     path = tmp_path_factory.mktemp("model") / "m.npz"
     X, y = rows()
     Model.fit(X, y, scaling="standardise", epochs=2).save(path)
@@ -176,15 +181,10 @@ def test_a_frame_is_a_table(tmp_path):
         model.decision_function(frame[["x", "seen"]])
 
 
-@pytest.mark.parametrize(
-    ("scaling", "scaler"),
-    [
-        ("standardise", StandardScaler()),
-        ("unit", MinMaxScaler()),
-        ("unit-norm", Normalizer()),
-        ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
-    ],
-)
+@pytest.mark.parametrize(("scaling", "scaler"), [
+    ("standardise", StandardScaler()), ("unit", MinMaxScaler()), ("unit-norm", Normalizer()),
+    ("standardise-unit-norm", make_pipeline(StandardScaler(), Normalizer())),
+])  # fmt: skip
 def test_new_rows_are_scaled_like_training_rows(scaling, scaler):
     X, y = rows(density=1)
     model = Model.fit(X, y, "cutting-plane", scaling=scaling, k=0.5)
@@ -213,17 +213,11 @@ def test_ties_keep_the_order_of_rows(layout, seed, n, d):
 
 
 @pytest.mark.promise("R9")
-@pytest.mark.parametrize(
-    ("turned", "plain", "scaling"),
-    [
-        *itertools.product(
-            (np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
-            (np.asarray,),
-            SCALINGS,
-        ),
-        (csc_matrix, csr_matrix, "unit"),
-    ],
-)
+@pytest.mark.parametrize(("turned", "plain", "scaling"), [
+    *itertools.product((np.ndarray.tolist, pd.DataFrame, np.int16, np.float32, np.asfortranarray),
+     (np.asarray,), SCALINGS),
+    (csc_matrix, csr_matrix, "unit"),
+])  # fmt: skip
 def test_any_layout_is_accepted(turned, plain, scaling):
     X, y = rows()
     options = {"scaling": scaling, "epochs": 2, "random_state": 0}
@@ -254,23 +248,16 @@ def test_an_overflow_in_a_thread_is_an_input_error(saved_trees):
 
 X, Y = rows()
 REFUSED = [
-    ({"solver": "sgd"}, "'sgd'"),
-    ({"eta": 1.0}, "'eta' 'eta0'"),
-    ({"eta0": -1.0}, "'eta0'"),
-    ({"batch_size": True}, "batch_size"),
-    ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
-    ({"scaling": "standardize"}, "standardise none 'standardize'"),
-    ({"eta0": 1e308}, "weights"),
-    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"),
-    ({"y": np.ones(len(Y))}, "class"),
-    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"),
-    ({"fourier": 0}, "n_components 1,000,000 0"),
-    ({"fourier": True}, "True"),
-    ({"fourier": {"n": 3}}, "'n' n_components"),
+    ({"solver": "sgd"}, "'sgd'"), ({"eta": 1.0}, "'eta' 'eta0'"), ({"eta0": -1.0}, "'eta0'"),
+    ({"batch_size": True}, "batch_size"), ({"k": "1 percent"}, "'k' '1 %' '1 percent'"),
+    ({"scaling": "standardize"}, "standardise none 'standardize'"), ({"eta0": 1e308}, "weights"),
+    ({"X": np.where(X == 4, np.nan, X)}, "X NaN"), ({"y": np.ones(len(Y))}, "class"),
+    ({"X": csr_matrix(X), "scaling": "standardise"}, "sparse"), ({"fourier": 0}, "n_components 1,000,000 0"),
+    ({"fourier": True}, "True"), ({"fourier": {"n": 3}}, "'n' n_components"),
     ({"fourier": {"gamma": 3.0}}, "n_components"),
     ({"fourier": {"n_components": 3, "bandwidth": 0}}, "bandwidth 0"),
     ({"fourier": {"n_components": 3, "gamma": "1"}}, "gamma 0 '1'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.promise("R11")
@@ -284,18 +271,14 @@ def test_invalid_arguments_are_rejected(changes, what):
 
 
 @pytest.mark.promise("R11")
-@pytest.mark.parametrize(
-    ("call", "what"),
-    [
-        (lambda model: model.rank(X[:, :3]), "3 5"),
-        (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
-        (lambda model: model.rank(X[:0]), "0"),
-        (lambda model: model.rank(np.array([["a"] * 5])), ""),
-        (lambda model: model.rank(X, top=0), "top 1 0"),
-        (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
-        (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
-    ],
-)
+@pytest.mark.parametrize(("call", "what"), [
+    (lambda model: model.rank(X[:, :3]), "3 5"),
+    (lambda model: model.rank(np.full((2, 5), np.nan)), "NaN"),
+    (lambda model: model.rank(X[:0]), "0"), (lambda model: model.rank(np.array([["a"] * 5])), ""),
+    (lambda model: model.rank(X, top=0), "top 1 0"),
+    (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
+    (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
+])  # fmt: skip
 def test_invalid_rows_are_rejected(saved, call, what):
     model = Model.load(saved[0])
     with raises(InputError, what):
@@ -322,8 +305,6 @@ def changed(arrays, **parts):
 
 
 def tree_part(name, place, value):
-    """Return a change of one value of an array."""
-
     def change(arrays):
         array = arrays[name].copy()
         array[place] = value
@@ -347,16 +328,11 @@ WHATEVER = {  # changes of any array
     "missing": lambda a: None,
 }
 WEIGHTS = [
-    {"coef": np.array(["a"] * 5)},
-    {"coef": np.ones(5, dtype=complex)},
-    {"scaler_scale": np.zeros(5)},
-    {"scaler_shift": None, "scaler_scale": None},
-    {"scaling": "none"},
-    {"scaling": "foo"},
-    {"schema": "x"},
-    {"encoding": {"format": "csv"}},
+    {"coef": np.array(["a"] * 5)}, {"coef": np.ones(5, dtype=complex)},
+    {"scaler_scale": np.zeros(5)}, {"scaler_shift": None, "scaler_scale": None},
+    {"scaling": "none"}, {"scaling": "foo"}, {"schema": "x"}, {"encoding": {"format": "csv"}},
     {"encoding": {"format": "npz", "n_features": 4, "dense": True, "columns": []}},
-]
+]  # fmt: skip
 TREES_ON_FEATURES = [
     *(tree_part("tree_right", 0, node) for node in (0, 1, -1, -(2**31), 2**31 - 1)),
     lambda a: {"tree_right": np.where(a["tree_feature"] >= 0, a["tree_root"][1], 0).astype("i4")},
@@ -388,32 +364,25 @@ TREES_ON_FEATURES = [
     *(lambda a, part=part: part for part in ({"params": []}, {"solver": 3}, {"about": None})),
 ]
 MEMBERS = [
-    lambda members: members[:-1],
-    lambda members: [*members, members[0]],
-    lambda members: [],
-    *(
-        lambda members, change=change: [members[0] | change, *members[1:]]
-        for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None}, {"other": 1.0})
-    ),
-    lambda members: [
-        {**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}} for m in members
-    ],
-]
+    lambda members: members[:-1], lambda members: [*members, members[0]], lambda members: [],
+    *(lambda members, change=change: [members[0] | change,
+     *members[1:]] for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None},
+     {"other": 1.0})),
+    lambda members: [{**m, "trees": None if m["trees"] else {"base": 0.0,
+     "is_forest": False}} for m in members],
+]  # fmt: skip
 PROFILES = [
     lambda of: of.update(columns=of["columns"][1:]),
-    lambda of: of.update(columns=of["columns"][::-1]),
-    lambda of: of.pop("scores"),
-    lambda of: of["scores"].update(edges=None),
-    lambda of: of["columns"][0].update(edges=None),
+    lambda of: of.update(columns=of["columns"][::-1]), lambda of: of.pop("scores"),
+    lambda of: of["scores"].update(edges=None), lambda of: of["columns"][0].update(edges=None),
     lambda of: of["columns"][0]["edges"].reverse(),
     lambda of: of["columns"][0].update(edges=[1.0], counts=[1.0, 79.0]),
     lambda of: of["columns"][0]["counts"].pop(),
     lambda of: of["columns"][0]["counts"].__setitem__(1, -1.0),
     lambda of: of["columns"][0].update(counts=[0.0] * len(of["columns"][0]["counts"])),
     lambda of: of["columns"][2]["edges"].__setitem__(-1, 1e300),
-    lambda of: of["columns"][3]["counts"].pop(),
-    lambda of: of.update(rows="many"),
-]
+    lambda of: of["columns"][3]["counts"].pop(), lambda of: of.update(rows="many"),
+]  # fmt: skip
 
 
 def of_profile(change):
@@ -594,3 +563,54 @@ def test_a_model_keeps_its_provenance(tmp_path):
     trees = Model.fit(X, Y, "random-forest", n_estimators=1)
     assert set(trees.about["versions"]) == {"precbench", "Python", "numpy", "scikit-learn"}
     assert "random_state" not in loaded.params
+
+
+# --- the intercept of the objective f1, from the solver to scores and a saved model ---
+
+
+def noisy():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 4))
+    return X, np.where(X[:, 0] - X[:, 1] + rng.standard_normal(600) > 1.5, 1, -1)
+
+
+def test_every_checkpoint_has_an_intercept():
+    X, y = noisy()
+    recorder, solver = Recorder(50), OnePMB("f1", batch_size=50, epochs=3)
+    arrays = recorder.finish(solver.fit(X, y, trace=recorder))
+    assert arrays["intercept"].shape == arrays["rows_seen"].shape and arrays["intercept"][0] == 0
+    assert arrays["intercept"][-1] == solver.intercept_ != 0
+    recorder = Recorder(50)
+    assert "intercept" not in recorder.finish(solver.set_params(objective="auc").fit(X, y))
+
+
+def test_metrics_of_a_run_see_the_intercept(small, in_this_process, tmp_path):
+    config = small(
+        solvers="{f1: {solver: 1pmb, objective: f1, epochs: 3}, 1pmb: }", common="{batch_size: 50}",
+        metrics="[f1, auc]", protocol="{n_splits: 1}",
+    )  # fmt: skip
+    succeed("run", config, "--out", tmp_path / "out")
+    folder = tmp_path / "out" / "small"
+    table = pd.read_csv(folder / "results.csv").query("final and part == 'test'")
+    values = table.set_index(["solver", "metric"])["value"]
+    assert values["f1", "f1"] > 0.6 > values["1pmb", "f1"]
+    store = Store(folder)
+    keys = [path.stem for path in (folder / "trials").glob("*.json")]
+    assert sorted("intercept" in store.arrays(key) for key in keys) == [False, True]
+
+
+def test_a_model_keeps_its_intercept(tmp_path):
+    X, y = noisy()
+    model = Model.fit(X, y, "1pmb", scaling="standardise", objective="f1", random_state=0)
+    assert model.intercept != 0
+    scores = model.decision_function(X)
+    scaled = Scaler("standardise").fit(X).transform_in_place(X.copy())
+    solver = OnePMB("f1", random_state=0).fit(scaled, y)
+    np.testing.assert_allclose(scores, solver.decision_function(scaled), atol=1e-12)
+    model.save(tmp_path / "model.npz")
+    loaded = Model.load(tmp_path / "model.npz")
+    assert loaded.intercept == model.intercept
+    np.testing.assert_array_equal(loaded.decision_function(X), scores)
+    dataclasses.replace(model, intercept=np.nan).save(tmp_path / "model.npz")
+    with raises(InputError, "model.npz"):
+        Model.load(tmp_path / "model.npz")

@@ -1,4 +1,4 @@
-"""Promises that are measured over rounds, and are no matter of one module."""
+"""Promises that are no matter of one module, most measured over rounds; planted errors."""
 
 import json
 import os
@@ -20,8 +20,9 @@ from precbench.experiment.plan import make_plan
 from precbench.runner import run_plan, to_do
 from precbench.solvers import SOLVERS
 from precbench.store import Store
-from tests import laws
+from tests import laws, plant
 from tests.helpers import ROOT, numbers, records, session, succeed, wait_until
+from tests.sentences import raises
 from tests.test_run import shared_memory_of
 
 PRECBENCH = [sys.executable, "-m", "precbench"]
@@ -72,10 +73,8 @@ def test_runs_killed_at_random_moments_end_with_the_undisturbed_numbers(
         out = tmp_path / str(kill)
         process = subprocess.Popen(
             [*PRECBENCH, *map(str, command), "--out", out, "--jobs", jobs],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         time.sleep(rng.uniform(0, length))
         end(process.pid, signal.SIGKILL)
         process.wait()
@@ -132,19 +131,11 @@ def test_every_solver_responds_to_an_interrupt(size, figure):
 
 
 COMMANDS = [
-    "run small.yaml --out out --jobs 2 --json",
-    "fit mine.csv --label label --save top.npz --json",
-    "check out --json",
-    "score top.npz mine.csv",
-    "run small.yaml --out out",
-    "--help",
-    "plot out/small",
-    "list solvers",
-    "list solvers --json",
-    "list configs --json",
-    "list claims --json",
-    "data info letter --json",
-]
+    "run small.yaml --out out --jobs 2 --json", "fit mine.csv --label label --save top.npz --json",
+    "check out --json", "score top.npz mine.csv", "run small.yaml --out out", "--help",
+    "plot out/small", "list solvers", "list solvers --json", "list configs --json",
+    "list claims --json", "data info letter --json",
+]  # fmt: skip
 
 
 @pytest.mark.promise("R19")
@@ -180,8 +171,7 @@ def test_a_repeated_trial_takes_the_same_time(small, tmp_path, size, figure):
         cpu.append(times["cpu_seconds"][-1])
     low, middle, high = np.quantile(wall, [0.25, 0.5, 0.75])
     share, ratio = (high - low) / middle, np.sum(wall) / np.sum(cpu)
-    assert share < 1
-    assert 0.95 < ratio < 20
+    assert share < 1 and 0.95 < ratio < 20
     figure(f"interquartile range of {rounds} runs of one trial {share:.1%} of the median")
     figure(f"wall time {ratio:.2f} of CPU time")
 
@@ -196,3 +186,31 @@ def test_the_package_reads_no_pickle():
         )
         for call in re.findall(r"np\.load\(.*", text):
             assert "allow_pickle=False" in call, path
+
+
+# --- mutated files are read, or refused with an error message ---
+
+
+@pytest.mark.measured
+@pytest.mark.promise("R14", "R13")
+@pytest.mark.timeout(7200)
+def test_mutated_files_are_read_or_refused(size, figure, tmp_path):
+    n_cases = size(1500, 100_000)
+    options = ["--cases", str(n_cases), "--folder", tmp_path / "fuzz"]
+    command = [sys.executable, ROOT / "tests" / "fuzz" / "run.py", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"fuzz: {n_cases:,} mutated files in" in done.stdout
+    figure(f"{n_cases} mutated files")
+
+
+# --- the errors that tests/plant.py plants ---
+
+
+def test_each_error_is_planted_in_one_place():
+    listed = plant.plants()
+    assert len({error.name for error in listed}) == len(listed) >= 40
+    for error in listed:
+        assert error.text(ROOT) != plant.read(ROOT / error.file)
+    with raises(ValueError, "0"):
+        plant.Plant("lost", "README.md", "a text that is not there", "").text(ROOT)

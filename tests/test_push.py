@@ -4,15 +4,18 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import linprog, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from precbench.errors import InputError
+from precbench.kernels.toppush import project, project_capped
 from precbench.metrics import r_max
 from precbench.papers.rudin2009.lists import ir_shares, pnorm_shares
-from precbench.solvers import IRPush, PNormPush, RankBoost
+from precbench.solvers import IRPush, PNormPush, RankBoost, TopPush
 from precbench.solvers.push_risks import InformationRetrievalRisk
 from scripts.slow_push import pnorm_push_path
 from tests.sentences import raises, warns
@@ -38,12 +41,10 @@ def complete(y):
 
 
 def risk_of(X, y, **params):
-    """Return the risk that a solver minimises."""
     return PNormPush(**params)._risk(X, np.asarray(y, dtype=np.int8))
 
 
 def differences(function, at, step=1e-6):
-    """Central differences."""
     shifts = step * np.eye(len(at))
     return np.array([(function(at + h) - function(at - h)) / (2 * step) for h in shifts])
 
@@ -52,8 +53,7 @@ def test_shares_of_pairs_do_not_overflow():
     y, scores = np.repeat([1, -1], 5), np.linspace(-300, 300, 10)
     with np.errstate(all="raise", under="ignore"):
         shares = pnorm_shares(y, scores, 1000)
-    assert shares.sum() == pytest.approx(1)
-    assert shares[-1, 0] == pytest.approx(shares.max())
+    assert shares.sum() == pytest.approx(1) and shares[-1, 0] == pytest.approx(shares.max())
     assert ir_shares(y, scores).sum() == pytest.approx(1)
 
 
@@ -147,8 +147,7 @@ def test_a_constant_feature_is_never_used():
     X, y = problem()
     X = np.column_stack([np.full(len(y), 1e9 + 0.1), X])
     solver = PNormPush(max_iter=500).fit(X, y)
-    assert solver.coef_[0] == 0
-    assert not solver.unbounded_
+    assert solver.coef_[0] == 0 and not solver.unbounded_
 
 
 def test_rankboost_is_the_push_with_p_1():
@@ -215,8 +214,7 @@ def test_separable_rows_have_no_minimiser(solver, hidden):
         X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     with warns(ConvergenceWarning):
         solver.fit(X, y)
-    assert solver.unbounded_ and not solver.converged_
-    assert np.isfinite(solver.coef_).all()
+    assert solver.unbounded_ and not solver.converged_ and np.isfinite(solver.coef_).all()
     assert r_max(y, solver.decision_function(X)) == 0
 
 
@@ -227,8 +225,7 @@ def test_a_separating_feature_gets_a_margin_of_1(loss):
     with warns(ConvergenceWarning):
         solver = PNormPush(loss=loss).fit(X, y)
     scores = X @ solver.coef_
-    assert solver.unbounded_
-    assert scores[y > 0].min() - scores[y < 0].max() == pytest.approx(1)
+    assert solver.unbounded_ and scores[y > 0].min() - scores[y < 0].max() == pytest.approx(1)
     assert solver.n_iter_ < 100
 
 
@@ -240,8 +237,7 @@ def test_a_feature_of_some_positives_only_is_taken_beside_others(loss):
     with warns(ConvergenceWarning):
         assert PNormPush(loss=loss, method="newton").fit(X, y).unbounded_
         solver = PNormPush(loss=loss, max_iter=60).fit(X, y)
-    assert solver.n_iter_ == 60 and solver.coef_[5] > 0
-    assert np.count_nonzero(solver.coef_) > 2
+    assert solver.n_iter_ == 60 and solver.coef_[5] > 0 and np.count_nonzero(solver.coef_) > 2
 
 
 @pytest.mark.parametrize("separable", [False, True])
@@ -325,17 +321,10 @@ def test_consistent_pairs_have_no_minimiser():
         assert (scores[order[30:]] > scores[order[:-30]]).all()
 
 
-@pytest.mark.parametrize(
-    ("relation", "message"),
-    [
-        (np.ones((4, 3)), ""),
-        (np.ones((5, 5)), "4"),
-        (np.zeros((4, 4)), ""),
-        (-np.eye(4)[::-1], ""),
-        (np.where(np.eye(4)[::-1], np.nan, 0), ""),
-        (np.eye(4), "0"),
-    ],
-)
+@pytest.mark.parametrize(("relation", "message"), [
+    (np.ones((4, 3)), ""), (np.ones((5, 5)), "4"), (np.zeros((4, 4)), ""), (-np.eye(4)[::-1], ""),
+    (np.where(np.eye(4)[::-1], np.nan, 0), ""), (np.eye(4), "0"),
+])  # fmt: skip
 def test_invalid_pairs_are_reported(relation, message):
     with raises(InputError, message):
         PNormPush().fit_pairs(np.random.default_rng(0).random((4, 2)), relation)
@@ -355,3 +344,118 @@ def test_large_p_does_not_overflow(loss, push, method, p):
     assert solver.converged_ or method == "coordinate"
     log_risk, _ = pnorm_push(y, 50 * X @ solver.coef_, p, loss=loss, push=push)
     assert np.isfinite(log_risk) and solver.log_risk_ == pytest.approx(log_risk, rel=1e-12)
+
+
+# --- topPush against a general solver, and its projections against what defines them ---
+
+
+ENTRIES = st.lists(
+    st.tuples(st.sampled_from([-1.5, 0.0, 0.25, 1.0, 3.0]) | st.floats(-9, 9), st.booleans()),
+    min_size=1,
+    max_size=12,
+)
+
+
+def point_of(entries):
+    """Return entries with their labels, of both classes as in a fit."""
+    point = np.array([value for value, _ in entries])
+    labels = np.where([positive for _, positive in entries], 1, -1).astype(np.int8)
+    if abs(labels.sum()) == len(labels):
+        labels = np.append(labels, -labels[:1])
+        point = np.append(point, 0.5)
+    return point, labels
+
+
+def capped(point, labels, k):
+    found = np.empty_like(point)
+    falling = np.append(-np.sort(point[labels < 0]), -np.inf)
+    project_capped(point, labels, k, falling[k - 1], falling[k], found)
+    return found
+
+
+@pytest.mark.promise("R12")
+@given(ENTRIES, st.integers(1, 12))
+def test_the_projection_meets_moreaus_conditions(entries, k):
+    """Onto the cone that one positive with 1 / k of each of k negatives generate."""
+    point, labels = point_of(entries)
+    positive = labels > 0
+    k = min(k, int(np.sum(~positive)))
+    found = capped(point, labels, k)
+    assert (found * labels >= 0).all() and abs(found.sum()) < 1e-12
+    assert (-found[~positive] <= found[positive].sum() / k + 1e-12).all()
+    rest = point - found
+    assert rest[positive].max() + np.sort(-rest[~positive])[-k:].mean() < 1e-12
+    assert abs(found @ rest) < 1e-11
+    if k == 1:
+        simple = np.empty_like(point)
+        project(point, labels, simple)
+        assert_allclose(simple, found, atol=1e-12)
+
+
+def risk(w, C, k, X, y):
+    top = np.sort(X[y < 0] @ w)[-k:].mean()
+    return w @ w / 2 + C * np.mean(np.maximum(0, 1 + top - X[y > 0] @ w) ** 2)
+
+
+@pytest.mark.promise("R12")
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize(("apart", "k"), [(1.0, 1), (4.0, 1), (1.0, 5), (4.0, 2), (1.0, 16)])
+def test_it_reaches_the_optimum_of_a_general_solver(C, apart, k):
+    rng = np.random.default_rng(int(apart))
+    y = np.repeat([1, -1], [8, 16])
+    X = rng.standard_normal((24, 3)) + apart * (y > 0)[:, None]
+
+    def constraints(z):  # w, the k-th highest negative, the losses, what is above it
+        w, kth, loss, above = z[:3], z[3], z[4:12], z[12:]
+        missing = 1 + kth + above.sum() / k - X[y > 0] @ w
+        return np.concatenate([above - (X[y < 0] @ w - kth), loss - missing, loss, above])
+
+    best = minimize(
+        lambda z: z[:3] @ z[:3] / 2 + C * np.mean(z[4:12] ** 2),
+        np.concatenate([np.zeros(4), np.ones(8), np.zeros(16)]),
+        constraints={"type": "ineq", "fun": constraints},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    solver = TopPush(top_negatives=k, C=C, tol=1e-9, max_iter=100_000).fit(X, y)
+    assert solver.converged_ and solver.gap_ <= 1e-6
+    assert solver.primal_ == pytest.approx(risk(solver.coef_, C, k, X, y), rel=1e-9)
+    assert solver.lower_bound_ <= best.fun * (1 + 1e-6) and solver.primal_ <= best.fun * (1 + 1e-6)
+    assert np.linalg.norm(solver.coef_ - best.x[:3]) <= np.sqrt(2 * solver.gap_) + 1e-3
+
+
+def overlapping():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 3)), np.repeat([1, -1], [40, 360])
+    X[y > 0] += 0.7
+    return X, y
+
+
+def test_no_weights_beat_0_where_the_mean_of_the_positives_is_among_the_negatives():
+    X, y = overlapping()
+    solver = TopPush(C=10.0, tol=1e-6, max_iter=100_000).fit(X, y)
+    assert solver.lower_bound_ == pytest.approx(10.0) and solver.primal_ == pytest.approx(10.0)
+    assert (X @ TopPush(C=10.0).fit(X, y).coef_)[y > 0].mean() > 0
+    half = TopPush(top_negatives=0.5, C=10.0).fit(X, y)
+    assert half.primal_ < 9 and (X @ half.coef_)[y > 0].mean() > 0
+
+
+def test_a_share_of_the_negatives_is_a_count_rounded_up():
+    X, y = overlapping()
+    share, count = (TopPush(top_negatives=k).fit(X, y).coef_ for k in (0.099, 36))
+    np.testing.assert_array_equal(share, count)
+    with raises(InputError, "top_negatives 361 360"):
+        TopPush(top_negatives=361).fit(X, y)
+
+
+@pytest.mark.parametrize("k", [1, 12])
+def test_the_bounds_hold_on_the_way(k):
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((300, 5)), np.repeat([1, -1], [60, 240])
+    X[y > 0] += 1.5
+    best = TopPush(top_negatives=k, tol=1e-9, max_iter=100_000).fit(X, y).primal_
+    seen = []
+    solver = TopPush(top_negatives=k, tol=1e-9)
+    solver.fit(X, y, trace=lambda s: seen.append((s.lower_bound_, s.primal_)))
+    low, high = np.array(seen).T
+    assert (low <= best + 1e-9).all() and (high >= best - 1e-9).all()
+    assert (np.diff(low) >= 0).all() and len(seen) > 20

@@ -71,8 +71,7 @@ print(*{heavy} & set(sys.modules))
 def test_a_preset_is_its_class_with_other_defaults(name):
     preset = SOLVERS[name]
     defaults = {n: p.default for n, p in inspect.signature(preset).parameters.items()}
-    assert preset().get_params() == defaults
-    assert preset.__doc__ == preset.func.__doc__
+    assert preset().get_params() == defaults and preset.__doc__ == preset.func.__doc__
     assert repr(pickle.loads(pickle.dumps(preset))()) == repr(preset())
     with raises(TypeError):
         preset(colour=1)
@@ -124,17 +123,11 @@ def test_predict_marks_k_rows_for_each_kind_of_k(k, expected):
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e290])
-@pytest.mark.parametrize(
-    ("scores", "count", "cut"),
-    [
-        ([3, 1, 2, 2], 1, 2.5),
-        ([3, 1, 2, 2], 2, 2.5),
-        ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
-        ([3, 1, 2, 2], 3, 1.5),
-        ([-1, 1, 0], 1, 0.5),
-        ([0, 1e-8], 1, 0.5e-8),
-    ],
-)
+@pytest.mark.parametrize(("scores", "count", "cut"), [
+    ([3, 1, 2, 2], 1, 2.5), ([3, 1, 2, 2], 2, 2.5),
+    ([3, 1, 2, 2 + 1e-14, 2 - 1e-14], 2, 2.5),  # ties, but for rounding
+    ([3, 1, 2, 2], 3, 1.5), ([-1, 1, 0], 1, 0.5), ([0, 1e-8], 1, 0.5e-8),
+])  # fmt: skip
 def test_a_cut_lies_midway(scores, count, cut, scale):
     assert_allclose(cut_below(scale * np.array(scores, dtype=float), count), scale * cut)
 
@@ -161,8 +154,7 @@ INCREMENTAL = [name for name in FACTORIES if hasattr(FACTORIES[name](), "partial
 def test_further_rows_leave_no_threshold(name):
     X, y = problem()
     solver = fitted(FACTORIES[name], X, y)
-    assert hasattr(solver, "threshold_")
-    assert not hasattr(solver.partial_fit(X, y), "threshold_")
+    assert hasattr(solver, "threshold_") and not hasattr(solver.partial_fit(X, y), "threshold_")
 
 
 def test_only_an_untraced_fit_has_a_threshold():
@@ -179,17 +171,10 @@ def test_only_an_untraced_fit_has_a_threshold():
     assert_allclose(traced.decision_function(X), X @ traced.coef_, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("factory", "k"),
-    [
-        (partial(SGDAtK, k=30), 30),
-        (partial(SGDAtK, k="2 %"), "2 %"),
-        (SGDAtK, 0.25),
-        (PNormPush, 1.0),
-        (partial(OnePMB, "auc"), 1.0),
-        (HistGradientBoosting, 1.0),
-    ],
-)
+@pytest.mark.parametrize(("factory", "k"), [
+    (partial(SGDAtK, k=30), 30), (partial(SGDAtK, k="2 %"), "2 %"), (SGDAtK, 0.25),
+    (PNormPush, 1.0), (partial(OnePMB, "auc"), 1.0), (HistGradientBoosting, 1.0),
+])  # fmt: skip
 def test_score_is_precision_at_k(factory, k):
     X, y = problem()
     solver = fitted(factory, X, y)
@@ -221,17 +206,11 @@ def test_a_search_chooses_by_the_top_of_the_list():
         precbench.precision_at_k_scorer(1.5)
 
 
-@pytest.mark.parametrize(
-    ("solver", "method", "instead"),
-    [
-        (SGDAtK(), "fit", ""),
-        (SGDAtK(), "partial_fit", ""),
-        (RandomForest(), "fit", "class_weight"),
-        (ranker_of(KNeighborsClassifier)(), "fit", ""),
-        (PNormPush(), "score", ""),
-        (LightGBM(), "score", "class_weight"),
-    ],
-)
+@pytest.mark.parametrize(("solver", "method", "instead"), [
+    (SGDAtK(), "fit", ""), (SGDAtK(), "partial_fit", ""), (RandomForest(), "fit", "class_weight"),
+    (ranker_of(KNeighborsClassifier)(), "fit", ""), (PNormPush(), "score", ""),
+    (LightGBM(), "score", "class_weight"),
+])  # fmt: skip
 def test_weights_of_rows_are_refused_with_the_reason(solver, method, instead):
     X, y = problem()
     with raises(InputError, f"sample_weight {instead}"):
@@ -280,17 +259,12 @@ def test_a_whole_weight_is_that_many_rows(name, layout, class_weight):
     assert_allclose(one.decision_function(X), scores, atol=2e-5 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
-        (lambda w, y: w * (y == "hit"), "0"),
-        (lambda w, y: w[1:], "sample_weight.shape 119"),
-        (lambda w, y: w * 1e200, "sample_weight 1e+12 mean"),
-        (lambda w, y: w * 1e-200, "sample_weight 1e-12 mean"),
-        (lambda w, y: w * np.nan, ""),
-    ],
-)
+@pytest.mark.parametrize(("change", "what"), [
+    (lambda w, y: np.where(np.arange(120) == 4, -1.0, w), "-1 5"),
+    (lambda w, y: w * (y == "hit"), "0"), (lambda w, y: w[1:], "sample_weight.shape 119"),
+    (lambda w, y: w * 1e200, "sample_weight 1e+12 mean"),
+    (lambda w, y: w * 1e-200, "sample_weight 1e-12 mean"), (lambda w, y: w * np.nan, ""),
+])  # fmt: skip
 def test_invalid_weights_are_refused(change, what):
     X, y, weights = weighted_problem()
     solver = LogisticRegressionRanker()

@@ -64,25 +64,15 @@ PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
 PREC = PREC_AT[0.25].label
 LABELS = ["sgd-avg", "cutting-plane", "mine_v2", "linear-svm"]
 ABOUT = {
-    "name": "small",
-    "title": "A small experiment",
-    "source": "kar2015 Fig. 2",
-    "plots": ["accuracy-time", "roc"],
-    "metrics": [PREC, "auc"],
-    "measures": measures(PREC_AT[0.25], Metric("auc", {})),
-    "solvers": LABELS,
+    "name": "small", "title": "A small experiment", "source": "kar2015 Fig. 2",
+    "plots": ["accuracy-time", "roc"], "metrics": [PREC, "auc"],
+    "measures": measures(PREC_AT[0.25], Metric("auc", {})), "solvers": LABELS,
     "built_in_solvers": ["sgd-avg", "1pmb", "cutting-plane", "linear-svm"],
-    "datasets": ["letter", "ppi"],
-    "sweep": None,
+    "datasets": ["letter", "ppi"], "sweep": None,
     "protocol": "70/30 random split, 3 splits, not stratified",
-    "scaling": "standardised on the training set",
-    "folds": 1,
-    "data": {},
-    "forms": {},
-    "grids": {},
-    "smoke": False,
-    "config": "",
-}
+    "scaling": "standardised on the training set", "folds": 1, "data": {}, "forms": {}, "grids": {},
+    "smoke": False, "config": "",
+}  # fmt: skip
 KINDS = ("csv", "pdf", "png", "svg")
 SIZES = {"rows": 100, "features": 2, "positives": 50, "stand_in": False}
 SIZES |= {"training_rows": 0, "test_share": 0.3}
@@ -92,27 +82,12 @@ TITLES = {"letter": "Letter", "ppi": "PPI (stand-in, synthetic)"}
 def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **other):
     """Return the rows of a trial; without times, of one that has no result."""
     about = {
-        "experiment": "small",
-        "dataset": dataset,
-        "title": TITLES[dataset],
-        "stand_in": dataset == "ppi",
-        "solver": solver,
-        "split": split,
-        "seed": 1000 + split,
-        "sweep": sweep,
-        "part": "test",
-        "metric": metric,
-        "status": "ok",
-        "reason": "",
-        "chosen": "",
-        "tuning_seconds": 0.0,
-        "stopped": "",
-        "timing": "sequential",
-        "run": "1a",
-        "machine": "",
-        "key": "",
-        **other,
-    }
+        "experiment": "small", "dataset": dataset, "title": TITLES[dataset],
+        "stand_in": dataset == "ppi", "solver": solver, "split": split, "seed": 1000 + split,
+        "sweep": sweep, "part": "test", "metric": metric, "status": "ok", "reason": "",
+        "chosen": "", "tuning_seconds": 0.0, "stopped": "", "timing": "sequential", "run": "1a",
+        "machine": "", "key": "", **other,
+    }  # fmt: skip
     rows = [
         {
             **about,
@@ -188,7 +163,6 @@ def write(folder, results, about=ABOUT, roc_vertices=None):
 
 
 def write_about(folder, results, **changes):
-    """Write other results, and change what is said of them."""
     (folder / "experiment.json").write_text(json.dumps(ABOUT | changes))
     results.to_csv(folder / "results.csv", index=False)
 
@@ -207,19 +181,12 @@ def small(tmp_path):
 @pytest.fixture
 def swept(tmp_path):
     about = ABOUT | {
-        "metrics": [PREC],
-        "measures": measures(*PREC_AT.values()),
-        "solvers": LABELS[:3],
-        "datasets": ["letter"],
-        "plots": ["accuracy-time", "accuracy-sweep"],
-        "sweep": {
-            "name": "k",
-            "values": list(PREC_AT),
-            "metrics": [[metric.label] for metric in PREC_AT.values()],
-            "written": ["prec@k"],
-        },
+        "metrics": [PREC], "measures": measures(*PREC_AT.values()), "solvers": LABELS[:3],
+        "datasets": ["letter"], "plots": ["accuracy-time", "accuracy-sweep"],
+        "sweep": {"name": "k", "values": list(PREC_AT),
+         "metrics": [[metric.label] for metric in PREC_AT.values()], "written": ["prec@k"]},
         "smoke": True,
-    }
+    }  # fmt: skip
     return write(tmp_path / "swept", sweep_results(), about)
 
 
@@ -272,8 +239,7 @@ def test_summary_of_failed_and_stopped_trials(small):
 @pytest.mark.promise("R20")
 def test_parallel_times_are_not_compared_with_sequential_ones(small):
     row = summary_of(small, dataset="ppi", metric=PREC, solver="mine_v2")
-    assert (row["timing"], row["seconds"]) == ("parallel", 2)
-    assert np.isnan(row["relative_time"])
+    assert (row["timing"], row["seconds"]) == ("parallel", 2) and np.isnan(row["relative_time"])
     results = read_run(small).results.assign(timing="parallel")
     assert summarise(results)["relative_time"].notna().all()
 
@@ -353,8 +319,7 @@ def test_table_of_a_dataset(small):
     ]
     bold = [(i, j) for i, row in enumerate(letter.rows) for j, cell in enumerate(row) if cell.bold]
     assert bold == [(2, 1), (2, 2)]  # not the one whose mean leaves out two splits
-    assert ppi.warning and not letter.warning
-    assert ppi.rows[2][3].text == "2.00 †"
+    assert ppi.warning and not letter.warning and ppi.rows[2][3].text == "2.00 †"
     assert ppi.rows[2][4].text == "–"
     assert letter.notes[:2] == [
         "70/30 random split, 3 splits, not stratified; standardised on the training set.",
@@ -408,11 +373,8 @@ def test_tables_of_a_sweep(swept):
     assert letter.title == "Letter, smoke size: prec@k"
     assert letter.header == ["solver", "k=0.05", "k=0.25", "k=1.0"]
     assert [cell.text for cell in letter.rows[0]] == [
-        "sgd-avg",
-        "0.8900 ± 0.0100",
-        "0.8100 ± 0.0100",
-        "0.5100 ± 0.0100",
-    ]
+        "sgd-avg", "0.8900 ± 0.0100", "0.8100 ± 0.0100", "0.5100 ± 0.0100",
+    ]  # fmt: skip
     assert [cell.bold for cell in letter.rows[0]] == [False, True, True, True]
     assert letter.rows[2][3].text == "crashed"
     assert letter.notes[-1] == "Without a result: mine_v2 at k=1.0 (3 crashed: out of memory)."
@@ -449,7 +411,6 @@ def test_special_characters_are_escaped(tmp_path):
 
 
 def on_screen(table, width, **options):
-    """Return what a screen of a width shows of a table."""
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         print_table(table, screen(width=width, **options))
     return stream.getvalue()
@@ -468,17 +429,6 @@ def test_a_table_fits_the_screen_and_no_word_is_split(small, width):
         assert {*asked.split()} <= {*said.split()}
 
 
-def test_what_is_bold_on_paper_has_a_mark_where_bold_cannot_be_seen(small, monkeypatch):
-    table = tables_of(small)[1]
-    best = next(cell.text for row in table.rows for cell in row if cell.bold)
-    plain = on_screen(table, 130)
-    assert f"{best} *" in plain and "*: best value." in plain and "\x1b" not in plain
-    shown = on_screen(table, 130, force_terminal=True, color_system="standard")
-    assert "*" not in shown and f"\x1b[1m{best}" in re.sub(r" +", " ", shown).replace("m ", "m")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in on_screen(table, 130, force_terminal=True, color_system="standard")
-
-
 def test_three_digits():
     values = (0, 0.00012345, 0.1, 1.234, 99.96, 1234.5, 123456)
     texts = ["0", "0.000123", "0.100", "1.23", "100", "1230", "123000"]
@@ -486,19 +436,15 @@ def test_three_digits():
 
 
 def test_curves_are_step_functions_that_start_once_all_have_a_value():
-    trials = pd.DataFrame(
-        {
-            "split": [0, 0, 0, 1, 1],
-            "wall_seconds": [0, 1, 4, 2, 3],
-            "value": [0.0, 0.2, 0.6, 0.4, 0.8],
-        }
-    )
+    trials = pd.DataFrame({
+        "split": [0, 0, 0, 1, 1], "wall_seconds": [0, 1, 4, 2, 3],
+        "value": [0.0, 0.2, 0.6, 0.4, 0.8],
+    })  # fmt: skip
     curve = value_against_time(trials)
     assert curve["seconds"].tolist() == [2, 3, 4]
     np.testing.assert_allclose(curve["median"], [0.3, 0.5, 0.7])  # (.2 .4) (.2 .8) (.6 .8)
     np.testing.assert_allclose(curve["q25"], [0.25, 0.35, 0.65])
-    assert set(curve["n_splits"]) == {2}
-    assert curve["reached"].tolist() == [2, 2, 1]
+    assert set(curve["n_splits"]) == {2} and curve["reached"].tolist() == [2, 2, 1]
     assert value_against_time(trials[:1]).empty
 
 
@@ -512,14 +458,10 @@ def test_roc_takes_the_upper_end_of_a_step():
 
 def test_precision_against_k_reads_the_next_k():
     """The first split has 4 positives, of which k = 0.3 takes 2 rows; the other has 5."""
-    curves = pd.DataFrame(
-        {
-            "split": [0, 0, 0, 1, 1, 1],
-            "k": [1, 2, 8, 1, 2, 5],
-            "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
-            "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
-        }
-    )
+    curves = pd.DataFrame({
+        "split": [0, 0, 0, 1, 1, 1], "k": [1, 2, 8, 1, 2, 5], "share": [0.25, 0.5, 2, 0.2, 0.4, 1],
+        "precision": [1, 0.5, 0.4, 0, 0.3, 0.2],
+    })  # fmt: skip
     curve = precision_against_k(curves, "share", 0.3)
     assert curve["share"].tolist() == [0.25, 0.3, 0.4, 0.5, 1]
     np.testing.assert_allclose(curve["median"], [0.65, 0.4, 0.4, 0.35, 0.3])
@@ -531,8 +473,7 @@ def test_value_against_sweep():
     """Also of values that have overflowed, without a warning."""
     values = [0.1, 0.3, 0.5, np.nan, 0.1, np.inf, np.inf]
     points = value_against_sweep(pd.DataFrame({"k": [1, 1, 2, 2, 3, 3, 3], "value": values}), "k")
-    assert points["k"].tolist() == [1, 2, 3]
-    assert points["n_splits"].tolist() == [2, 1, 3]
+    assert points["k"].tolist() == [1, 2, 3] and points["n_splits"].tolist() == [2, 1, 3]
     np.testing.assert_allclose(points["median"][:2], [0.2, 0.5])
 
 
@@ -604,8 +545,7 @@ def test_figures_of_many_curves_keep_their_texts(tmp_path, laid_out):
     pd.concat([counts, counts.assign(part="training")]).to_csv(folder / "roc-counts.csv")
     curves.assign(k=15 * x, share=x, precision=1 - x / 2).to_csv(folder / "precision-k.csv")
     figures_of(folder)
-    assert len(laid_out) == len(kinds)
-    assert not any(map(misplaced, laid_out.values()))
+    assert len(laid_out) == len(kinds) and not any(map(misplaced, laid_out.values()))
     figure = laid_out["accuracy-time-letter"]
     lines = figure.subfigs[1].axes[0].lines
     colours = [line.get_color() for line in lines if line.get_drawstyle() == "steps-post"]
@@ -721,11 +661,9 @@ def test_missing_and_malformed_input_is_reported(small):
     for name, content, places in (
         ("roc.csv", None, "roc.csv"),
         ("results.csv", results.replace("wall_seconds", "seconds", 1), "results.csv wall_seconds"),
-        ("results.csv", "", "results.csv"),
-        ("experiment.json", "{}", "experiment.json name title"),
-        ("experiment.json", "{", "experiment.json"),
-        ("experiment.json", None, "experiment.json"),
-    ):
+        ("results.csv", "", "results.csv"), ("experiment.json", "{}", "experiment.json name title"),
+        ("experiment.json", "{", "experiment.json"), ("experiment.json", None, "experiment.json"),
+    ):  # fmt: skip
         path = small / name
         before = path.read_text()
         path.unlink()

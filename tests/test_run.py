@@ -39,6 +39,7 @@ from precbench.store import RETRIED, STATUSES, Store
 from tests.helpers import (
     Deadly,
     numbers,
+    printed_numbers,
     records,
     run,
     run_in_this_process,
@@ -63,8 +64,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
     times = table.query("cpu_seconds > 0")
     assert 0.5 < (times["wall_seconds"] / times["cpu_seconds"]).median() < 20  # of one unit
     final = table[table["final"]]
-    assert len(final) == 2 * 3 * 2
-    assert (final[final["metric"] == "auc"]["value"] > 0.7).all()
+    assert len(final) == 2 * 3 * 2 and (final[final["metric"] == "auc"]["value"] > 0.7).all()
     [summary] = json.loads(done.stdout)
     means = {(of["solver"], of["metric"]): of["mean"] for of in summary["values"]}
     assert means == pytest.approx(final.groupby(["solver", "metric"])["value"].mean().to_dict())
@@ -86,8 +86,7 @@ def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
     files = [path for path in folder.rglob("*") if path.is_file()]
     found = {path.relative_to(folder).parts[0] for path in files}
     assert {"summary.csv", "summary.md", "summary.tex", "trials", "environments"} <= found
-    assert {".png", ".pdf"} <= {path.suffix for path in files}
-    assert not list(store.running.glob("*"))
+    assert {".png", ".pdf"} <= {path.suffix for path in files} and not list(store.running.glob("*"))
     figure(f"{len(files)} files of a run searched")
     for path in files:
         content = path.read_bytes().decode("latin-1")
@@ -207,15 +206,11 @@ def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_
 
 
 def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
-    plan = make_plan(
-        load_config(
-            small(
-                common="{k: 0.5}",
-                solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
-                "cutting-plane: {limit: {times_slowest: 8}}}",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        common="{k: 0.5}",
+        solvers="{sgd-avg: {epochs: {tune: [2, 5]}}, "
+         "cutting-plane: {limit: {times_slowest: 8}}}",
+    )))  # fmt: skip
     row_cost = 4
     passes = {_limits(plan, trial)[1] for trial, _ in plan.trials if trial.limit}
     assert passes == {8 * 5 / row_cost}
@@ -269,14 +264,11 @@ def test_a_partial_run_keeps_the_other_datasets_in_the_tables(small, in_this_pro
 
 
 def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
-    """Chosen again by scikit-learn, on the folds of each trial."""
     grid = [1e-5, 1e-3, 0.1, 10.0]
     options = {
-        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}",
-        "common": "",
-        "tuning": "{by: average_precision, folds: 3}",
-        "protocol": "{n_splits: 6}",
-    }
+        "solvers": f"{{logistic-regression: {{C: {{tune: {grid}}}}}}}", "common": "",
+        "tuning": "{by: average_precision, folds: 3}", "protocol": "{n_splits: 6}",
+    }  # fmt: skip
     config = small(**options)
     assert run(config, tmp_path / "out", "--no-plots").exit_code == 0
     chosen = {r.split: r.chosen["C"] for r in Store(tmp_path / "out" / "small").records()}
@@ -315,14 +307,9 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 
     monkeypatch.setattr(worker, "_Deadline", Noted)
     grid = "{tune: [0.1, 0.3, 1.0]}"
-    plan = make_plan(
-        load_config(
-            small(
-                solvers=f"{{sgd-avg: {{eta0: {grid}}}}}",
-                tuning=f"{{folds: {folds}}}" if folds else "",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        solvers=f"{{sgd-avg: {{eta0: {grid}}}}}", tuning=f"{{folds: {folds}}}" if folds else "",
+    )))  # fmt: skip
     trial, key = plan.trials[0]
     dataset = plan.datasets["mine"]
     place = str(Store(tmp_path / "small").folder)
@@ -399,8 +386,7 @@ def test_a_dead_worker_costs_one_trial_and_so_does_want_of_memory(small, tmp_pat
     for key, status, reason in ((hungry, "failed", "out of memory"), (deadly, "crashed", "died")):
         assert statuses.pop(key) == store.read(key).status == status
         assert reason in store.read(key).reason
-    assert set(statuses.values()) == {"ok"}
-    assert set(to_do(plan, store)) == {hungry, deadly}
+    assert set(statuses.values()) == {"ok"} and set(to_do(plan, store)) == {hungry, deadly}
 
 
 def label(path):
@@ -439,8 +425,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
     time.sleep(size(0.02, 0.1))
     process.send_signal(signal.SIGTERM)  # does not disturb it
     errors = process.communicate(timeout=60)[1]
-    assert process.returncode == 130
-    assert "kept" in errors
+    assert process.returncode == 130 and "kept" in errors
     assert "Traceback" not in errors and not shared_memory_of(process.pid)
     wait_until(lambda: not session(process.pid))
     kept = records(folder)
@@ -534,32 +519,24 @@ def test_dry_run_judges_by_the_trials_before(small, in_this_process, tmp_path):
 
 
 @pytest.mark.promise("R19")
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["run", "leter"], "letter"),
-        (["run", "letter", "--jobs", "0"], "--jobs"),
-        (["reproduce", "letter", "--jobs", "0"], "--jobs"),
-        (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
-        (["run", "letter", "--dataset", "leter"], "letter"),
-        (["run", "letter", "--splits", "a-b"], "--splits"),
-        (["run", "letter", "--skip", "*"], "letter --skip"),
-        (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
-        (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
-        (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
-        (["run", "letter", "--seeds", "7"], "7"),
-        (["plot", "nowhere"], "nowhere"),
-        (["list", "solver"], "solvers"),
-        (["data", "info", "leter"], "letter"),
-        (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"),
-        (["reproduce", "leter"], "'letter'"),
-        (["reproduce", "german-numer"], "german-numer"),
-        (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
-        (["data", "verify", "leter"], "leter"),
-        (["doctor", "letter"], "letter"),
-        (["schema", "confg"], "confg"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "complaint"), [
+    (["run", "leter"], "letter"), (["run", "letter", "--jobs", "0"], "--jobs"),
+    (["reproduce", "letter", "--jobs", "0"], "--jobs"),
+    (["run", "letter", "--solver", "sdg-avg"], "sgd-avg"),
+    (["run", "letter", "--dataset", "leter"], "letter"),
+    (["run", "letter", "--splits", "a-b"], "--splits"),
+    (["run", "letter", "--skip", "*"], "letter --skip"),
+    (["run", "letter", "--skip", "sgd-agv"], "'sgd-avg'"),
+    (["run", "letter", "--solver", "sdg-*"], "letter 'sdg-*'"),
+    (["run", "kar2015/laws", "--skip", "sgd-*"], "--solver --skip --dataset"),
+    (["run", "letter", "--seeds", "7"], "7"), (["plot", "nowhere"], "nowhere"),
+    (["list", "solver"], "solvers"), (["data", "info", "leter"], "letter"),
+    (["score", "nowhere.npz", "rows.csv"], "nowhere.npz"), (["reproduce", "leter"], "'letter'"),
+    (["reproduce", "german-numer"], "german-numer"),
+    (["reproduce", "rudin2009/derivative"], "rudin2009/derivative"),
+    (["data", "verify", "leter"], "leter"), (["doctor", "letter"], "letter"),
+    (["schema", "confg"], "confg"),
+])  # fmt: skip
 def test_invalid_arguments_are_reported(
     arguments, complaint, isolated, in_this_process, tmp_path, monkeypatch
 ):
@@ -584,16 +561,11 @@ def test_results_tell_the_rows_of_a_provided_training_part():
     assert _sizes(replace(given, n_train=None))["training_rows"] == 0
 
 
-@pytest.mark.parametrize(
-    ("protocol", "share"),
-    [
-        ("{n_splits: 2}", 0.3),
-        ("{n_splits: 2, test_size: 0.4}", 0.4),
-        ("{n_splits: 2, train_size: 450}", 0.25),
-        ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3),
-        ("{split: none}", None),
-    ],
-)
+@pytest.mark.parametrize(("protocol", "share"), [
+    ("{n_splits: 2}", 0.3), ("{n_splits: 2, test_size: 0.4}", 0.4),
+    ("{n_splits: 2, train_size: 450}", 0.25),
+    ("{split: kfold, n_splits: 3, repetitions: 2}", 1 / 3), ("{split: none}", None),
+])  # fmt: skip
 def test_results_tell_how_much_the_splits_overlap(protocol, share, small):
     [trial, *_] = load_config(small(protocol=protocol)).trials()
     assert trial.split.test_share(600) == pytest.approx(share)
@@ -634,8 +606,7 @@ def test_every_experiment_runs_at_smoke_size(name, isolated, in_this_process, tm
     [folder] = tmp_path.iterdir()
     assert bool(list(folder.glob("figures/*.png"))) == bool(shipped_config(name).plots)
     table = pd.read_csv(folder / "results.csv")
-    assert set(table["status"]) == {"ok"}
-    assert table["value"].notna().all()
+    assert set(table["status"]) == {"ok"} and table["value"].notna().all()
 
 
 def test_the_other_experiments_have_a_plan(isolated, tmp_path):
@@ -667,21 +638,16 @@ def test_the_clock_stops_during_the_trace(monkeypatch):
         solver = SGDAtK(batch_size=50, epochs=2, shuffle=False).fit(X, y, trace=slow)
         arrays = slow.finish(solver)
         found.append([arrays[clock].tolist() for clock in ("wall_seconds", "cpu_seconds")])
-    assert found[0] == found[1]
-    assert all(np.diff(seconds).min() > 0 for seconds in found[0])
+    assert found[0] == found[1] and all(np.diff(seconds).min() > 0 for seconds in found[0])
 
 
 def test_candidates_learn_together(small, tmp_path, monkeypatch):
     """Those of the same order and features; what is chosen and learnt is what it would be alone."""
-    plan = make_plan(
-        load_config(
-            small(
-                protocol="{n_splits: 1}",
-                solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
-                "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
-            )
-        )
-    )
+    plan = make_plan(load_config(small(
+        protocol="{n_splits: 1}",
+        solvers="{sgd-avg: {fourier: {n_components: {tune: [5, 9]}}, "
+         "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
+    )))  # fmt: skip
     [(trial, key)] = plan.trials
     train_together, found = InMemory.train_together, []
 
@@ -699,8 +665,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
         found.append((record.chosen, store.arrays(key)["coef"].tobytes()))
         monkeypatch.setattr(PassRanker, "visits", None)
     *groups, together, alone = found
-    assert groups == [3, 3, 3, 3]
-    assert together == alone
+    assert groups == [3, 3, 3, 3] and together == alone
 
 
 def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_path, monkeypatch):
@@ -725,3 +690,53 @@ def test_only_what_has_changed_is_measured_again(small, in_this_process, tmp_pat
     assert measures()
     monkeypatch.setattr(score, "code_of", lambda *_: "other code")
     assert measures()
+
+
+# --- A trial copies the training rows once and nothing else of their size ---
+
+
+PROGRAM = """
+import os
+import sys
+from math import inf
+import numpy as np
+from precbench.data import Dataset
+from precbench.experiment import load_config
+from precbench.runner.worker import Job, run_job
+from precbench.store import Store
+
+config, folder, npy = sys.argv[1:]
+X = np.load(npy, mmap_mode="r")
+y = np.where(np.arange(len(X)) % 10, -1.0, 1.0)
+data = Dataset("mine", "mine", np.asarray(X), y, "0" * 64)
+for i, trial in enumerate(load_config(config).trials()):
+    if os.fork():  # each trial has a process of its own, whose peak begins anew
+        assert os.wait()[1] == 0
+        continue
+    key = f"{i:064}"
+    job = Job(trial, key, folder, data, inf, inf, "sequential", "none", "none")
+    before = peak()
+    assert run_job(job) == "ok", Store(folder).read(key).reason
+    print((peak() - before) * 1024 / X.nbytes)
+    sys.exit()
+"""
+
+
+@pytest.mark.promise("R4")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux only")
+def test_peak_memory_of_a_trial(small, tmp_path):
+    """All rows mapped (1.0) and the training set (0.7), within 2.5 of the matrix."""
+    rows = tmp_path / "X.npy"
+    np.save(rows, np.random.default_rng(0).standard_normal((100_000, 60)))  # 48 MB
+    config = small(
+        solvers="{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}, "
+        "cutting-plane: {max_iter: 5}, logistic-regression: {max_iter: 5}, "
+        "linear-svm: {max_iter: 5}}",
+        common="{k: 0.25, epochs: 2, shuffle: blocks}",
+        protocol="{n_splits: 1}",
+        scaling="standardise",
+    )
+    *peaks, linear_svm = printed_numbers(PROGRAM, config, tmp_path / "out", rows)
+    assert len(peaks) == 4 and max(peaks) <= 2.5
+    # LIBLINEAR copies the training set, 16 bytes for each value and two more for each row.
+    assert linear_svm - max(peaks) <= 1.1 * 0.7 * 2 * 62 / 60

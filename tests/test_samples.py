@@ -56,8 +56,7 @@ def test_both_parts_are_scaled_alike(trials, X, fitted_on, kind):
     scaler = Scaler(kind).fit(raw[0].X if fitted_on == "train" else X)
     for found, rows in zip(part, raw, strict=True):
         assert_array_equal(dense(found.X), dense(scaler.transform_in_place(rows.X.copy())))
-    assert sum(len(rows.y) for rows in part) == len(DENSE)
-    assert abs(X - before).max() == 0
+    assert sum(len(rows.y) for rows in part) == len(DENSE) and abs(X - before).max() == 0
 
 
 def test_every_solver_sees_the_same_rows_in_the_same_order(trials):
@@ -99,10 +98,7 @@ def test_random_features_of_float32_rows(trials):
 def test_only_float32_that_is_asked_for_is_part_of_the_key(small):
     plain, asked = (make_plan(load_config(small(**how))) for how in ({}, {"dtype": "float32"}))
     assert "kept as float32" in asked.scaling and "kept as" not in plain.scaling
-    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {
-        "float64",
-        "float32",
-    }
+    assert {plan.datasets["mine"].X.dtype.name for plan in (plain, asked)} == {"float64", "float32"}
     for (old, key), (new, new_key) in zip(plain.trials, asked.trials, strict=True):
         before, after = (trial.description("0")["preprocessing"] for trial in (old, new))
         assert after == before | {"dtype": "float32"} and new_key != key

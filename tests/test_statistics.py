@@ -32,24 +32,22 @@ from tests.sentences import raises
 
 # Demsar 2006, Table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets. On "voting"
 # 0.975 was printed twice, with the ranks 2 and 3.
-DEMSAR = np.array(
-    [
-        [0.763, 0.768, 0.771, 0.798],  # adult (sample)
-        [0.599, 0.591, 0.590, 0.569],  # breast cancer
-        [0.954, 0.971, 0.968, 0.967],  # breast cancer wisconsin
-        [0.628, 0.661, 0.654, 0.657],  # cmc
-        [0.882, 0.888, 0.886, 0.898],  # ionosphere
-        [0.936, 0.931, 0.916, 0.931],  # iris
-        [0.661, 0.668, 0.609, 0.685],  # liver disorders
-        [0.583, 0.583, 0.563, 0.625],  # lung cancer
-        [0.775, 0.838, 0.866, 0.875],  # lymphography
-        [1.000, 1.000, 1.000, 1.000],  # mushroom
-        [0.940, 0.962, 0.965, 0.962],  # primary tumor
-        [0.619, 0.666, 0.614, 0.669],  # rheum
-        [0.972, 0.981, 0.9751, 0.975],  # voting
-        [0.957, 0.978, 0.946, 0.970],  # wine
-    ]
-)
+DEMSAR = np.array([
+    [0.763, 0.768, 0.771, 0.798],  # adult (sample)
+    [0.599, 0.591, 0.590, 0.569],  # breast cancer
+    [0.954, 0.971, 0.968, 0.967],  # breast cancer wisconsin
+    [0.628, 0.661, 0.654, 0.657],  # cmc
+    [0.882, 0.888, 0.886, 0.898],  # ionosphere
+    [0.936, 0.931, 0.916, 0.931],  # iris
+    [0.661, 0.668, 0.609, 0.685],  # liver disorders
+    [0.583, 0.583, 0.563, 0.625],  # lung cancer
+    [0.775, 0.838, 0.866, 0.875],  # lymphography
+    [1.000, 1.000, 1.000, 1.000],  # mushroom
+    [0.940, 0.962, 0.965, 0.962],  # primary tumor
+    [0.619, 0.666, 0.614, 0.669],  # rheum
+    [0.972, 0.981, 0.9751, 0.975],  # voting
+    [0.957, 0.978, 0.946, 0.970],  # wine
+])  # fmt: skip
 
 few = st.integers(0, 5).map(float)  # many ties
 tables = st.tuples(st.integers(2, 7), st.integers(2, 5)).flatmap(
@@ -238,46 +236,29 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
         assert binomial_interval(hits / 20, 20) == pytest.approx([*exact], abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("call", "parts"),
-    [
-        *(
-            (lambda f=f, values=values, share=share: f(values, share), places)
-            for f in (
-                resampled_interval,
-                lambda values, share: resampled_test(values, values, share),
-            )
-            for values, share, places in (
-                ([], 0.3, ""),
-                ([[0.5]], 0.3, ""),
-                ([0.5, np.nan], 0.3, ""),
-                ([0.5, 0.6], 1.0, "test_share"),
-                ([0.5, 0.6], -0.1, "test_share"),
-            )
-        ),
-        (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
-        (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
-        (lambda: friedman_test([[0.5], [0.6]]), "methods"),
-        (lambda: signed_rank_test([0.5, 0.6], [0.5]), "pair"),
-        (lambda: performance_profile([[np.nan, np.nan]], "value"), "method"),
-        (lambda: performance_profile([[0.0, 1.0]], "time"), "0"),
-        (lambda: expected_hits([], 10, 0.3, 5), ""),
-        (lambda: holm(None), "shape () sequence"),
-        (lambda: levels(3.0), "shape () sequence"),
-        (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
-        (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
-        (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
-        (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
-        (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
-        (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
-        (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
-        *(
-            (lambda f=f, text=text: f(text), "not numbers")
-            for f in (holm, mean_ranks, lambda v: signed_rank_test(v, v))
-            for text in (["a"], [{}], [1j])
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "parts"), [
+    *((lambda f=f, values=values, share=share: f(values, share),
+     places) for f in (resampled_interval, lambda values, share: resampled_test(values, values,
+     share)) for values, share, places in (([], 0.3, ""), ([[0.5]], 0.3, ""), ([0.5, np.nan], 0.3,
+     ""), ([0.5, 0.6], 1.0, "test_share"), ([0.5, 0.6], -0.1, "test_share"))),
+    (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
+    (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
+    (lambda: friedman_test([[0.5], [0.6]]), "methods"),
+    (lambda: signed_rank_test([0.5, 0.6], [0.5]), "pair"),
+    (lambda: performance_profile([[np.nan, np.nan]], "value"), "method"),
+    (lambda: performance_profile([[0.0, 1.0]], "time"), "0"),
+    (lambda: expected_hits([], 10, 0.3, 5), ""), (lambda: holm(None), "shape () sequence"),
+    (lambda: levels(3.0), "shape () sequence"),
+    (lambda: bayesian_signed_rank([], [1.0], 0.01), "0 and 1 values"),
+    (lambda: bayesian_signed_rank([], [], 0.01), "shape (0, 2)"),
+    (lambda: expected_hits([0.5], 0, 0.3, 5), "tested = 0"),
+    (lambda: expected_hits([0.5], 5, 0.3, 0), "k = 0"),
+    (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
+    (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
+    (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
+    *((lambda f=f, text=text: f(text), "not numbers") for f in (holm, mean_ranks,
+     lambda v: signed_rank_test(v, v)) for text in (["a"], [{}], [1j])),
+])  # fmt: skip
 def test_arguments_without_a_meaning_get_a_sentence(call, parts):
     with raises(InputError, parts):
         call()

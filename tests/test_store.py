@@ -1,20 +1,36 @@
-"""Records are written atomically, whatever happens to the writer."""
+"""Records and other files: written whole, whatever happens; read exactly, or refused."""
 
 import errno
 import getpass
+import io
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import zipfile
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from numpy.testing import assert_array_equal
 
+from precbench.advice.compare import prepare
+from precbench.data import Dataset
 from precbench.errors import InputError, PrecbenchError
-from precbench.store import SCHEMA, Store, environment, key_of
+from precbench.files import temporary, write_whole, writing
+from precbench.npz import DamagedError, pack, unpack
+from precbench.runner import run_plan, to_do
+from precbench.runner.worker import run_job
+from precbench.store import HAVE_NUMBERS, RETRIED, SCHEMA, Store, environment, key_of
 from tests.sentences import raises
 
 KEY = key_of({"a": 1})
@@ -42,13 +58,8 @@ def test_a_key_is_stable_and_tells_counts_from_shares():
 def test_a_record_round_trips(store):
     store.write({**OK, "label": "é", "n": np.int64(3), "x": np.float64(0.1)}, ARRAYS)
     assert store.read(KEY).to_dict() == {
-        **OK,
-        "label": "é",
-        "n": 3,
-        "x": 0.1,
-        "schema": SCHEMA,
-        "arrays": ("coef", "file", "names"),
-    }
+        **OK, "label": "é", "n": 3, "x": 0.1, "schema": SCHEMA, "arrays": ("coef", "file", "names"),
+    }  # fmt: skip
     read = store.arrays(KEY)
     assert list(read) == sorted(ARRAYS)
     for name, array in ARRAYS.items():
@@ -68,8 +79,7 @@ def test_rewriting_replaces_everything(store):
     store.write(OK, ARRAYS)
     assert store.read(KEY).status == "ok"
     Store(store.folder).write({"key": KEY, "status": "failed"})
-    assert store.read(KEY).status == "failed"
-    assert store.arrays(KEY) == {}
+    assert store.read(KEY).status == "failed" and store.arrays(KEY) == {}
     assert files(store) == [f"{KEY}.json"]
     (store.folder / "trials" / f"{KEY}.json").unlink()
     assert store.read(KEY) is None and not [*store.records()]
@@ -95,24 +105,13 @@ def test_a_newer_schema_is_rejected(store):
         store.read(KEY)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
-        *(
-            json.dumps({"schema": 1, **OK, "arrays": ["coef"], **changes})
-            for changes in (
-                {"status": "fine"},
-                {"seconds": -1e300},
-                {"dataset": ["a"]},
-                {"arrays": []},
-                {"description": {}},
-                {"description": {"a": 2}},
-                {"description": {"a": 1, "code": 3}},
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    *("", "{", "[]", "{}", '{"schema": NaN, "key": 1}'),
+    *(json.dumps({"schema": 1, **OK, "arrays": ["coef"],
+     **changes}) for changes in ({"status": "fine"}, {"seconds": -1e300}, {"dataset": ["a"]},
+     {"arrays": []}, {"description": {}}, {"description": {"a": 2}}, {"description": {"a": 1,
+     "code": 3}})),
+])  # fmt: skip
 def test_a_damaged_file_is_named(store, content):
     store.write(OK, ARRAYS)
     (store.folder / "trials" / f"{KEY}.json").write_text(content)
@@ -140,8 +139,7 @@ def test_a_full_disk_keeps_existing_records(store, monkeypatch, failing):
         patch.setattr(Path, failing, full)
         with raises(PrecbenchError) as caught:
             store.write({"key": KEY, "status": "failed"}, ARRAYS)
-    assert caught.value.exit_code == 1
-    assert store.read(KEY).status == "ok"
+    assert caught.value.exit_code == 1 and store.read(KEY).status == "ok"
     assert files(store) == [f"{KEY}.json", f"{KEY}.npz"]
 
 
@@ -190,3 +188,248 @@ def test_the_environment_is_stored_once_and_without_names(store):
     name = store.add_environment(machine)
     assert store.add_environment(environment()) == name
     assert json.loads((store.folder / "environments" / f"{name}.json").read_text()) == machine
+
+
+# --- one way of writing files, and one-line messages for what the disk refuses ---
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.promise("R1")
+def test_the_mark_is_absent_while_the_others_are_replaced(tmp_path, monkeypatch):
+    data, mark = tmp_path / "a.npz", tmp_path / "a.json"
+    replace, states = type(data).replace, []
+
+    def watched(path, target):
+        states.append((target.name, mark.exists()))
+        return replace(path, target)
+
+    monkeypatch.setattr(type(data), "replace", watched)
+    for content in (b"1", b"2"):
+        write_whole({data: content, mark: content})
+        assert (data.read_bytes(), mark.read_bytes()) == (content, content)
+    assert states == [("a.npz", False), ("a.json", False)] * 2
+    assert sorted(tmp_path.iterdir()) == [mark, data]
+
+
+@pytest.mark.promise("R1")
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", full)
+    with raises(PrecbenchError), writing(target):
+        write_whole({target: b"new"})
+    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.promise("R1")
+def test_an_unfinished_folder_is_removed(tmp_path):
+    with pytest.raises(KeyError), temporary(tmp_path / "folder") as path:
+        path.mkdir()
+        (path / "part").write_bytes(b"1")
+        raise KeyError
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.EDQUOT, PrecbenchError), (5, InputError)])
+def test_the_advice_is_in_the_message(number, kind):
+    with raises(kind) as caught, writing("here", "choose another place", refused=InputError):
+        raise OSError(number, "what the system says")
+    assert ("what the system says" in str(caught.value)) == (kind is InputError)
+
+
+# --- runs ---
+
+
+ENDINGS = ["ok", "ok", "crashed", "failed", "interrupted"]
+
+
+@cache
+def plan():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    dataset = Dataset("X", "X", X, np.where(X[:, 0] > 0.5, 1.0, -1.0), "0" * 64)
+    return prepare(dataset, 5, solvers=["sgd-avg", "pnorm-push"], n_splits=3).plan
+
+
+KEYS = [key for _, key in plan().trials]
+
+
+@cache
+def reference():
+    """Return the arrays of each trial, as a run without faults writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, trials = Store(folder), {key: trial for trial, key in plan().trials}
+        with store.lock():
+            assert {status for _, status in run_plan(plan(), store, trials)} == {"ok"}
+        return {key: store.arrays(key) for key in KEYS}
+
+
+class Resuming(RuleBasedStateMachine):
+    """A results folder, beside the statuses that its records must have."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.store, self.statuses = Store(self.folder), {}
+
+    def teardown(self):
+        shutil.rmtree(self.folder)
+
+    def run(self, trials, endings):
+        """Run trials, each of which ends as drawn; nothing runs after an interrupt."""
+        drawn = dict(zip(trials, endings, strict=False))
+        self.finished = {k for k, status in self.statuses.items() if status not in RETRIED}
+
+        def elsewhere(jobs):
+            for job in jobs:
+                ending = drawn[job.key]
+                if ending == "ok":
+                    yield job, run_job(job)
+                    continue
+                job.mark.parent.mkdir(parents=True, exist_ok=True)
+                job.mark.touch()
+                if ending == "interrupted":
+                    raise KeyboardInterrupt
+                if ending == "failed":
+                    (self.folder / "trials").mkdir(exist_ok=True)
+                    (self.folder / "trials" / f".{job.key}.json.tmp").write_text('{"cut')
+                    params = {"no such parameter": 1}  # the solver refuses it
+                    job = replace(job, trial=replace(job.trial, params=params))
+                    yield job, run_job(job)
+                else:
+                    yield job, None  # its worker has died
+
+        with self.store.lock():
+            try:
+                for job, status in run_plan(plan(), self.store, trials, elsewhere=elsewhere):
+                    self.statuses[job.key] = status
+                    assert status == drawn[job.key]
+            except KeyboardInterrupt:
+                stopped = [*trials].index(next(k for k in trials if drawn[k] == "interrupted"))
+                for key in [*trials][: stopped + 1]:  # those that died were to be repeated
+                    if drawn[key] in ("crashed", "interrupted") and key not in self.finished:
+                        self.statuses[key] = "interrupted"
+
+    @rule(
+        wanted=st.sets(st.sampled_from(KEYS)),
+        endings=st.lists(st.sampled_from(ENDINGS), min_size=6, max_size=6),
+    )
+    def resume(self, wanted, endings):
+        trials = to_do(plan(), self.store, wanted=wanted)
+        unusable = [None, *RETRIED]
+        assert [*trials] == [
+            key for key in KEYS if key in wanted and self.statuses.get(key) in unusable
+        ]
+        self.run(trials, endings)
+
+    @rule(status=st.sampled_from(RETRIED))
+    def rerun(self, status):
+        trials = to_do(plan(), self.store, rerun={status})
+        assert [*trials] == [key for key in KEYS if self.statuses.get(key) == status]
+        self.run(trials, ["ok"] * len(KEYS))
+
+    @rule(key=st.sampled_from(KEYS), ending=st.sampled_from(ENDINGS))
+    def force(self, key, ending):
+        trials = to_do(plan(), self.store, wanted={key}, force=True)
+        assert [*trials] == [key]
+        self.run(trials, [ending])
+
+    @precondition(lambda self: self.statuses)
+    @rule(data=st.data())
+    def damage(self, data):
+        """Cut a record off: it is named, and once removed its trial runs again."""
+        key = data.draw(st.sampled_from(sorted(self.statuses)))
+        path = self.folder / "trials" / f"{key}.json"
+        path.write_bytes(path.read_bytes()[:-2])
+        with raises(Exception, key):
+            to_do(plan(), self.store)
+        path.unlink()
+        del self.statuses[key]
+
+    @invariant()
+    def records_are_whole(self):
+        assert {record.key: record.status for record in self.store.records()} == self.statuses
+        for key, status in self.statuses.items():
+            assert (status in HAVE_NUMBERS) == (self.folder / "trials" / f"{key}.npz").exists()
+            if status == "ok":
+                for name, array in reference()[key].items():
+                    if "seconds" not in name:
+                        np.testing.assert_array_equal(self.store.arrays(key)[name], array)
+        with self.store.lock():
+            assert not [*self.folder.glob("**/.*.tmp"), *self.store.running.glob("*")]
+
+
+TestResuming = Resuming.TestCase
+TestResuming.settings = settings(max_examples=15, stateful_step_count=8, deadline=None)
+
+
+# --- untrusted npz files: read exactly, or refused with a reason, in memory that they pay for ---
+
+
+CONTENT = {
+    "coef": np.arange(12.0).reshape(3, 4), "rows_seen": np.array([1, 2, 3]),
+    "scalar": np.array(2.5), "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "big_endian": np.array([1.0, 2.0], dtype=">f8"),
+}  # fmt: skip
+
+
+def test_arrays_come_back(tmp_path):
+    file = tmp_path / "arrays.npz"
+    file.write_bytes(pack(CONTENT))
+    read = unpack(file)
+    assert list(read) == list(CONTENT) and list(unpack(file, ["coef"])) == ["coef"]
+    with np.load(file, allow_pickle=False) as loaded:
+        for name, array in CONTENT.items():
+            assert_array_equal(read[name], array, strict=array.dtype.isnative)
+            assert_array_equal(loaded[name], array)
+            assert read[name].dtype.isnative
+
+
+def test_compressed_arrays_only_where_they_are_accepted(tmp_path):
+    path = tmp_path / "packed.npz"
+    np.savez_compressed(path, X=np.zeros(100_000))
+    with raises(DamagedError):
+        unpack(path)
+    assert_array_equal(unpack(path, packed=True)["X"], np.zeros(100_000))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([1j]), np.array(["a"]), np.array(["2020-01-01"], dtype="M8[D]"), np.array([True])],
+)
+def test_what_is_not_a_real_number_is_refused(tmp_path, array):
+    path = tmp_path / "odd.npz"
+    path.write_bytes(pack({"X": array}))
+    with raises(DamagedError):
+        unpack(path)
+    assert_array_equal(unpack(path, kinds=array.dtype.kind)["X"], array)
+
+
+def npy(shape, content=b""):
+    stream = io.BytesIO()
+    described = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.getvalue() + content
+
+
+@pytest.mark.promise("R14")
+@pytest.mark.parametrize("shape", [(10**15,), (2**40, 2**40), (3,), (0, 4)])
+def test_a_shape_that_its_bytes_do_not_fill_is_refused(tmp_path, shape):
+    path = tmp_path / "lies.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", npy(shape, bytes(16)))
+    with raises(DamagedError):
+        unpack(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not an archive", b"PK\x05\x06" + bytes(18)])
+def test_other_files(tmp_path, content):
+    path = tmp_path / "other.npz"
+    with pytest.raises(FileNotFoundError):
+        unpack(path)
+    path.write_bytes(content)
+    with pytest.raises(DamagedError):
+        unpack(path, ["coef"])

@@ -39,7 +39,6 @@ def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=
 
 @pytest.fixture(scope="module")
 def random_survey():
-    """A survey of random values with ties."""
     rng = np.random.default_rng(0)
     solvers = ["ensemble", "xgboost", "extra-trees", "sgd-avg", "pnorm-push", "no-skill"]
     values = rng.integers(1, 9, (len(TASKS), len(solvers))) / 10
@@ -52,23 +51,12 @@ def test_every_solver_and_contestant_has_a_kind():
 
 
 def run_of(folder, smoke=False, **changed):
-    """Write what a run leaves behind."""
     rows = pd.DataFrame(
-        {
-            "dataset": "german",
-            "stand_in": False,
-            "solver": ["no-skill", "no-skill", "sgd-avg", "sgd-avg"],
-            "split": [0, 1, 0, 1],
-            "wall_seconds": 0.25,
-            "tuning_seconds": [None, None, 0.5, 0.5],
-            "metric": AP,
-            "value": [0.3, 0.2, 0.7, 0.9],
-            "status": ["ok", "ok", "ok", "timeout"],
-            "stopped": [None, None, "limit", None],
-            "final": True,
-        }
-        | changed
-    )
+        {"dataset": "german", "stand_in": False, "solver": ["no-skill", "no-skill", "sgd-avg",
+         "sgd-avg"], "split": [0, 1, 0, 1], "wall_seconds": 0.25, "tuning_seconds": [None, None,
+         0.5, 0.5], "metric": AP, "value": [0.3, 0.2, 0.7, 0.9], "status": ["ok", "ok", "ok",
+         "timeout"], "stopped": [None, None, "limit", None], "final": True} | changed,
+    )  # fmt: skip
     folder.mkdir(parents=True)
     rows.to_csv(folder / "results.csv", index=False)
     (folder / "experiment.json").write_text(json.dumps({"smoke": smoke}))
@@ -120,7 +108,6 @@ def test_standings_by_hand(random_survey):
 
 @pytest.mark.parametrize("shift", [0.005, -0.015])
 def test_the_bayesian_test_by_its_definition(shift):
-    """By draws of the posterior."""
     rng = np.random.default_rng(1)
     first = rng.normal(0.7, 0.1, 40)
     second = first - shift + rng.normal(0, 0.02, 40)
@@ -138,14 +125,10 @@ def test_the_bayesian_test_by_its_definition(shift):
     assert found == pytest.approx(np.mean(means, axis=0), abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("n", "steps", "word"),
-    [
-        (40, (0.0, 0.001), "practically equivalent"),
-        (40, (0.2, 0.1), "ahead"),
-        (6, (0.03, 0.0), "undecided"),
-    ],
-)
+@pytest.mark.parametrize(("n", "steps", "word"), [
+    (40, (0.0, 0.001), "practically equivalent"), (40, (0.2, 0.1), "ahead"),
+    (6, (0.03, 0.0), "undecided"),
+])  # fmt: skip
 def test_words_follow_the_values(n, steps, word):
     rows = [[0.8, 0.8 - steps[i % 2], 0.1] for i in range(n)]
     values = pd.DataFrame(rows, columns=["ensemble", "sgd-avg", "no-skill"])
@@ -194,15 +177,12 @@ def test_a_method_is_placed_among_the_others(small_survey, tmp_path):
     assert "prec@100" in html and "wins" in html
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["no-such-solver"], "no-such-solver"),
-        (["bbr", "--parameters", "{radius: [}"], "--parameters"),
-        (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
-        (["bbr", "--parameters", "3"], "--parameters"),
-    ],
-)
+@pytest.mark.parametrize(("args", "words"), [
+    (["no-such-solver"], "no-such-solver"),
+    (["bbr", "--parameters", "{radius: [}"], "--parameters"),
+    (["bbr", "--parameters", "{radius: -1.0}"], "radius"),
+    (["bbr", "--parameters", "3"], "--parameters"),
+])  # fmt: skip
 def test_what_cannot_be_ranked_is_refused(small_survey, tmp_path, args, words):
     refused(["rank", *args, "--out", tmp_path / "out"], words)
 

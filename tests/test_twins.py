@@ -1,5 +1,6 @@
 """Solvers that visit rows in an order, against the slow twins of tests/twins.py."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,15 +49,12 @@ def _minibatch(solver, rule):
 MINIBATCH = {
     "perceptron-avg": _minibatch(PerceptronAtK("avg"), "perceptron-avg"),
     "perceptron-max": _minibatch(PerceptronAtK("max"), "perceptron-max"),
-    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"),
-    "sgd-max": _minibatch(SGDAtK("max"), "max"),
+    "sgd-avg": _minibatch(SGDAtK("avg"), "avg"), "sgd-max": _minibatch(SGDAtK("max"), "max"),
     "sgd-ramp": _minibatch(SGDAtK("ramp"), "ramp"),
-    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"),
-    "1pmb": _minibatch(OnePMB(), "struct"),
+    "sgd-struct": _minibatch(SGDAtK("struct"), "struct"), "1pmb": _minibatch(OnePMB(), "struct"),
     "1pmb-pauc": _minibatch(OnePMB("pauc", beta=0.3), PartialAUC(0.3)),
-    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()),
-    "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
-}
+    "1pmb-auc": _minibatch(OnePMB("auc"), AUC()), "1pmb-f1": _minibatch(OnePMB("f1"), F1()),
+}  # fmt: skip
 ONLINE_AUC = {
     "oam-sequential": Twin(OAM("sequential", C=2**-6, reservoir_size=8), twins.oam_path),
     "oam-gradient": Twin(OAM("gradient", C=2**-6, reservoir_size=8), twins.oam_path),
@@ -78,16 +76,11 @@ def make(name, **params):
 
 @pytest.mark.promise("R12")
 @each_of_passes
-@pytest.mark.parametrize(
-    ("k", "average", "radius", "container"),
-    [
-        (0.25, False, None, np.asarray),
-        (1.0, True, 0.7, sparse.csr_matrix),
-        (1, False, 0.7, np.asarray),
-        (3, True, None, sparse.csr_matrix),
-        ("9 %", False, 0.7, np.asarray),  # of a full batch 4 rows, of the last 3
-    ],
-)
+@pytest.mark.parametrize(("k", "average", "radius", "container"), [
+    (0.25, False, None, np.asarray), (1.0, True, 0.7, sparse.csr_matrix),
+    (1, False, 0.7, np.asarray), (3, True, None, sparse.csr_matrix),
+    ("9 %", False, 0.7, np.asarray),  # of a full batch 4 rows, of the last 3
+])  # fmt: skip
 def test_partial_fits_follow_the_twin(name, k, average, radius, container):
     n, batch_size = (400, 37) if name in MINIBATCH else (120, 1)
     X, y = problem(n, integers=name in ONLINE_AUC)
@@ -254,3 +247,48 @@ def test_psg_follows_the_twin_with_all_rows_in_one_batch(objective, radius, aver
     ).fit(X, y)
     assert_allclose(weights(solver), path.mean(axis=0) if average else path[-1], atol=1e-9)
     assert (solver.n_iter_, solver.n_rows_seen_) == (10, 4000)
+
+
+# --- OAM, PGD, AdaOAM and SPAM: streams, and the batch optimum ---
+
+
+@pytest.mark.parametrize("name", ONLINE_AUC)
+def test_a_stream_is_a_chain_of_partial_fits(name):
+    X, y = problem(300)
+    solver, chain = make(name, epochs=2), make(name)
+    cuts = [slice(*cut) for cut in pairwise([0, 90, 200, 300])]
+    pieces = [(X[cut], y[cut].astype(float)) for cut in cuts]
+    solver.fit_pieces(7, lambda: ((*p, np.arange(len(p[1]), dtype=np.int32)) for p in pieces))
+    chain.partial_fit(X, y).partial_fit(X, y)
+    assert_array_equal(solver.coef_, chain.coef_)
+    assert solver.n_rows_seen_ == 600
+
+
+def least_squares(X, y, reg=0.0):
+    """Minimise the pairwise squared loss of labels: least squares with an intercept."""
+    return np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+
+
+def of_pairs(X, y, reg):
+    """Minimise the mean of (1 - <w, x - x'>)^2 / 2 over the pairs, and reg / 2 |w|^2."""
+    pos, neg = X[y > 0], X[y < 0]
+    mu = pos.mean(axis=0) - neg.mean(axis=0)
+    second = np.cov(pos.T, bias=True) + np.cov(neg.T, bias=True) + np.outer(mu, mu)
+    return np.linalg.solve(second + reg * np.eye(len(mu)), mu)
+
+
+@pytest.mark.parametrize(("solver", "optimum", "reg"), [
+    (PGD(eta0=0.1, power_t=0.75), least_squares, 0.0),
+    *((AdaOAM(eta0=0.05), of_pairs, reg) for reg in (1e-4, 0.3)),
+    *((SPAM(eta0=0.1, average=True), of_pairs, reg) for reg in (1e-4, 0.3)),
+])  # fmt: skip
+def test_it_comes_to_the_optimum(solver, optimum, reg):
+    """With correlated features of different scales, and labels with noise."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((2000, 8)) @ (np.eye(8) + 0.3 * rng.standard_normal((8, 8)))
+    y = np.where(X @ rng.standard_normal(8) + 2 * rng.standard_normal(2000) > 2, 1, -1)
+    best, p = optimum(X, y, reg), (y > 0).mean()
+    if optimum is of_pairs:
+        solver.set_params(reg=2 * p * (1 - p) * reg if isinstance(solver, SPAM) else reg)
+    coef = solver.set_params(epochs=20, random_state=0).fit(X, y).coef_
+    assert np.linalg.norm(coef - best) < 0.05 * np.linalg.norm(best)

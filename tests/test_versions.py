@@ -26,18 +26,15 @@ pytestmark = pytest.mark.promise("R25")
 MORE = "raise the version of what you changed, and renew its numbers in golden.json"
 GOLDEN = json.loads((ROOT / "tests" / "golden.json").read_text())
 PREPARED = {
-    **{
-        f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
-        for scaling in ("standardise", "unit", "standardise-unit-norm")
-        for part in ("train", "all")
-    },
+    **{f"{scaling}, fitted on {part}": {"scaling": scaling,
+     "scaling_fitted_on": part} for scaling in ("standardise", "unit",
+     "standardise-unit-norm") for part in ("train", "all")},
     "unit-norm": {"scaling": "unit-norm"},
     "k folds": {"protocol": "{split: kfold, n_splits: 3, stratified: true}"},
     "stratified": {"protocol": "{n_splits: 2, stratified: true, test_size: 0.4, seed: 3}"},
-    "training rows": {"protocol": "{n_splits: 2, train_size: 100}"},
-    "few rows": {"rows": "300"},
+    "training rows": {"protocol": "{n_splits: 2, train_size: 100}"}, "few rows": {"rows": "300"},
     "random features": {"solvers": "{sgd-avg: {fourier: {n_components: 5, gamma: 0.1}}}"},
-}
+}  # fmt: skip
 
 
 def digest(array):
@@ -81,11 +78,8 @@ def test_no_choice_moves_without_the_version_of_tuning(by, small, tmp_path):
         f"{{sgd-avg: {{eta0: {grid}}}, 1pmb: {{eta0: {grid}}}, logistic-regression: {{C: {grid}}}}}"
     )
     parts = {
-        "solvers": solvers,
-        "common": "",
-        "metrics": f"[{{{by}}}]",
-        "protocol": "{n_splits: 3}",
-    }
+        "solvers": solvers, "common": "", "metrics": f"[{{{by}}}]", "protocol": "{n_splits: 3}",
+    }  # fmt: skip
     assert run(small(**parts), tmp_path / "out", "--no-plots").exit_code == 0
     found = [
         [*record.chosen.values()]
@@ -98,7 +92,6 @@ def test_no_choice_moves_without_the_version_of_tuning(by, small, tmp_path):
 
 @pytest.fixture
 def finished(small, tmp_path):
-    """A config that has run, and where."""
     assert run(small(), tmp_path / "out", "--no-plots").exit_code == 0
     return small(), tmp_path / "out"
 
@@ -146,16 +139,10 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-@pytest.mark.parametrize(
-    ("edited", "without", "is_seen"),
-    [
-        ("a", (), True),
-        ("a", ("b", "c"), True),
-        ("b", ("b", "c"), False),
-        ("c/d", ("b",), True),
-        ("c/d", ("b", "c"), False),
-    ],
-)
+@pytest.mark.parametrize(("edited", "without", "is_seen"), [
+    ("a", (), True), ("a", ("b", "c"), True), ("b", ("b", "c"), False), ("c/d", ("b",), True),
+    ("c/d", ("b", "c"), False),
+])  # fmt: skip
 def test_an_edit_changes_the_hash_of_what_holds_it(edited, without, is_seen, package):
     before = code_of("toy", without)
     (package / f"{edited}.py").write_text("x = 2\n")
@@ -174,8 +161,7 @@ def test_every_module_behind_a_number_counts():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("precbench.")}
-    assert {"statistics", "metrics", "losses", "seeds"} <= rooms
-    assert not rooms & set(NO_NUMBERS)
+    assert {"statistics", "metrics", "losses", "seeds"} <= rooms and not rooms & set(NO_NUMBERS)
     assert all(find_spec(f"precbench.{part}") for part in NO_NUMBERS)
 
 

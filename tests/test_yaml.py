@@ -1,11 +1,18 @@
-"""The loader: what it reads, what it refuses, and where it says so."""
+"""The YAML loader: what it reads, what it refuses, and where; the schema for editors."""
 
+import copy
+import json
 import time
 
+import jsonschema
 import pytest
 
 from precbench.errors import InputError, did_you_mean
+from precbench.experiment import list_configs
+from precbench.experiment.schema import config_schema
+from precbench.locations import shipped
 from precbench.yaml.document import MAX_MISTAKES, load, parse
+from tests.helpers import invoke
 from tests.sentences import mistakes, names, naming, raises
 
 
@@ -13,68 +20,34 @@ def complaint(text):
     return "\n".join(mistakes(parse, text, "a.yaml"))
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-3", 1e-3),
-        (".5", 0.5),
-        ("-12", -12),
-        ("true", True),
-        ("null", None),
-        ("~", None),
-        ("''", ""),
-        ("yes", "yes"),
-        ("True", "True"),
-        ("2024-01-01", "2024-01-01"),
-        ("1_000", "1_000"),
-        ("'010'", "010"),
-        ("1: 2", {"1": 2}),
-        (
-            "a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n",
-            {"a": {"b": [1, {"c": 2.0}], "d": None}, "e": "1\n"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "value"), [
+    ("1e-3", 1e-3), (".5", 0.5), ("-12", -12), ("true", True), ("null", None), ("~", None),
+    ("''", ""), ("yes", "yes"), ("True", "True"), ("2024-01-01", "2024-01-01"), ("1_000", "1_000"),
+    ("'010'", "010"), ("1: 2", {"1": 2}),
+    ("a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n", {"a": {"b": [1, {"c": 2.0}], "d": None},
+     "e": "1\n"}),
+])  # fmt: skip
 def test_values(text, value):
     data = parse(text).data
-    assert data == value
-    assert type(data) is type(value)
+    assert data == value and type(data) is type(value)
 
 
 def test_every_key_and_item_has_a_place():
     where = parse("a: 1\nb:\n  - x\n  - {c: [1, 2]}\nd:\n").where
     assert where == {
-        (): (1, 1),
-        ("a",): (1, 1),
-        ("b",): (2, 1),
-        ("b", 0): (3, 5),
-        ("b", 1): (4, 5),
-        ("b", 1, "c"): (4, 6),
-        ("b", 1, "c", 0): (4, 10),
-        ("b", 1, "c", 1): (4, 13),
-        ("d",): (5, 1),
-    }
+        (): (1, 1), ("a",): (1, 1), ("b",): (2, 1), ("b", 0): (3, 5), ("b", 1): (4, 5),
+        ("b", 1, "c"): (4, 6), ("b", 1, "c", 0): (4, 10), ("b", 1, "c", 1): (4, 13), ("d",): (5, 1),
+    }  # fmt: skip
 
 
 @pytest.mark.promise("R13")
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11 b.a 'a' 2"),
-        ("a: &x 1", "a.yaml:1:4 a"),
-        ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4 a"),
-        ("a: 010", "a.yaml:1:4 a 010"),
-        ("a: 0x1F", ""),
-        ("a: .inf", "numbers"),
-        ("a: 1e999", ""),
-        ("a: 12345678901234567890", "18"),
-        ("? [1]\n: 2", ""),
-        ("a: 1\n---\nb: 2", "a.yaml:2:1"),
-        ("a: 1\n\tb: 2", "a.yaml:2:1"),
-        ("a: \x07", "a.yaml:1:4"),
-        ("a:\n- b\n c: d", "a.yaml:3:3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("a: 1\nb: {a: 1, a: 2}", "a.yaml:2:11 b.a 'a' 2"), ("a: &x 1", "a.yaml:1:4 a"),
+    ("a: !!python/object/apply:os.system [ls]", "a.yaml:1:4 a"), ("a: 010", "a.yaml:1:4 a 010"),
+    ("a: 0x1F", ""), ("a: .inf", "numbers"), ("a: 1e999", ""), ("a: 12345678901234567890", "18"),
+    ("? [1]\n: 2", ""), ("a: 1\n---\nb: 2", "a.yaml:2:1"), ("a: 1\n\tb: 2", "a.yaml:2:1"),
+    ("a: \x07", "a.yaml:1:4"), ("a:\n- b\n c: d", "a.yaml:3:3"),
+])  # fmt: skip
 def test_refused(text, expected):
     naming(complaint(text), expected)
 
@@ -82,29 +55,21 @@ def test_refused(text, expected):
 def test_all_mistakes_are_reported_at_once():
     text = complaint("a: 010\nb: 1\nb: &x 2\nc: .nan\n")
     assert [line.split(" ")[0] for line in text.splitlines()] == [
-        "a.yaml:1:4:",
-        "a.yaml:3:1:",
-        "a.yaml:3:4:",
-        "a.yaml:4:4:",
-    ]
+        "a.yaml:1:4:", "a.yaml:3:1:", "a.yaml:3:4:", "a.yaml:4:4:",
+    ]  # fmt: skip
 
 
 @pytest.mark.promise("R13")
 @pytest.mark.parametrize(
     "text",
-    [
-        "a: &a [x]\n" + "\n".join(f"k{i}: [*a, *a, *a]" for i in range(30)),
-        "[" * 2000 + "]" * 2000,
-        "- 010\n" * 100_000,
-        "? " * 2000,
-    ],
+    ["a: &a [x]\n" + "\n".join(f"k{i}: [*a, *a, *a]" for i in range(30)), "[" * 2000 + "]" * 2000,
+     "- 010\n" * 100_000, "? " * 2000],
     ids=["aliases", "brackets", "mistakes", "keys"],
-)
+)  # fmt: skip
 def test_bombs_end_in_a_short_message_within_a_second(text):
     start = time.perf_counter()
     message = complaint(text)
-    assert time.perf_counter() - start < 1
-    assert message.count("\n") < 20
+    assert time.perf_counter() - start < 1 and message.count("\n") < 20
     assert len(message) < 3000
 
 
@@ -140,8 +105,7 @@ def test_refusal_sorts_and_falls_back_to_the_parent():
 def test_a_few_of_many_problems_are_shown():
     document = parse("a: 1\n")
     lines = str(document.refusal((("a",), f"problem {i}") for i in range(30_000))).splitlines()
-    assert len(lines) == MAX_MISTAKES + 1
-    assert lines[-1].endswith("and 29,980 more")
+    assert len(lines) == MAX_MISTAKES + 1 and lines[-1].endswith("and 29,980 more")
     assert len(str(document.refusal([(("a",), "one")] * 9)).splitlines()) == 1
 
 
@@ -149,3 +113,43 @@ def test_did_you_mean():
     assert did_you_mean("epoch", ["epochs", "eta0"]) == " (did you mean 'epochs'?)"
     assert did_you_mean("c", ["C", "tol"]) == " (did you mean 'C'?)"
     assert did_you_mean("zzz", ["C", "tol"]) == ""
+
+
+# --- the schema for editors: it accepts the shipped configs, and sees the mistakes of one key ---
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = config_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def config(name):
+    return load(shipped("configs") / f"{name}.yaml").data
+
+
+def test_shipped_configs_are_accepted(validator):
+    for name in list_configs():
+        assert [error.message for error in validator.iter_errors(config(name))] == [], name
+
+
+def test_the_command_prints_it():
+    assert json.loads(invoke("schema").stdout) == config_schema()
+
+
+@pytest.mark.parametrize(("place", "value"), [
+    (("protocl",), {}), (("datasets", 0), "leter"),
+    (("datasets", 0), {"name": "letter", "on_mising": "skip"}),
+    (("metrics", 0), {"precision_at_k": {"kk": 3}}), (("solvers", "sgd-avg"), {"eta": 1}),
+    (("solvers", "sgd-agv"), None), (("solvers", "mine"), {"solver": "bbr", "eta0": 1}),
+    (("solvers",), {}), (("protocol", "n_splits"), 0),
+])  # fmt: skip
+def test_mistakes_are_seen(place, value, validator):
+    document = copy.deepcopy(config("letter"))
+    *path, last = place
+    parent = document
+    for key in path:
+        parent = parent.setdefault(key, {}) if isinstance(parent, dict) else parent[key]
+    parent[last] = value
+    assert not validator.is_valid(document)

@@ -174,28 +174,20 @@ def lowest_point(offsets, slopes, curvature=1.0, C=1.0, radius=None):
     By a general solver over w and a bound xi of the planes, begun away from the solution.
     """
     constraints = [
-        {
-            "type": "ineq",
-            "fun": lambda v: v[-1] - offsets - slopes @ v[:-1],
-            "jac": lambda v: np.column_stack((-slopes, np.ones(len(slopes)))),
-        }
-    ]
+        {"type": "ineq", "fun": lambda v: v[-1] - offsets - slopes @ v[:-1],
+         "jac": lambda v: np.column_stack((-slopes, np.ones(len(slopes))))},
+    ]  # fmt: skip
     if radius is not None:
-        constraints.append(
-            {
-                "type": "ineq",
-                "fun": lambda v: radius**2 - v[:-1] @ v[:-1],
-                "jac": lambda v: np.append(-2 * v[:-1], 0),
-            }
-        )
+        constraints.append({
+            "type": "ineq", "fun": lambda v: radius**2 - v[:-1] @ v[:-1],
+            "jac": lambda v: np.append(-2 * v[:-1], 0),
+        })  # fmt: skip
     found = minimize(
         lambda v: 0.5 * curvature * v[:-1] @ v[:-1] + C * v[-1],
         np.append(np.full(slopes.shape[1], 0.01), np.abs(offsets).max() + 1),
-        jac=lambda v: np.append(curvature * v[:-1], C),
-        constraints=constraints,
-        method="SLSQP",
+        jac=lambda v: np.append(curvature * v[:-1], C), constraints=constraints, method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 1000},
-    )
+    )  # fmt: skip
     w = found.x[:-1]
     return w if radius is None else w * min(1.0, radius / max(np.linalg.norm(w), 1e-300))
 

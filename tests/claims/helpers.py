@@ -35,20 +35,11 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     folder.mkdir(parents=True, exist_ok=True)
     metrics, solvers, datasets = (list(dict.fromkeys(key[i] for key in cells)) for i in (2, 1, 0))
     about = {
-        "name": name,
-        "title": "A toy",
-        "metrics": metrics,
-        "solvers": solvers,
+        "name": name, "title": "A toy", "metrics": metrics, "solvers": solvers,
         **dict.fromkeys(("source", "sweep")),
-        **dict.fromkeys(("protocol", "scaling", "config"), ""),
-        "plots": [],
-        "built_in_solvers": [],
-        "forms": {},
-        "grids": {},
-        "datasets": datasets,
-        "folds": 1,
-        "smoke": False,
-    }
+        **dict.fromkeys(("protocol", "scaling", "config"), ""), "plots": [], "built_in_solvers": [],
+        "forms": {}, "grids": {}, "datasets": datasets, "folds": 1, "smoke": False,
+    }  # fmt: skip
     about["measures"] = {
         metric: {
             "name": metric.partition("(")[0],
@@ -67,25 +58,13 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     rows = []
     for (dataset, solver, metric, part), values in cells.items():
         columns = {
-            "experiment": name,
-            "dataset": dataset,
-            "title": dataset,
-            "solver": solver,
-            "part": part,
-            "metric": metric,
-            "stand_in": False,
-            "final": True,
-            "status": "ok",
-            "seed": 1,
-            "checkpoint": 1,
-            "rows_seen": 1,
-            "cpu_seconds": 1.0,
-            "run": "1a",
+            "experiment": name, "dataset": dataset, "title": dataset, "solver": solver,
+            "part": part, "metric": metric, "stand_in": False, "final": True, "status": "ok",
+            "seed": 1, "checkpoint": 1, "rows_seen": 1, "cpu_seconds": 1.0, "run": "1a",
             "wall_seconds": 1.0 if seconds is None else seconds[solver],
             **dict.fromkeys(("sweep", "reason", "stopped", "machine", "key", "chosen"), ""),
-            "timing": "sequential",
-            "tuning_seconds": 0.0,
-        }
+            "timing": "sequential", "tuning_seconds": 0.0,
+        }  # fmt: skip
         for column in columns.keys() & changes.keys():
             value = changes[column]
             columns[column] = value(solver) if callable(value) else value
@@ -108,7 +87,6 @@ def write_sweep(folder, name, tables):
 
 
 def judged(claims, *folders, values=None):
-    """Return the rows of the ledger."""
     evidence = read_evidence(folders)
     evidence.values = values or {}
     rows = make_ledger(claims, evidence)

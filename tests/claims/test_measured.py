@@ -64,18 +64,12 @@ def test_a_claim_may_look_at_a_checkpoint(tmp_path):
     expect(folder, (order(), YES), (order(checkpoint=0), NO), (order(checkpoint=7), UNDECIDED))
 
 
-@pytest.mark.parametrize(
-    ("wins", "losses", "ties", "verdict"),
-    [
-        (MIN_SPLITS - 1, 0, 0, UNDECIDED),
-        (15, 5, 0, YES),  # p = 0.021
-        (14, 6, 0, TREND),  # p = 0.058
-        (10, 10, 0, NO),
-        (4, 0, 16, TREND),
-        (5, 0, 15, YES),
-        (0, 0, 20, NO),
-    ],
-)
+@pytest.mark.parametrize(("wins", "losses", "ties", "verdict"), [
+    (MIN_SPLITS - 1, 0, 0, UNDECIDED),
+    (15, 5, 0, YES),  # p = 0.021
+    (14, 6, 0, TREND),  # p = 0.058
+    (10, 10, 0, NO), (4, 0, 16, TREND), (5, 0, 15, YES), (0, 0, 20, NO),
+])  # fmt: skip
 def test_orders(tmp_path, wins, losses, ties, verdict):
     b = np.linspace(0.2, 0.9, wins + losses + ties)
     a = b + np.repeat([0.01, -0.01, 0], [wins, losses, ties])
@@ -84,21 +78,18 @@ def test_orders(tmp_path, wins, losses, ties, verdict):
     assert row.measured == f"holds in {wins} of {b.size}, fails in {losses}"
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "wins", "fields", "verdict"),
-    [
-        # Best of two against one: two of three by chance.
-        (["a", "b"], ["c"], 16, {}, TREND),  # p = 0.15; 0.006 for a coin
-        (["a", "b"], ["c"], 18, {}, YES),  # p = 0.018
-        (["c"], ["a", "b"], 8, {}, NO),  # most splits, whatever chance gives
-        (["c"], ["a", "b"], 15, {}, YES),
-        # One draw of the paper: two of three, or one of three, by chance.
-        (["a", "b"], ["c"], 67, {"one_draw": True}, IDLE),
-        (["a", "b"], ["c"], 80, {"one_draw": True}, YES),
-        (["c"], ["a", "b"], 10, {"one_draw": True}, IDLE),
-        (["c"], ["a", "b"], 5, {"one_draw": True}, NO),
-    ],
-)
+@pytest.mark.parametrize(("better", "worse", "wins", "fields", "verdict"), [
+    # Best of two against one: two of three by chance.
+    (["a", "b"], ["c"], 16, {}, TREND),  # p = 0.15; 0.006 for a coin
+    (["a", "b"], ["c"], 18, {}, YES),  # p = 0.018
+    (["c"], ["a", "b"], 8, {}, NO),  # most splits, whatever chance gives
+    (["c"], ["a", "b"], 15, {}, YES),
+    # One draw of the paper: two of three, or one of three, by chance.
+    (["a", "b"], ["c"], 67, {"one_draw": True}, IDLE),
+    (["a", "b"], ["c"], 80, {"one_draw": True}, YES),
+    (["c"], ["a", "b"], 10, {"one_draw": True}, IDLE),
+    (["c"], ["a", "b"], 5, {"one_draw": True}, NO),
+])  # fmt: skip
 def test_the_best_of_several_is_against_chance(tmp_path, better, worse, wins, fields, verdict):
     n = MIN_REPETITIONS if fields else MIN_SPLITS
     low, high = np.full(n, 0.4), np.full(n, 0.6)
@@ -124,18 +115,13 @@ def test_compared_values_of_an_order(tmp_path):
     best = claim("order", "x", better=["other", "high"], worse=["low", "other"])
     near = claim("order", "x", better=["low", "other"], worse=["low", "high"], of="gap")
     expect(
-        folder,
-        (order("high", "low"), YES),
-        (order("low", "high"), NO),
-        (order("low", "high", metric=risk), YES),
-        (order("high", "low", metric=risk), NO),
+        folder, (order("high", "low"), YES), (order("low", "high"), NO),
+        (order("low", "high", metric=risk), YES), (order("high", "low", metric=risk), NO),
         (order("high", "low", metric="dcg"), YES),
-        (order("low", "high", metric="dcg", part="training"), YES),
-        (best, YES),
-        (near, YES),
+        (order("low", "high", metric="dcg", part="training"), YES), (best, YES), (near, YES),
         (near.model_copy(update={"better": near.worse, "worse": near.better}), NO),
         (claim("order", "x", better=["low", "high"], worse=["between"], metric=risk), YES),
-    )
+    )  # fmt: skip
 
 
 def write_curves(folder, curves, n=MIN_SPLITS):
@@ -171,20 +157,16 @@ def test_whole_curves_are_compared(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("curves", "fields", "expected"),
-    [
-        (CURVES_OF, {"within": 0.001}, 100 / 3),  # 0.78 at once, and at the third
-        (CURVES_OF, {"within": 0.1}, 50),
-        (CURVES_OF, {}, 125),  # 5 s and 0.04 s, to the final weights
-        # To the final value of the worse side: 4 s, and 0.02 s to 0.44.
-        ({"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])},
-         {"within": 0.01}, 200),
-        # Tied scores may have a high value: that of untrained weights is no accuracy.
-        ({"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])},
-         {"within": 0.01}, 200),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("curves", "fields", "expected"), [
+    (CURVES_OF, {"within": 0.001}, 100 / 3),  # 0.78 at once, and at the third
+    (CURVES_OF, {"within": 0.1}, 50),
+    (CURVES_OF, {}, 125),  # 5 s and 0.04 s, to the final weights
+    # To the final value of the worse side: 4 s, and 0.02 s to 0.44.
+    ({"smooth": (0.01, [0.3, 0.46, 0.6]), "zig": (1.0, [0.1, 0.3, 0.2, 0.45])}, {"within": 0.01},
+     200),
+    # Tied scores may have a high value: that of untrained weights is no accuracy.
+    ({"smooth": (0.01, [0.3, 0.46]), "zig": (1.0, [0.5, 0.3, 0.2, 0.45])}, {"within": 0.01}, 200),
+])  # fmt: skip
 def test_times_to_an_accuracy(tmp_path, curves, fields, expected):
     fields = fields | {"metric": "auc", "slower": "zig", "faster": "smooth"}
     falls = order("smooth", "zig", of="falls", fall_by=0.15)
@@ -231,17 +213,11 @@ def test_consistency_is_the_largest_shortfall(tmp_path):
     assert falling_behind(tmp_path, n=19, a=(0.9, 0.8), b=(1.0, 0.5)) == [UNDECIDED] * 2
 
 
-@pytest.mark.parametrize(
-    ("means", "spread", "n", "verdict"),
-    [
-        ((0.80, 0.77, 0.80), 0.01, 20, YES),
-        ((0.80, 0.74, 0.80), 0.01, 20, NO),
-        ((0.80, 0.77, 0.80), 0.2, 20, UNDECIDED),
-        ((0.80, 0.80, 0.80), 0.0, 20, YES),
-        ((0.80, 0.70, 0.80), 0.0, 20, NO),
-        ((0.80, 0.79, 0.81), 0.01, 19, UNDECIDED),
-    ],
-)
+@pytest.mark.parametrize(("means", "spread", "n", "verdict"), [
+    ((0.80, 0.77, 0.80), 0.01, 20, YES), ((0.80, 0.74, 0.80), 0.01, 20, NO),
+    ((0.80, 0.77, 0.80), 0.2, 20, UNDECIDED), ((0.80, 0.80, 0.80), 0.0, 20, YES),
+    ((0.80, 0.70, 0.80), 0.0, 20, NO), ((0.80, 0.79, 0.81), 0.01, 19, UNDECIDED),
+])  # fmt: skip
 def test_variation_over_a_sweep(tmp_path, means, spread, n, verdict):
     folder = write_results(tmp_path, auc_of(a=[0.5] * n))
     table = pd.read_csv(folder / "results.csv").query("final")
@@ -265,16 +241,12 @@ def test_points_of_a_sweep_are_compared(tmp_path):
     one, two, three = (f"batch_size={i}" for i in range(3))
     fields = {"dataset": "housing", "solver": "a", "metric": "auc", "at_most": 0.05}
     [*_, missing] = expect(
-        folder,
-        (order("a", "a", at=two, worse_at=three), YES),
-        (order("a", "a", at=three, worse_at=two), NO),
-        (order("a", "b", at=three), NO),
-        (order("b", "a", of="variation"), YES),
-        (order("a", "b", of="variation"), NO),
+        folder, (order("a", "a", at=two, worse_at=three), YES),
+        (order("a", "a", at=three, worse_at=two), NO), (order("a", "b", at=three), NO),
+        (order("b", "a", of="variation"), YES), (order("a", "b", of="variation"), NO),
         (claim("variation", "5%", points=[one, two], **fields), YES),
-        (claim("variation", "5%", **fields), NO),
-        (order("a", "b", at="batch_size=9"), NO_DATA),
-    )
+        (claim("variation", "5%", **fields), NO), (order("a", "b", at="batch_size=9"), NO_DATA),
+    )  # fmt: skip
     tells(missing.reason, "batch_size=9")
 
 
@@ -282,17 +254,11 @@ def test_ratios_of_times(tmp_path):
     values = [0.5] * MIN_TIMED_SPLITS
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     [first, *_, turned] = expect(
-        folder,
-        (ratio("3"), YES),
-        (ratio("1.6"), YES),
-        (ratio("5.9"), YES),
-        (ratio("1.4"), TREND),
-        (ratio("6.1"), TREND),
-        (ratio("1.4", at_least=True), YES),
-        (ratio("3.1", at_least=True), TREND),
-        (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
+        folder, (ratio("3"), YES), (ratio("1.6"), YES), (ratio("5.9"), YES), (ratio("1.4"), TREND),
+        (ratio("6.1"), TREND), (ratio("1.4", at_least=True), YES),
+        (ratio("3.1", at_least=True), TREND), (ratio("3", **DEVIATION), Verdict.WITH_DEVIATION),
         (claim("ratio", "3", slower="a", faster="b"), NO),
-    )
+    )  # fmt: skip
     assert (first.measured, turned.measured, first.runs) == ("3", "0.333", MIN_TIMED_SPLITS)
 
 
@@ -312,15 +278,11 @@ def test_a_ratio_is_the_median_over_paired_splits(tmp_path):
 
 
 @pytest.mark.parametrize("timed", [ratio(), order(metric=WALL_SECONDS)])
-@pytest.mark.parametrize(
-    ("how", "verdict", "words"),
-    [
-        ({"timing": lambda of: "parallel" if of == "b" else "sequential"}, NO_DATA, "trials"),
-        ({"run": str}, NO_DATA, "runs"),
-        ({"machine": str}, NO_DATA, "machines"),
-        ({"run": lambda solver: "2b" if solver == "c" else "1a"}, YES, ""),
-    ],
-)
+@pytest.mark.parametrize(("how", "verdict", "words"), [
+    ({"timing": lambda of: "parallel" if of == "b" else "sequential"}, NO_DATA, "trials"),
+    ({"run": str}, NO_DATA, "runs"), ({"machine": str}, NO_DATA, "machines"),
+    ({"run": lambda solver: "2b" if solver == "c" else "1a"}, YES, ""),
+])  # fmt: skip
 def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, words):
     """Of those that are compared; values may come from two runs."""
     cells = auc_of(**dict.fromkeys("abc", [0.5] * MIN_SPLITS))
@@ -331,19 +293,13 @@ def test_times_must_be_of_one_sequential_run(tmp_path, timed, how, verdict, word
 
 
 FACTS = [
-    ("rows", "506", {}, YES, "506"),
-    ("rows", "507", {}, NO, "506"),
-    ("features", "11", {}, NO, "13"),
-    ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
-    ("columns", "13", DEVIATION, NO, "14"),
-    ("positives", "35", {}, YES, "35"),
-    ("negatives", "471", {}, YES, "471"),
-    ("share", "6.92%", {}, YES, "6.916996"),
-    ("share", "6.93%", {}, NO, "6.916996"),
-    ("positives_per_fold", "12", {}, YES, "11.666667"),
-    ("positives_per_fold", "11", {}, NO, "11.666667"),
-    ("training_rows", "0.4K", {}, YES, "400"),
-]
+    ("rows", "506", {}, YES, "506"), ("rows", "507", {}, NO, "506"),
+    ("features", "11", {}, NO, "13"), ("columns", "14", DEVIATION, Verdict.WITH_DEVIATION, "14"),
+    ("columns", "13", DEVIATION, NO, "14"), ("positives", "35", {}, YES, "35"),
+    ("negatives", "471", {}, YES, "471"), ("share", "6.92%", {}, YES, "6.916996"),
+    ("share", "6.93%", {}, NO, "6.916996"), ("positives_per_fold", "12", {}, YES, "11.666667"),
+    ("positives_per_fold", "11", {}, NO, "11.666667"), ("training_rows", "0.4K", {}, YES, "400"),
+]  # fmt: skip
 
 
 def test_facts(tmp_path):
@@ -411,13 +367,11 @@ def test_a_time_that_was_cut_short_is_a_lower_bound(tmp_path):
     folder = write_results(tmp_path, auc_of(a=values, b=values), seconds=TIMED)
     stop(folder, "b", MIN_SPLITS)
     rows = expect(
-        folder,
-        (order(metric=WALL_SECONDS), YES),
-        (order("b", "a", metric=WALL_SECONDS), UNDECIDED),
-        (ratio(at_least=True), YES),
+        folder, (order(metric=WALL_SECONDS), YES),
+        (order("b", "a", metric=WALL_SECONDS), UNDECIDED), (ratio(at_least=True), YES),
         (ratio("100", at_least=True), UNDECIDED),
         (ratio(at_least=True, within=0.1, metric="auc"), UNDECIDED),
-    )
+    )  # fmt: skip
     for row in rows:
         tells(row.reason, "b 20 20 housing")
 

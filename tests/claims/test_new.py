@@ -61,26 +61,19 @@ def test_a_table_and_more_claims_come_into_one_file(desk):
     assert cell.power_of_ten == -2 and cell.first_printed == "95.1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        ([*NUMBER, "solver=sgd-av"], "'sgd-av' 'sgd-avg'"),
-        ([*NUMBER, "dataset=leter"], "'leter' 'letter'"),
-        ([*NUMBER, "beta=1"], "claims[0].beta"),
-        (["table-1/x", *ONE], "printed"),
-        (["table-1/x", "--printed", "0,55", *ONE], "'0,55'"),
-        (["table-1", "--csv", "rows.csv", "dataset=letter"], "rows.csv 'auc'"),
-        (["table-1", "--csv", "columns.csv", "dataset=letter"], "columns.csv 'sgd-avg'"),
-        (["table-1", "--csv", "latin.csv", "dataset=letter"], "latin.csv UTF-8"),
-        ([*NUMBER, "--to", "latin.published.yaml"],
-         "latin.published.yaml UTF-8"),
-        (["table-1", "--csv", "short.csv", "dataset=letter"], "short.csv"),
-        (["table-1", "--csv", "ragged.csv", "dataset=letter"], "auc 1 2"),
-        ([*NUMBER, "--to", "x.yaml"], "x.yaml"),
-        ([*NUMBER, "--to", "other.published.yaml"],
-         "other.published.yaml rudin2009 kar2015"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "what"), [
+    ([*NUMBER, "solver=sgd-av"], "'sgd-av' 'sgd-avg'"),
+    ([*NUMBER, "dataset=leter"], "'leter' 'letter'"), ([*NUMBER, "beta=1"], "claims[0].beta"),
+    (["table-1/x", *ONE], "printed"), (["table-1/x", "--printed", "0,55", *ONE], "'0,55'"),
+    (["table-1", "--csv", "rows.csv", "dataset=letter"], "rows.csv 'auc'"),
+    (["table-1", "--csv", "columns.csv", "dataset=letter"], "columns.csv 'sgd-avg'"),
+    (["table-1", "--csv", "latin.csv", "dataset=letter"], "latin.csv UTF-8"),
+    ([*NUMBER, "--to", "latin.published.yaml"], "latin.published.yaml UTF-8"),
+    (["table-1", "--csv", "short.csv", "dataset=letter"], "short.csv"),
+    (["table-1", "--csv", "ragged.csv", "dataset=letter"], "auc 1 2"),
+    ([*NUMBER, "--to", "x.yaml"], "x.yaml"),
+    ([*NUMBER, "--to", "other.published.yaml"], "other.published.yaml rudin2009 kar2015"),
+])  # fmt: skip
 def test_mistakes(desk, arguments, what):
     (desk / "short.csv").write_text("auc\n")
     (desk / "ragged.csv").write_text(",sgd-avg,sgd-max\nauc,1\n")

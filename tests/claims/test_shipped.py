@@ -4,10 +4,11 @@ import re
 import shlex
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from precbench.claims import load_deviations, make_ledger
+from precbench.claims import load_deviations, make_ledger, read_evidence
 from precbench.claims.evidence import WALL_SECONDS, Evidence
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.kinds.measured import FactClaim, OrderClaim, RatioClaim, VariationClaim
@@ -21,8 +22,9 @@ from precbench.claims.verdicts import (
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
 from precbench.solvers import SOLVERS
+from scripts import power
 from scripts import power as power_of_tables
-from tests.claims.helpers import REPRODUCED
+from tests.claims.helpers import REPRODUCED, write_results
 from tests.helpers import ROOT
 
 
@@ -183,3 +185,27 @@ def test_powers_dropped_in_print_are_those_of_our_values(claims, reference):
         if isinstance(c, MeanClaim) and float(row.measured or 0):
             quotient = parse_printed(c.printed, c.power_of_ten).value / float(row.measured)
             assert 0.01 < quotient < 100, c.id
+
+
+# --- which wrong implementations the printed tables of rudin2009 would detect ---
+
+
+def test_wrong_draws_are_detected(tmp_path, monkeypatch):
+    """Table 5 as printed, with small errors in common and smaller ones of the columns."""
+    rng = np.random.default_rng(0)
+    cells = {}
+    for row in power.printed_rows("table-5"):
+        level = 1 + 0.02 * rng.standard_normal(101)
+        for claim in row:
+            value = claim.scaled(claim.printed)
+            value = np.exp(value) if claim.logarithm else value
+            draws = value * level * (1 + 0.005 * rng.standard_normal(101))
+            cells[claim.dataset, claim.solver, claim.metric, "test"] = draws
+    evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])
+    monkeypatch.setattr(power, "PAPERS", 5)
+    names = ["none", "p has no effect", "columns p = 2 and 4 change places", "AUC 1 % too high"]
+    found = power.collect(evidence, ("table-5",), names).set_index("wrong")
+    assert list(found.index) == names
+    assert list(found["rows_that_tell"] > 0) == [False, True, True, False]
+    assert found.loc["none", "power"] < 0.5 and found.loc["p has no effect", "power"] == 1
+    assert len(power.power_rows(found.reset_index())) == 4

@@ -24,23 +24,19 @@ F1 = {"cell": {"list": "f1"}, "readings": (Reading(cell={"scale": 1.0}), HALVED)
 LEAST = {"argmin": "list", "among": ["f1", "f2"], "readings": F1["readings"]}
 FULL, HALF = ({"cell": {"list": "f1", "scale": scale}} for scale in (1.0, 0.5))
 CUT_OFF = HALF | {"truncated": True, "deviations": ["truncated-cell"]}
-EXACT = [  # printed, fields, verdict, deviation, and what was measured
-    ("4", F1, YES, "", "4"),
-    ("1.3", F1, DEVIATING, "half-scores", "1.25"),
-    ("5", F1, NO, "", "4"),
-    ("1.2", HALF, YES, "", "1.25"),
-    ("1.1", HALF, NO, "", "1.25"),
+# printed, fields, verdict, deviation, and what was measured
+EXACT = [
+    ("4", F1, YES, "", "4"), ("1.3", F1, DEVIATING, "half-scores", "1.25"), ("5", F1, NO, "", "4"),
+    ("1.2", HALF, YES, "", "1.25"), ("1.1", HALF, NO, "", "1.25"),
     ("1.2", CUT_OFF, DEVIATING, "truncated-cell", "1.25"),
-    ("1.3", CUT_OFF, NO, "truncated-cell", "1.25"),
-    ("f_2", LEAST, YES, "", "f2"),
-    ("f_1", LEAST, DEVIATING, "half-scores", "f1"),
-    ("f_3", LEAST, NO, "", "f2"),
+    ("1.3", CUT_OFF, NO, "truncated-cell", "1.25"), ("f_2", LEAST, YES, "", "f2"),
+    ("f_1", LEAST, DEVIATING, "half-scores", "f1"), ("f_3", LEAST, NO, "", "f2"),
     ("four", FULL | {"expected": 4.0}, YES, "", "4"),
     ("four", FULL | {"expected": 4.1}, NO, "", "4"),
     ("many", FULL | {"at_least": 4.0}, YES, "", "4"),
     ("many", FULL | {"at_least": 4.1}, NO, "", "4"),
     ("some", FULL | {"at_least": 0.0}, YES, "", "4"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("printed", "fields", "verdict", "deviation", "measured"), EXACT)
@@ -67,28 +63,24 @@ REGRET = {"cell": {"quantity": "regret"}, "by": {"quantity": "bound"}}
 AT_ZERO, LOWER = ({"quantity": name} for name in ("zero", "lower"))
 BETWEEN = {"cell": REGRET["cell"] | {"horizon": 100}, "by": REGRET["cell"] | {"horizon": 10}}
 OPEN = {"open_constant": True}
-BELOW = [  # more fields, table, verdict, and what was measured, or the reason
+# more fields, table, verdict, and what was measured, or the reason
+BELOW = [
     ({}, CURVES, YES, "holds in 2 of 2, ratio 0.25 to 0.333"),
     ({"factor": 0.3}, CURVES, NO, "holds in 1 of 2, ratio 0.25 to 0.333"),
     ({"factor": 0.3} | OPEN, CURVES, UNDECIDED, ""),
     ({"factor": 0.2, "margin": 0.04}, CURVES, YES, ""),
-    ({"deviations": ["x"]}, CURVES, DEVIATING, ""),
-    ({"by": LOWER}, CURVES, NO, ""),
+    ({"deviations": ["x"]}, CURVES, DEVIATING, ""), ({"by": LOWER}, CURVES, NO, ""),
     ({"by": LOWER | {"horizon": 10}}, CURVES, NO, "1 of 2, ratio 0.667 to 1.33"),
-    (BETWEEN, CURVES, YES, "0.1 against 0.2"),
-    (OPEN, CURVES, TREND, ""),
-    (OPEN | {"trivial": LOWER}, CURVES, IDLE, ""),
-    ({"trivial": AT_ZERO}, CURVES, YES, ""),
+    (BETWEEN, CURVES, YES, "0.1 against 0.2"), (OPEN, CURVES, TREND, ""),
+    (OPEN | {"trivial": LOWER}, CURVES, IDLE, ""), ({"trivial": AT_ZERO}, CURVES, YES, ""),
     ({"trivial": LOWER}, CURVES, IDLE, ""),
     ({"trivial": AT_ZERO | {"horizon": 10}}, CURVES, YES, ""),
     ({"trivial": AT_ZERO | {"horizon": 100}}, CURVES, IDLE, ""),
-    ({"by": LOWER, "trivial": LOWER}, CURVES, NO, ""),
-    ({"trivial": AT_ZERO}, ONE, IDLE, "1 of 4"),
+    ({"by": LOWER, "trivial": LOWER}, CURVES, NO, ""), ({"trivial": AT_ZERO}, ONE, IDLE, "1 of 4"),
     ({"trivial": AT_ZERO}, TWO, YES, "2 of 4"),
     # 0 is no more than 0, whatever a method does; a control above it shows otherwise.
-    ({}, NOTHING, IDLE, "0 of 2"),
-    ({"trivial": LOWER}, NOTHING, YES, ""),
-]
+    ({}, NOTHING, IDLE, "0 of 2"), ({"trivial": LOWER}, NOTHING, YES, ""),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "table", "verdict", "words"), BELOW)
@@ -129,29 +121,23 @@ BY = {"cell": {"quantity": "deviation"}, "against": "size", "by": {"quantity": "
 OF_STATED = claim("rate", "O(n^(-1/4))", **BY)
 LOGARITHMIC = SIZES * np.log(SIZES) * np.exp([0, 0.01, -0.01, 0.02, 0])
 RATES = [
-    (rate(), ROOT_RATE, TREND),
-    (rate(deviations=["half-scores"]), ROOT_RATE, TREND),
+    (rate(), ROOT_RATE, TREND), (rate(deviations=["half-scores"]), ROOT_RATE, TREND),
     (rate(), falling(-0.9, -0.5), TREND),  # an upper bound may be loose
     (rate(), falling(-0.4, noise=0.01), UNDECIDED),  # no size refutes an O
     (rate(), falling(-0.5, -0.5, -0.4, noise=0.01), UNDECIDED),
     (rate(), falling(-0.42, -0.42, -0.42, noise=0.08), TREND),  # one would exclude it alone
     (rate(), falling(-0.4, noise=1.0), IDLE),  # nor can it be told from one that does not fall
-    (rate(trivial=-0.49), ROOT_RATE, IDLE),
-    (rate(2), falling(2.0), TREND),
-    (rate(2), falling(1.0), TREND),
-    (rate(2), falling(2.2), UNDECIDED),
-    (rate(0, trivial=0.5), falling(0.0), TREND),
-    (rate(0, trivial=0.5), falling(0.3), UNDECIDED),
+    (rate(trivial=-0.49), ROOT_RATE, IDLE), (rate(2), falling(2.0), TREND),
+    (rate(2), falling(1.0), TREND), (rate(2), falling(2.2), UNDECIDED),
+    (rate(0, trivial=0.5), falling(0.0), TREND), (rate(0, trivial=0.5), falling(0.3), UNDECIDED),
     # A curve at 0 says nothing, and neither do three of which two lie there.
-    (rate(), pd.concat(ZEROS), IDLE),
-    (rate(), pd.concat([ROOT_RATE, *ZEROS]), IDLE),
+    (rate(), pd.concat(ZEROS), IDLE), (rate(), pd.concat([ROOT_RATE, *ZEROS]), IDLE),
     (rate(), pd.concat([ROOT_RATE, ZEROS[0]]), TREND),
     (rate(), ROOT_RATE[:2], IDLE),  # two points have a slope, but no interval
-    (OF_STATED, with_stated(-0.25), TREND),
-    (OF_STATED, with_stated(-0.5), UNDECIDED),
+    (OF_STATED, with_stated(-0.25), TREND), (OF_STATED, with_stated(-0.5), UNDECIDED),
     (rate(1, times_log=True), ROOT_RATE.assign(value=LOGARITHMIC), TREND),
     (rate(1), ROOT_RATE.assign(value=LOGARITHMIC), UNDECIDED),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("about", "table", "verdict"), RATES)
@@ -162,14 +148,10 @@ def test_rates_show_or_do_not(about, table, verdict):
     assert row.runs == (table["quantity"] == "deviation").sum()
 
 
-@pytest.mark.parametrize(
-    ("fields", "what"),
-    [
-        (BY | {"exponent": -1}, "by"),
-        (BY | {"times_log": True}, "by"),
-        ({"cell": {}, "against": "size"}, "exponent"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "what"), [
+    (BY | {"exponent": -1}, "by"), (BY | {"times_log": True}, "by"),
+    ({"cell": {}, "against": "size"}, "exponent"),
+])  # fmt: skip
 def test_a_rate_has_one_scale(fields, what):
     with raises(ValueError, what):
         claim("rate", "O(n)", **fields)
@@ -182,16 +164,13 @@ def test_the_interval_of_a_slope_covers_it():
     assert 0.93 <= np.mean([slope.low <= -0.5 <= slope.high for slope in slopes]) <= 0.97
 
 
-@pytest.mark.parametrize(
-    ("about", "table", "what"),
-    [
-        (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
-        (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
-        (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
-        (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
-        (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
-    ],
-)
+@pytest.mark.parametrize(("about", "table", "what"), [
+    (claim("bound", "below", **REGRET | {"by": {"quantity": "regrets"}}), CURVES, "2 0"),
+    (claim("bound", "below", **REGRET | {"by": {"colour": "red"}}), CURVES, "colour"),
+    (claim("exact", "4", cell={"list": "f1"}), TABLE, "2"),
+    (claim("exact", "4", cell={"list": "f9"}), TABLE, "0"),
+    (claim("exact", "4", cell={"colour": "red"}), TABLE, "colour"),
+])  # fmt: skip
 def test_values_that_cannot_be_compared(about, table, what):
     with raises(InputError, f"toy/table-1/0 {what}"):
         judged([about], values={"toy": table})

@@ -28,15 +28,11 @@ from tests.sentences import mistakes, names, raises, warns
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(filled in|unseen category)")
 
-TABLE = pd.DataFrame(
-    {
-        "age": [30.0, 40.0, 50.0, 60.0],
-        "city": ["Rome", "Oslo", "Rome", "Bern"],
-        "ok": [True, False, True, True],
-        "patient": ["p2", "p1", "p2", "p3"],
-        "y": ["yes", "no", "no", "yes"],
-    }
-)
+TABLE = pd.DataFrame({
+    "age": [30.0, 40.0, 50.0, 60.0], "city": ["Rome", "Oslo", "Rome", "Bern"],
+    "ok": [True, False, True, True], "patient": ["p2", "p1", "p2", "p3"],
+    "y": ["yes", "no", "no", "yes"],
+})  # fmt: skip
 OPTIONS = {"label": "y", "positive": "yes", "groups": "patient", "categorical": "one-hot"}
 EXPECTED = [[30, 0, 0, 1, 1], [40, 0, 1, 0, 0], [50, 0, 0, 1, 1], [60, 1, 0, 0, 1]]
 WRITERS = {
@@ -60,10 +56,8 @@ def test_tables(tmp_path, suffix):
     )
     path = (tmp_path / f"own{suffix.lower()}").rename(tmp_path / f"own{suffix}")
     dataset, encoding = read_own_file(path, **OPTIONS)
-    assert dataset.name == dataset.title == "own"
-    assert dataset.X.tolist() == EXPECTED
-    assert dataset.X.flags.c_contiguous
-    assert dataset.y.tolist() == [1, -1, -1, 1]
+    assert dataset.name == dataset.title == "own" and dataset.X.tolist() == EXPECTED
+    assert dataset.X.flags.c_contiguous and dataset.y.tolist() == [1, -1, -1, 1]
     assert dataset.groups.tolist() == [0, 1, 0, 2]
     assert dataset.feature_names == ("age", "city=Bern", "city=Oslo", "city=Rome", "ok")
     assert encoding.feature_names == dataset.feature_names
@@ -77,13 +71,11 @@ def test_times(tmp_path):
     columns = {
         "text": dates.astype(str),
         "zone": (dates.tz_localize("UTC").tz_convert("Asia/Tokyo")).map(lambda t: t.isoformat()),
-        "stamp": dates,
-        "milli": dates.as_unit("ms"),
+        "stamp": dates, "milli": dates.as_unit("ms"),
         "tokyo": dates.tz_localize("UTC").tz_convert("Asia/Tokyo"),
         "whole": dates.as_unit("us").astype(np.int64),
-        "nullable": pd.array(expected, dtype="Int64"),
-        "real": np.array(expected) / 1e6,
-    }
+        "nullable": pd.array(expected, dtype="Int64"), "real": np.array(expected) / 1e6,
+    }  # fmt: skip
     table = TABLE.drop(columns=["city", "patient"]).assign(**columns)
     for suffix, write in WRITERS.items():
         write(table, path := tmp_path / f"own{suffix}")
@@ -102,17 +94,12 @@ def test_times(tmp_path):
     assert read_own_file(tmp_path / "own.npz")[0].time is None
 
 
-@pytest.mark.parametrize(
-    ("times", "what"),
-    [
-        ("1 2 x 4", "'t' 3 'x'"),
-        ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
-        ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
-        ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"),
-        ("1 inf 3", "2 'inf'"),
-        ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
-    ],
-)
+@pytest.mark.parametrize(("times", "what"), [
+    ("1 2 x 4", "'t' 3 'x'"), ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
+    ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
+    ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"), ("1 inf 3", "2 'inf'"),
+    ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
+])  # fmt: skip
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
@@ -125,8 +112,7 @@ def test_imputation(tmp_path, missing, fill):
     path = csv(tmp_path, "x,c,y\n30,a,1\n30,b,0\n40,,0\n50,b,1\n100,b,1\n,b,0\n")
     dataset, encoding = read_own_file(path, label="y", missing=missing, categorical="one-hot")
     assert dataset.feature_names == ("x", "x is missing", "c=a", "c=b", "c is missing")
-    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0]
-    assert dataset.X[2].tolist() == [40, 0, 0, 1, 1]
+    assert dataset.X[5].tolist() == [fill, 1, 0, 1, 0] and dataset.X[2].tolist() == [40, 0, 0, 1, 1]
     new = csv(tmp_path, "x,c\n,\n1,a\n", "new.csv")
     assert read_new_rows(new, encoding).tolist() == [[fill, 1, 0, 1, 1], [1, 0, 1, 0, 0]]
     values = [column.value_of(dataset.X[5, span]) for column, span in encoding.spans()]
@@ -168,8 +154,7 @@ def test_gaps_of_a_split_are_filled_in_from_its_training_rows(tmp_path, missing)
         np.testing.assert_array_equal(
             part.gathered(known, known), dataset.gathered(some[known], some[known])
         )
-    assert found[0].tobytes() == found[1].tobytes()
-    assert dataset.X.tobytes() != found[0].tobytes()
+    assert found[0].tobytes() == found[1].tobytes() and dataset.X.tobytes() != found[0].tobytes()
 
 
 def test_decimals_with_gaps_are_numbers(tmp_path):
@@ -202,18 +187,11 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
     assert names(tmp_path / "own.parquet") == expected
 
 
-@pytest.mark.parametrize(
-    ("labels", "positive", "expected"),
-    [
-        ("0 1", None, [-1, 1]),
-        ("-1 1", None, [-1, 1]),
-        ("+1 -1", None, [1, -1]),
-        ("True False", None, [1, -1]),
-        ("1 2", 2, [-1, 1]),
-        ("1.0 2.0", "2", [-1, 1]),
-        ("a b", "a", [1, -1]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "positive", "expected"), [
+    ("0 1", None, [-1, 1]), ("-1 1", None, [-1, 1]), ("+1 -1", None, [1, -1]),
+    ("True False", None, [1, -1]), ("1 2", 2, [-1, 1]), ("1.0 2.0", "2", [-1, 1]),
+    ("a b", "a", [1, -1]),
+])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
     path = csv(tmp_path, "x,y\n" + "".join(rows))
@@ -266,23 +244,16 @@ def test_columns_with_neither_name_nor_value_do_not_count(tmp_path):
 
 GOOD = "x,z,y\n1,2,0\n3,4,1\n"
 REFUSED = [
-    (GOOD, {}, ""),
-    (GOOD, {"label": "Y"}, "'Y' 'y'"),
+    (GOOD, {}, ""), (GOOD, {"label": "Y"}, "'Y' 'y'"),
     (GOOD, {"label": "y", "drop": ["zz"]}, "'zz' 'z'"),
     (GOOD, {"label": "y", "groups": "patient"}, "'patient'"),
     (GOOD, {"label": "y", "time": "seen"}, "'seen'"),
-    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""),
-    (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
-    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""),
-    ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
+    (GOOD, {"label": "y", "drop": ["x", "z"]}, ""), (GOOD, {"label": "y", "positive": 7}, "7 0 1"),
+    ("x,y\n1,a\n2,b\n", {"label": "y"}, ""), ("x,y\n1,1\n2,1\n", {"label": "y"}, "1"),
     ("x,y\n1,1\n2,\n", {"label": "y"}, "2"),
     ("x,g,y\n1,,1\n2,1,0\n", {"label": "y", "groups": "g"}, "1"),
     ("x,y\n1,1\nred,0\n", {"label": "y"}, "'x' 2 'red'"),
-    (
-        "x,y\n1,1\n2,0\n3,0\n1O,0\n",
-        {"label": "y", "categorical": "one-hot"},
-        "'x' 4 '1O'",
-    ),
+    ("x,y\n1,1\n2,0\n3,0\n1O,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 4 '1O'"),
     ("x,y\n1,1\n,0\n", {"label": "y"}, "'x' 2"),
     ("x,y\na,1\n,0\n", {"label": "y", "categorical": "one-hot"}, "'x' 2"),
     ("x,y\n,1\n,0\n", {"label": "y", "missing": "mean"}, "'x'"),
@@ -290,14 +261,10 @@ REFUSED = [
     (f"x,y\n1,1\n{10**400},0\n", {"label": "y"}, ""),
     (f"x,y\n1,1\n2,{10**400}\n", {"label": "y"}, ""),
     ("x,y\n1,1\n-inf,0\n", {"label": "y", "missing": "mean"}, "'-inf'"),
-    ("", {"label": "y"}, "own.csv"),
-    ("x,y\n", {"label": "y"}, ""),
-    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"),
-    ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
-    ("1,0\n2,1\n", {"label": "y"}, "1 0"),
-    ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
-    ('"x";"y"\n1;0\n3;1\n', {}, "x y"),
-    ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
+    ("", {"label": "y"}, "own.csv"), ("x,y\n", {"label": "y"}, ""),
+    ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"), ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
+    ("1,0\n2,1\n", {"label": "y"}, "1 0"), ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
+    ('"x";"y"\n1;0\n3;1\n', {}, "x y"), ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 
@@ -307,8 +274,7 @@ def test_invalid_tables(tmp_path, text, options, what):
     path = csv(tmp_path, text)
     with raises(InputError, what) as caught:
         read_own_file(path, **options)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
 
 MIXED = ["2", "3", "4", "5more"] * 10
@@ -377,17 +343,10 @@ def test_all_problems_of_a_table_are_told_at_once(tmp_path):
     assert found[0].startswith(f"{path}: ")
     for line, places in zip(
         found[1:],
-        [
-            "label city plan",
-            "u v",
-            "'patient'",
-            "'x' 41 'inf'",
-            "2 'n' 41 'city' 41",
-            "'city' 1 'a'",
-            "'doors' 4",
-        ],
+        ["label city plan", "u v", "'patient'", "'x' 41 'inf'", "2 'n' 41 'city' 41",
+         "'city' 1 'a'", "'doors' 4"],
         strict=True,
-    ):
+    ):  # fmt: skip
         assert line.startswith("  ")
         names(line, places)
 
@@ -397,21 +356,17 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
     rng = np.random.default_rng(0)
     y = rng.random(n) < 0.1
     columns = {
-        "x": (rng.standard_normal(n) + y).round(3),
-        "n": rng.poisson(20_000, n),
+        "x": (rng.standard_normal(n) + y).round(3), "n": rng.poisson(20_000, n),
         "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n), "D"),
-        "city": rng.choice(["Oslo", "Rome", "Bern"], n),
-        "many": [f"k{i // 3}" for i in range(n)],
-        "leak": np.where(y, 5, 0) + rng.random(n),
-        "cancelled": np.where(y, "2024-05-05", None),
+        "city": rng.choice(["Oslo", "Rome", "Bern"], n), "many": [f"k{i // 3}" for i in range(n)],
+        "leak": np.where(y, 5, 0) + rng.random(n), "cancelled": np.where(y, "2024-05-05", None),
         "status": np.where(y, "gone", rng.choice(["new", "old"], n)),
         "flag": np.where(y, 1, rng.choice([0, 2], n)),
         "reason": np.where(rng.random(n) < np.where(y, 0.98, 0.03), 1 + rng.random(n), np.nan),
-        "id": [f"c{i:05d}" for i in range(n)],
-        "number": rng.permutation(n),
+        "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
-    }
+    }  # fmt: skip
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
     try:
         return read_own_file(path, label="y", **{"allow": []} | options)
@@ -458,7 +413,6 @@ def test_what_chance_does_is_no_leak():
 
 
 def test_odd_names_of_columns(tmp_path):
-    """A semicolon, and the first bytes of a packed text."""
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")
@@ -468,11 +422,7 @@ def test_odd_names_of_columns(tmp_path):
 def test_invalid_new_rows(tmp_path):
     path = csv(tmp_path, GOOD)
     _, encoding = read_own_file(path, label="y")
-    for text, what in [
-        ("x\n1\n", "'z'"),
-        ("x,z\n1,red\n", "'z' 1 'red'"),
-        ("x,z\n1,inf\n", ""),
-    ]:
+    for text, what in [("x\n1\n", "'z'"), ("x,z\n1,red\n", "'z' 1 'red'"), ("x,z\n1,inf\n", "")]:
         with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
     with raises(InputError, "new.svm csv svmlight"):
@@ -553,8 +503,7 @@ def test_a_table_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, suffix):
         assert X.shape == (500, 5) and (ids["id"] == "x" * 200).all() and len(ids) == 500
         held.append(tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before)
     tracemalloc.stop()
-    assert len(held) == 40
-    assert max(held) < path.stat().st_size / 2
+    assert len(held) == 40 and max(held) < path.stat().st_size / 2
 
 
 def test_bytes_and_unknown_records_are_rejected(tmp_path):
@@ -583,11 +532,9 @@ def test_dates_count_in_days(tmp_path):
     columns = {
         "text": (stamps.astype(str).replace("NaT", None), days),
         "zoned": (zoned.map(lambda t: t.isoformat(), na_action="ignore"), days),
-        "stamp": (stamps, days),
-        "tokyo": (zoned, days),
-        "date": (stamps.dt.date, whole),
+        "stamp": (stamps, days), "tokyo": (zoned, days), "date": (stamps.dt.date, whole),
         "category": (stamps.astype("category"), days),
-    }
+    }  # fmt: skip
     table = pd.DataFrame({name: values for name, (values, _) in columns.items()})
     expected = np.column_stack([found for _, found in columns.values()])
     y = [0, 1, 1, 0]
@@ -633,21 +580,17 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
 
 
 def test_the_same_rows_are_the_same_numbers(tmp_path):
-    """From CSV, Parquet, npz and a frame: to the bit."""
     rng = np.random.default_rng(0)
     n = 60
-    table = pd.DataFrame(
-        {
-            "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
-            "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
-            "big": rng.integers(-(2**53), 2**53, n),
-            "flag": rng.random(n) < 0.5,
-            "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
-            "city": rng.choice(["Oslo", "Rome", "1"], n),
-            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
-            "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
-        }
-    )
+    table = pd.DataFrame({
+        "x": rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n),
+        "n": pd.array(rng.integers(-5, 5, n), dtype="Int64"),
+        "big": rng.integers(-(2**53), 2**53, n), "flag": rng.random(n) < 0.5,
+        "maybe": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+        "city": rng.choice(["Oslo", "Rome", "1"], n),
+        "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+        "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), "s"),
+    })  # fmt: skip
     table.loc[rng.random(n) < 0.2, ["x", "n", "maybe", "city", "seen"]] = pd.NA
     y = np.arange(n) % 2
     found = {}
@@ -671,8 +614,7 @@ def test_svmlight(tmp_path, name):
     text = b"2 1:1 9:3\n1 4:1\n2 2:1\n"
     path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     dataset, encoding = read_own_file(path, positive=2)
-    assert issparse(dataset.X)
-    assert dataset.X.shape == (3, 9)
+    assert issparse(dataset.X) and dataset.X.shape == (3, 9)
     assert dataset.y.tolist() == [1, -1, 1]
     assert read_new_rows(csv(tmp_path, "0 3:1\n", "new.svm"), encoding).shape == (1, 9)
     with raises(InputError, "new.svm:1:3 9"):
@@ -688,8 +630,7 @@ def test_npz(tmp_path):
     X, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
     np.savez(tmp_path / "own.npz", X=X, y=y, patient=np.array(["a", "b", "a"]))
     dataset, encoding = read_own_file(tmp_path / "own.npz", groups="patient")
-    assert np.array_equal(dataset.X, X)
-    assert dataset.y.tolist() == [-1, 1, 1]
+    assert np.array_equal(dataset.X, X) and dataset.y.tolist() == [-1, 1, 1]
     assert dataset.groups.tolist() == [0, 1, 0]
     assert np.array_equal(read_new_rows(tmp_path / "own.npz", encoding), X)
     np.savez(tmp_path / "new.npz", X=X[:1, :1])
@@ -715,42 +656,25 @@ def test_a_matrix_of_scipy_is_read_as_it_is_stored(tmp_path):
             assert X.indices.dtype == X.indptr.dtype == np.int32
 
 
-@pytest.mark.parametrize(
-    ("arrays", "what"),
-    [
-        ({"X": [[1.0], [2.0]]}, "'y'"),
-        ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
-        ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
-        ({"X": [[1.0], [2.0]], "y": [[0], [1]]}, "y (2,) (2, 1)"),
-        ({"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b"),
-        ({"data": [[1.0], [2.0]], "target": [0, 1]}, "X data target"),
-        ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"),
-        ({"A": [1]}, ""),
-        ({"X": np.array([[object()]]), "y": [1]}, ""),
-        ({"X": [["a"]], "y": [1]}, ""),
-        ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
-        ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
-        ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
-        (
-            {"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
-            "data",
-        ),
-        (
-            {"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33],
-             "y": [0, 1]},
-            "2,147,483,647",
-        ),
-        (
-            {"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]},
-            "",
-        ),
-        (
-            {"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3],
-             "y": [0, 1]},
-            "2 3",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arrays", "what"), [
+    ({"X": [[1.0], [2.0]]}, "'y'"), ({"X": [[1.0], [2.0]], "y": [1]}, "y 2 1"),
+    ({"X": [1.0, 2.0], "y": [0, 1]}, "2"),
+    ({"X": [[1.0], [2.0]], "y": [[0], [1]]}, "y (2,) (2, 1)"),
+    ({"X": [[1.0], [2.0]], "y": ["a", "b"]}, "positive a b"),
+    ({"data": [[1.0], [2.0]], "target": [0, 1]}, "X data target"),
+    ({"X": [[1.0], [np.nan]], "y": [0, 1]}, "2 1"), ({"A": [1]}, ""),
+    ({"X": np.array([[object()]]), "y": [1]}, ""), ({"X": [["a"]], "y": [1]}, ""),
+    ({"X": [[1j], [2]], "y": [0, 1]}, "X"),
+    ({"X": np.array([[1], [2]], "m8[s]"), "y": [0, 1]}, "X"),
+    ({"X": np.array([["1_1"], ["2"]]), "y": [0, 1]}, "X text"),
+    ({"data": [1j, 1], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
+     "data"),
+    ({"data": [1.0], "indices": [2**32], "indptr": [0, 1, 1], "shape": [2, 2**33], "y": [0, 1]},
+     "2,147,483,647"),
+    ({"data": [1.0], "indices": [9], "indptr": [0, 1, 1], "shape": [2, 3], "y": [0, 1]}, ""),
+    ({"data": [1, np.inf], "indices": [0, 2], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]},
+     "2 3"),
+])  # fmt: skip
 def test_invalid_npz(tmp_path, arrays, what):
     np.savez(tmp_path / "own.npz", **arrays)
     with raises(InputError, f"own.npz {what}"):

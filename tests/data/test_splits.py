@@ -1,14 +1,18 @@
 """Splits: reproducible, disjoint, stratified on request, and groups never split."""
 
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.model_selection import StratifiedGroupKFold, TimeSeriesSplit
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler, normalize
 
 from precbench.data import Dataset
+from precbench.data.preprocess import Scaler, Scaling
 from precbench.data.splits import split_rows, stratified_group_folds, validation_split
 from precbench.errors import InputError
 from tests.sentences import raises
@@ -97,11 +101,9 @@ def test_any_group_tests_with_the_same_probability():
     y = np.arange(len(groups)) % 3 == 0
     first = np.unique(groups, return_index=True)[1]
     folds = np.array(
-        [
-            stratified_group_folds(y, groups, 3, np.random.RandomState(seed))[first]
-            for seed in range(300)
-        ]
-    )
+        [stratified_group_folds(y, groups, 3,
+         np.random.RandomState(seed))[first] for seed in range(300)],
+    )  # fmt: skip
     assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
     assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1  # not only other names
 
@@ -161,8 +163,7 @@ def test_the_latest_training_rows_validate():
     y, time = make().y, np.random.default_rng(3).integers(0, 40, N)
     fit, rows = validation_split(y, 0.2, ("toy", 0), groups=GROUPS, time=time)
     assert np.array_equal(np.sort(np.concatenate([fit, rows])), np.arange(N))
-    assert time[fit].max() < time[rows].min()
-    assert len(rows) == pytest.approx(40, abs=5)
+    assert time[fit].max() < time[rows].min() and len(rows) == pytest.approx(40, abs=5)
     with raises(InputError, "1"):
         validation_split(y, 0.2, ("toy", 0), time=np.zeros(N))
 
@@ -183,26 +184,17 @@ def test_provided_and_none():
     assert np.array_equal(split.test, np.arange(N))
 
 
-@pytest.mark.parametrize(
-    ("dataset", "arguments", "what"),
-    [
-        (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
-        (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
-        (
-            make(time=np.arange(N), groups=np.arange(N) % 60),
-            {"kind": "time", "n_splits": 1},
-            "0 140",
-        ),
-        (make(n_pos=1), {}, "0"),
-        (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
-        (make(n_pos=3), {"kind": "kfold"}, "0 40"),
-        (make(groups=np.zeros(N, int)), {}, ""),
-        (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
-        (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
-        (make(), {"train_size": N}, f"train_size toy {N}"),
-        (make(groups=GROUPS), {"train_size": 10}, ""),
-    ],
-)
+@pytest.mark.parametrize(("dataset", "arguments", "what"), [
+    (make(groups=GROUPS, n_train=150), {"kind": "provided"}, ""),
+    (make(time=np.arange(N) // 150), {"kind": "time", "test_size": 0.1}, "0 2 0.1"),
+    (make(time=np.arange(N), groups=np.arange(N) % 60), {"kind": "time", "n_splits": 1}, "0 140"),
+    (make(n_pos=1), {}, "0"), (make(n_pos=1), {"stratified": True}, "toy 1 positive 200 2"),
+    (make(n_pos=3), {"kind": "kfold"}, "0 40"), (make(groups=np.zeros(N, int)), {}, ""),
+    (make(groups=np.zeros(N, int)), {"stratified": True}, ""),
+    (make(groups=GROUPS % 3), {"kind": "kfold", "stratified": True}, "5 3"),
+    (make(), {"train_size": N}, f"train_size toy {N}"),
+    (make(groups=GROUPS), {"train_size": 10}, ""),
+])  # fmt: skip
 def test_invalid_arguments(dataset, arguments, what):
     arguments = {"kind": "random", "index": 0} | arguments
     with raises(InputError, what):
@@ -231,5 +223,75 @@ def test_validation_split_is_stratified(n_groups, slack):
     fit_rows, rows = validation_split(y, 0.2, ("toy", 0), groups)
     assert np.array_equal(np.sort(np.concatenate([fit_rows, rows])), np.arange(1000))
     assert n_groups is None or not set(groups[fit_rows]) & set(groups[rows])
-    assert abs(len(rows) - 200) <= slack
-    assert abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
+    assert abs(len(rows) - 200) <= slack and abs(np.count_nonzero(y[rows] > 0) - 20) <= slack / 2
+
+
+# --- scaling: scikit-learn's numbers, in place, without a second copy of the matrix ---
+
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.standard_normal((9000, 7)) * 10.0 ** np.arange(-3, 4) + 5
+DENSE[:, 2] = 4.25
+SPARSE = csr_matrix(np.where(RNG.random((9000, 11)) < 0.2, RNG.standard_normal((9000, 11)), 0.0))
+
+
+def dense(X):
+    return X if isinstance(X, np.ndarray) else X.toarray()
+
+
+@pytest.mark.parametrize(("kind", "whole", "twin"), [
+    ("standardise", DENSE, StandardScaler().fit_transform),
+    ("unit", DENSE, MinMaxScaler().fit_transform), ("unit", SPARSE, MaxAbsScaler().fit_transform),
+    ("unit-norm", DENSE, normalize), ("unit-norm", SPARSE, normalize),
+    ("standardise-unit-norm", DENSE, lambda X: normalize(StandardScaler().fit_transform(X))),
+    ("none", DENSE, np.array), ("none", SPARSE, csr_matrix),
+])  # fmt: skip
+def test_rows_are_scaled_in_place_as_by_scikit_learn(kind, whole, twin):
+    rows = whole.copy()
+    rows[17] *= 0
+    X = rows.copy()
+    assert Scaler(kind).fit(rows).transform_in_place(X) is X
+    np.testing.assert_allclose(dense(X), dense(twin(rows)), atol=1e-9)
+    assert whole is DENSE or X.nnz == rows.nnz
+
+
+def test_a_constant_column_becomes_0():
+    for kind in ("standardise", "unit"):
+        assert not Scaler(kind).fit(DENSE).transform_in_place(DENSE.copy())[:, 2].any()
+
+
+@pytest.mark.parametrize("kind", get_args(Scaling))
+def test_a_saved_scaler_gives_the_same_rows(kind):
+    scaler = Scaler(kind).fit(DENSE)
+    loaded = Scaler.from_arrays(kind, scaler.to_arrays())
+    one, other = (s.transform_in_place(DENSE.copy()) for s in (scaler, loaded))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", get_args(Scaling))
+@pytest.mark.parametrize("whole", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind):
+    if "standardise" in kind and whole is SPARSE:
+        return
+    single = whole.astype(np.float32)
+    double = single.astype(np.float64)
+    found = Scaler(kind).fit(single).transform_in_place(single.copy())
+    expected = Scaler(kind).fit(double).transform_in_place(double.copy())
+    assert found.dtype == np.float32
+    twice_rounded = kind == "standardise-unit-norm"
+    assert abs(found - expected.astype(np.float32)).max() <= 1e-7 * twice_rounded
+
+
+LARGE = np.insert(DENSE[:, 1:], 6, np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308), axis=1)
+
+
+@pytest.mark.parametrize(("call", "places"), [
+    (lambda: Scaler("standardise").fit(SPARSE), "'unit' 'unit-norm' 'none'"),
+    (lambda: Scaler("standardise").fit(LARGE), "7"), (lambda: Scaler("unit").fit(LARGE), "7"),
+    (lambda: Scaler("log"), "'log'"),
+    (lambda: Scaler("unit").fit(DENSE).transform_in_place(DENSE[:, :6].copy()), "7 6"),
+    (lambda: Scaler("unit").fit(DENSE).transform_in_place(SPARSE[:, :7].copy()), ""),
+])  # fmt: skip
+def test_invalid_scalings(call, places):
+    with raises(InputError, places):
+        call()

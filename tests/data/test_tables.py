@@ -1,18 +1,22 @@
 """Tables as people have them: the same rows in any notation, and nothing wrong without a word."""
 
+import gzip
 import io
 import json
 import shlex
+from datetime import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from openpyxl import Workbook
+from sklearn.metrics import roc_auc_score
 
 import precbench
 from precbench import Model
 from precbench.data.own.content import as_numbers, content_of
+from precbench.data.own.profile import profile_table
 from precbench.data.own.read import read_new_blocks, read_own_file
 from precbench.data.own.roles import canonical
 from precbench.errors import InputError
@@ -29,21 +33,15 @@ def rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.permutation([0, 0, 1] * (N // 3))
-    return pd.DataFrame(
-        {
-            "spent": np.where(
-                rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)
-            ),
-            "visits": rng.integers(0, 2000, N),
-            "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
-            "city": rng.choice(["Zürich", "Oslo", "Bern"], N),
-            "y": y,
-        }
-    )
+    return pd.DataFrame({
+        "spent": np.where(rng.random(N) < 0.1, np.nan, (y * 1e3 + rng.normal(0, 1e3, N)).round(2)),
+        "visits": rng.integers(0, 2000, N),
+        "since": pd.Timestamp("2020-05-30") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+        "city": rng.choice(["Zürich", "Oslo", "Bern"], N), "y": y,
+    })  # fmt: skip
 
 
 def written(table, name, **how):
-    """Write a CSV file and return its name."""
     table.to_csv(name, index=False, **how)
     return name
 
@@ -66,12 +64,9 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
         (written(english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"), {}),
         (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
-        (written(rows, "bars.csv", sep="|"), {}),
-        ("titled.csv", {"skip_rows": 2}),
-        ("mine.xlsx", {}),
-        ("mine.parquet", {}),
-        (rows, {}),
-    ]
+        (written(rows, "bars.csv", sep="|"), {}), ("titled.csv", {"skip_rows": 2}),
+        ("mine.xlsx", {}), ("mine.parquet", {}), (rows, {}),
+    ]  # fmt: skip
     options = {"label": "y", "categorical": "one-hot", "missing": "median"}
     options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     models, lists = [], []
@@ -96,18 +91,13 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         assert scores.tobytes() == lists[0].tobytes()
 
 
-@pytest.mark.parametrize(
-    ("texts", "numbers", "notation"),
-    [
-        ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
-        ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
-        ("1'200 900 31'571.25", [1200, 900, 31571.25], "."),
-        ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
-        ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."),
-        ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
-        ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
-    ],
-)
+@pytest.mark.parametrize(("texts", "numbers", "notation"), [
+    ("7,200.00 1,571.50 12", [7200, 1571.5, 12], "."),
+    ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
+    ("1'200 900 31'571.25", [1200, 900, 31571.25], "."), ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
+    ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."), ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
+    ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
+])  # fmt: skip
 def test_amounts_are_numbers(texts, numbers, notation):
     content = content_of(pd.Series(texts.split()), "t")
     assert (content.holds, content.notation, content.others) == ("numbers", notation, ())
@@ -119,8 +109,7 @@ def test_amounts_are_numbers(texts, numbers, notation):
 )
 def test_what_no_person_writes_for_a_number_is_text(text):
     assert content_of(pd.Series(["1,000.5", text]), "t").holds == "text"
-    assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0]
-    assert canonical(text) == text
+    assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
 
 
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
@@ -453,3 +442,164 @@ def test_what_is_missing_among_lists_is_missing(rows):
     assert dataset.X[0].tolist()[1:] == [0, 1, 1]
     known = TrainingRows.learn(dataset.X)
     assert known.count(encoding.encode(table)) == N
+
+
+# --- the profile of a table: what it holds by hand, and what would be done with it ---
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table with an identifier, gaps, dates, codes, text, a leak and repeated rows."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.2
+    rows = pd.DataFrame({
+        "age": rng.integers(20, 60, 200),
+        "paid": np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200).round(2)),
+        "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "D"),
+        "plan": rng.choice(["a", "b", "c"], 200, p=[0.6, 0.3, 0.1]),
+        "closed": y + 0.1 * rng.random(200).round(3), "none": np.nan,
+        "left": np.where(y, "yes", "no"),
+    })  # fmt: skip
+    rows = pd.concat([rows, rows.head(3)], ignore_index=True)
+    rows.to_csv("mine.csv", index=False)
+    return rows
+
+
+def test_what_columns_hold_by_hand(table, tmp_path):
+    found = profile_table(tmp_path / "mine.csv", {"label": "left", "positive": "yes"})
+    assert (found["rows"], found["duplicates"]) == (203, 3)
+    assert found["positives"] == (table["left"] == "yes").sum()
+    columns = {column["name"]: column for column in found["columns"]}
+    holds = {name: column["holds"] for name, column in columns.items()}
+    assert holds == {
+        **dict.fromkeys(["age", "paid", "closed"], "numbers"), "since": "dates", "plan": "text",
+        "none": "nothing",
+    }  # fmt: skip
+    for name, column in columns.items():
+        assert column["distinct"] == table[name].nunique(), name
+        assert column["missing"] == table[name].isna().sum(), name
+    assert (columns["age"]["low"], columns["age"]["high"]) == (
+        *(f"{table['age'].min()}", f"{table['age'].max()}"),
+    )
+    assert columns["since"]["low"] == f"{table['since'].min():%Y-%m-%d}"
+    assert columns["plan"]["low"] == "a"
+    auc = roc_auc_score(table["left"] == "yes", table["closed"])
+    assert columns["closed"]["auc"] == pytest.approx(auc) and columns["none"]["auc"] is None
+    assert "'closed' has an AUC" in str(found["refusal"]) and "'paid'" in str(found["refusal"])
+
+
+def test_without_labels_no_column_is_judged(table, tmp_path):
+    found = profile_table(tmp_path / "mine.csv", {})
+    assert found["positives"] is None and all(column["auc"] is None for column in found["columns"])
+    assert "left" in [column["name"] for column in found["columns"]]
+
+
+def test_the_profile_tells_the_command_that_works(table, tmp_path):
+    done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
+    assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
+    [told] = [line for line in done.stdout.splitlines() if "this would do" in line]
+    options = told.partition("precbench compare ")[2].split()
+    again = invoke("profile", *options)
+    assert "compare refuses" not in again.stdout and "compare would train" in again.stdout
+    found = json.loads(invoke("profile", *options, "--json").stdout)
+    assert found["refusal"] is None and found["rows"] == 203
+    assert [column["name"] for column in found["columns"]] == list(table.columns[:-1])
+
+
+def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.svm").write_text("1 1:2\n-1 1:3\n")
+    refused(["profile", "mine.svm"], "mine.svm")
+    refused(["profile", "none.csv", "--label", "y"], "none.csv")
+
+
+# --- A dozen files of each format as people have them: read right, or refused with what to do ---
+
+
+N_ROWS = 60
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame({"x": RNG.standard_normal(N_ROWS).round(3), "z": RNG.integers(0, 50, N_ROWS)})
+ROWS["y"] = np.resize([0, 1, 1], N_ROWS)
+CSV = ROWS.to_csv(index=False)
+
+
+def having(**columns):
+    """Return the rows with other columns; a function makes one of the values of x."""
+    made = {n: ROWS["x"].map(c).to_numpy() if callable(c) else c for n, c in columns.items()}
+    return ROWS.assign(**made)
+
+
+def text(**columns):
+    return having(**columns).to_csv(index=False)
+
+
+# What the column x holds where the file can be read, else words of the refusal.
+TEXTS = {
+    "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-16": (CSV.encode("utf-16"), "numbers"),
+    "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
+    "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
+    "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum below": (CSV + "9.7,308,\n", "61 open"),
+    "two tables": (CSV + "\nsummary,count\nrows,120\n", "'x' 'summary'"),
+    "thousands by blanks": (text(x=lambda v: f"{v * 1234.56:,.2f}".replace(",", " ")),
+     "numbers (.)"),
+    "thousands by apostrophes": (text(x=lambda v: f"{v * 1234.56:,.1f}".replace(",", "'")),
+     "numbers (.)"),
+    "euros": (text(x=lambda v: f"{v:.2f} €"), "numbers (.)"),
+    "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), "numbers (.)"),
+    "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
+    "hexadecimal": (text(x=[hex(i % 9) for i in range(N_ROWS)]), "'x' categorical"),
+    "two-digit years": (text(x=[f"{1 + i % 28:02}.05.24" for i in range(N_ROWS)]), "'x' date"),
+    "an error of Excel": (text(x=["#DIV/0!", *ROWS["x"][1:]]), "'x' 1 '#DIV/0!'"),
+    "infinity": (text(x=["inf", *ROWS["x"][1:]]), "'x' 1 'inf'"),
+    "a nul": (CSV.replace("0.", "0\0.", 1), "'x' 1"),
+    "shift-jis": (text(x=np.resize(["東京", "大阪"], N_ROWS)).encode("shift-jis"), "encoding"),
+    "a page": ("<html><table><tr><td>x</td></tr></table></html>\n", "rows"),
+    "labels in words": (text(y=np.resize(["No", "Yes"], N_ROWS)), "positive No Yes"),
+}  # fmt: skip
+TABLES = {
+    "as it is": (ROWS, "numbers"),
+    "truth": (having(x=lambda v: v > 0), "numbers"),
+    "numbers as text": (having(x=str), "'x' numeric categorical"),
+    "percent as text": (having(x="{:.2%}".format), "'x' numeric categorical"),
+    "a word among numbers": (having(x=["n/a", *ROWS["x"][1:]]), "'x' 1"),
+    "a gap": (having(x=[None, *ROWS["x"][1:]]), "'x' 1 missing"),
+    "nothing": (having(x=None), "'x' drop"),
+    "dates": (having(x=pd.date_range("2024-01-01", periods=N_ROWS).repeat(2)[:N_ROWS]), "dates"),
+    "times of day": (having(x=[time(i % 24) for i in range(N_ROWS)]), "'x' categorical"),
+    "an identifier": (having(x=np.arange(N_ROWS)), "'x' --id"),
+    "a number as a name": (ROWS.rename(columns={"z": "3"}), "numbers"),
+    "a sum below": (pd.concat([ROWS, ROWS.iloc[:1].assign(y=None)]), "61 open"),
+}
+PARQUET = {
+    "lists": (having(x=[[i] for i in range(N_ROWS)]), "'x'"),
+    "records": (having(x=[{"a": i % 2} for i in range(N_ROWS)]), "'x' categorical"),
+    "durations": (having(x=pd.to_timedelta(np.arange(N_ROWS), unit="D")), "'x'"),
+    "large integers": (having(x=2**60 + np.arange(N_ROWS)), "'x' --id"),
+    "integers with gaps": (having(x=pd.array([None, *range(1, N_ROWS)], "Int64")), "'x' 1 missing"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("suffix", "what"), [
+    *(("csv", what) for what in TEXTS), *(("xlsx", what) for what in TABLES),
+    *(("parquet", what) for what in TABLES | PARQUET if what != "a word among numbers"),
+])  # fmt: skip
+def test_tables_as_people_have_them(tmp_path, monkeypatch, suffix, what):
+    monkeypatch.chdir(tmp_path)
+    content, words = (TEXTS if suffix == "csv" else TABLES | PARQUET)[what]
+    if suffix == "csv":
+        (tmp_path / "f.csv").write_bytes(content.encode() if isinstance(content, str) else content)
+    else:
+        write = content.to_excel if suffix == "xlsx" else content.to_parquet
+        write(f"f.{suffix}", index=False)
+    done = invoke("profile", f"f.{suffix}", "--label", "y", "--json")
+    said = done.stderr
+    if done.exit_code != 2:
+        table = json.loads(done.stdout)
+        said = table["refusal"] or next(c["holds"] for c in table["columns"] if c["name"] == "x")
+    if words.startswith(("numbers", "dates")):
+        assert said == words
+    else:
+        assert all(word in said for word in words.split()), said

@@ -31,12 +31,9 @@ def test_the_program_writes_the_reference(tmp_path, monkeypatch):
     text = gzip.decompress(collected(tmp_path / "more")).decode()
     table = pd.read_csv(program.REFERENCE).set_index(["split", "solver"])[AP]
     assert table.to_dict() == {
-        (0, "no-skill"): 0.3,
-        (0, "sgd-avg"): 0.7,
-        (1, "no-skill"): 0.5,
-        (1, "sgd-avg"): 0.7,
+        (0, "no-skill"): 0.3, (0, "sgd-avg"): 0.7, (1, "no-skill"): 0.5, (1, "sgd-avg"): 0.7,
         (2, "no-skill"): 0.6,
-    }
+    }  # fmt: skip
     assert (tmp_path / "survey.sha256").read_text() == program.digest(text)
 
 
@@ -100,10 +97,8 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
     names += [c.id for c in seconds if c.ours and not c.id.endswith("to-accuracy")]
     assert len(names) == 35 + 8
     verdicts = {
-        names[0]: Verdict.NOT_REPRODUCED,
-        names[1]: Verdict.NO_DATA,
-        names[35]: Verdict.NO_DATA,
-    }
+        names[0]: Verdict.NOT_REPRODUCED, names[1]: Verdict.NO_DATA, names[35]: Verdict.NO_DATA,
+    }  # fmt: skip
     rows = [
         LedgerRow(id=n, paper=n[:7], verdict=verdicts.get(n, Verdict.REPRODUCED), **about)
         for n in [*names, "rudin2009/table-5/p=4/auc", "rudin2009/table-5/p=8/auc"]
@@ -117,8 +112,7 @@ def test_a_sentence_counts_once_and_additional_claims_separately():
         ("kar2014, additional", "reproduced", 1, 8),
         ("rudin20", "reproduced", 2, 2),
     ):
-        assert shown[name][column(verdict)] == str(n)
-        assert shown[name][-1] == f"{of} |"
+        assert shown[name][column(verdict)] == str(n) and shown[name][-1] == f"{of} |"
         assert sum(map(int, shown[name][1:-1])) == n
 
 
