@@ -101,9 +101,9 @@ def reproduce(
         console.print(run.description)
     for name, why in missing.items():
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
-    seconds = sum(run.seconds or 0.0 for run in runs)
     console.print(
-        f"in all about {duration(seconds)}, estimated from the sizes or from earlier trials"
+        f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated from the "
+        "sizes or from earlier trials"
     )
     if dry_run:
         return 0

@@ -435,8 +435,9 @@ def _train(
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     n_workers = 1 if options.timing else n_workers
-    elsewhere = None if cluster is None else cluster.run
-    outcomes = run_plan(plan, store, trials, n_workers=n_workers, elsewhere=elsewhere)
+    outcomes = run_plan(
+        plan, store, trials, n_workers=n_workers, elsewhere=None if cluster is None else cluster.run
+    )
     n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
     with bar as show, closing(outcomes) as finished:
         try:

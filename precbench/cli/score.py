@@ -185,13 +185,8 @@ def score(
         ranking.to_csv(sys.stdout, index=False)
     else:
         write_list(ranking, out)
-    place = "" if out is None else f": {out}"
-    print(
-        *sentences,
-        f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}",
-        sep="\n",
-        file=sys.stderr,
-    )
+    sentences.append(f"{n_rows:,} rows ranked, {len(ranking):,} listed{f': {out}' if out else ''}")
+    print(*sentences, sep="\n", file=sys.stderr)
     return NOT_HELD if strict and report["drift"]["drift"] else 0
 
 

@@ -94,10 +94,11 @@ def _changed(trial: Record) -> list[str]:
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
     """Return the command that repeats a trial into the same folder, or nothing without a config."""
-    smoke = store.folder.name.endswith("-smoke")
     parts = repeat_command(
-        trial.experiment, trial.label, trial.dataset, config=config, smoke=smoke
-    )  # fmt: skip
+        *(trial.experiment, trial.label, trial.dataset),
+        config=config,
+        smoke=store.folder.name.endswith("-smoke"),
+    )
     if parts is None:
         return ""
     return f"{trial.split}".join(parts) + f" --out {shlex.quote(str(store.folder.parent))}"
