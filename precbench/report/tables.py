@@ -83,8 +83,10 @@ def summarise_trials(
     p_best = _against_the_best(trials, losses, test_shares)
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     where = [summary[name] for name in _POINT]
-    alone = summary["seconds"].where(summary["timing"] == "sequential")
-    comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
+    sequential = summary["seconds"].where(summary["timing"] == "sequential")
+    # Beside sequential times, those of parallel trials do not compare.
+    has_sequential = sequential.groupby(where).transform("any")
+    comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])
     fastest = comparable.groupby(where).transform("min")
     return summary.assign(relative_time=comparable / fastest)
