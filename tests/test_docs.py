@@ -127,7 +127,7 @@ def computed():
 @pytest.mark.parametrize("name", RUN)
 def test_page_does_what_it_shows(name, desk, computed, monkeypatch):
     """Run a page from top to bottom; of shipped experiments the first at smoke size, others dry."""
-    monkeypatch.setattr(check_command, "_computed", lambda _: computed)
+    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
     program, ran = {}, False
     for language, code in blocks(ROOT / name):
         file = Block(language, code).file

@@ -30,8 +30,8 @@ class Outcomes:
         self.run = run
         self._ok = run.results[run.results["status"] == "ok"]
         self._final = self._ok[self._ok["final"]]
-        # A frame for each cell would fill the memory.
-        self._places = self._final.groupby(_CELL, sort=False).indices
+        # Row numbers by cell: a frame for each cell would fill the memory.
+        self._final_places = self._final.groupby(_CELL, sort=False).indices
         self._stand_ins = {
             name for name in run.results["dataset"].unique() if run.is_stand_in(name)
         }
@@ -52,7 +52,7 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return the mean over the folds of each repetition that has all of them."""
+        """Return by repetition the mean over its folds, of repetitions that have all folds."""
         if checkpoint is None:
             rows = self._cell(dataset, solver, metric, part)
         else:
@@ -78,12 +78,11 @@ class Outcomes:
         Each has ``value`` (larger is better) and ``wall_seconds``. A solver may visit rows before
         it moves, as the cutting plane does, and tied scores may have a high value.
         """
-        rows = self._curve(dataset, solver, metric, part)
-        rows = rows.sort_values("checkpoint", kind="stable")
-        started = rows["rows_seen"] > 0
-        at_zero = rows["value"].mask(started).groupby(level="split").transform("max")
-        moved = (rows["value"] != at_zero).groupby(level="split").cummax()
-        rows = rows[moved | (rows["final"] & started)]
+        rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
+        has_begun = rows["rows_seen"] > 0
+        value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
+        has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
+        rows = rows[has_moved | (rows["final"] & has_begun)]
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -111,8 +110,8 @@ class Outcomes:
         """Return the values by split (rows) and point of the sweep (columns)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
-        if lacks := sorted(set(points) - set(values)):
-            raise MissingError(f"the results lack the points {', '.join(lacks)} of the sweep")
+        if missing := sorted(set(points) - set(values)):
+            raise MissingError(f"the results lack the points {', '.join(missing)} of the sweep")
         return values[list(points) or values.columns].dropna()
 
     def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
@@ -128,10 +127,11 @@ class Outcomes:
         """Return the final values by split; raise `MissingError` if there are none."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
-        if key not in self._places:
-            lacking = f"{metric} of {solver} on {dataset} ({part} set)"
-            raise MissingError(f"the results hold no {lacking}")
-        return self._final.iloc[self._places[key]].set_index("split")
+        if key not in self._final_places:
+            raise MissingError(
+                f"the results hold no {metric} of {solver} on {dataset} ({part} set)"
+            )
+        return self._final.iloc[self._final_places[key]].set_index("split")
 
     def shape(self, dataset: str) -> Mapping[str, Any]:
         """Return the counts of a data set: rows, features, positives and so on."""
@@ -141,8 +141,9 @@ class Outcomes:
     def _refuse_missing(self, dataset: str) -> None:
         """Raise `MissingError` if there are no results on the real rows of a data set."""
         if dataset not in self.run.data:
-            info = f"see precbench data info {dataset}"
-            raise MissingError(f"the results hold nothing of {dataset}: {info}")
+            raise MissingError(
+                f"the results hold nothing of {dataset}: see precbench data info {dataset}"
+            )
         if self.run.data[dataset].stand_in or dataset in self._stand_ins:
             raise MissingError(f"synthetic data stood in for {dataset}")
 
@@ -157,7 +158,7 @@ class Evidence:
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments and studies from folders of results; smoke runs decide nothing."""
     evidence, paths = Evidence(), dict[str, Path]()
-    for path, measured in _results_in(map(Path, folders)):
+    for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
         if measured.smoke:
             continue
@@ -171,7 +172,7 @@ def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     return evidence
 
 
-def _results_in(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
+def _read_results(folders: Iterable[Path]) -> Iterator[tuple[Path, Run | Result]]:
     for folder in folders:
         yield from ((path, read_values(path)) for path in find_result_folders(folder, "values.csv"))
         yield from ((path, read_run(path)) for path in find_result_folders(folder, "results.csv"))

@@ -66,21 +66,21 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference.
+    """Return the new reference, in the order of the ledger.
 
     Each claim as it is settled now or cannot be decided at all; else as it was settled before,
     unless as many runs, or the whole study, do not settle it now; else the row with more runs. A
-    row that is kept quotes the claim as it is now, and names its deviations.
+    row of the old reference quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
     return [
-        row if _replaces(row, before.get(row.id, row)) else _kept(before[row.id], row)
+        row if _replaces(row, before.get(row.id, row)) else _requote(before[row.id], row)
         for row in ledger
     ]
 
 
-def _kept(before: LedgerRow, now: LedgerRow) -> LedgerRow:
-    """Keep the earlier verdict of a claim, with what its file states now."""
+def _requote(before: LedgerRow, now: LedgerRow) -> LedgerRow:
+    """Return the earlier row of a claim with the place, print and deviations of the later one."""
     # Which reading agreed, and under which deviation, only a measurement says.
     deviation = before.deviation if before.kind == "exact" else now.deviation
     verdict = before.verdict
@@ -125,6 +125,9 @@ def read_ledger(path: Path) -> list[LedgerRow]:
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:
-    error = float(row["smallest_error"]) if row["smallest_error"] else None
-    typed: dict[str, Any] = {"smallest_error": error, "runs": int(row["runs"])}
-    return LedgerRow(**row | typed | {"verdict": Verdict(row["verdict"])})
+    typed: dict[str, Any] = {
+        "smallest_error": float(row["smallest_error"]) if row["smallest_error"] else None,
+        "runs": int(row["runs"]),
+        "verdict": Verdict(row["verdict"]),
+    }
+    return LedgerRow(**row | typed)

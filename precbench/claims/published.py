@@ -59,7 +59,8 @@ class _Table(Section):
 
     @field_validator("groups")
     @classmethod
-    def _known_to_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
+    def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
+        """Refuse groups of unknown columns, and rows whose best group or solvers are unknown."""
         columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
@@ -70,19 +71,19 @@ class _Table(Section):
         ]
         for name, group in best.items():
             problems += at((), unknown(f"group (best of row {name})", group, groups))
-        lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
-        refuse(problems + at((), [f"column {column} has no solver" for column in lacking]))
+        unnamed = [column for column, fields in columns.items() if best and "solver" not in fields]
+        refuse(problems + at((), [f"column {column} has no solver" for column in unnamed]))
         return groups
 
     @field_validator("rows")
     @classmethod
-    def _as_wide_as_the_table(cls, rows: dict[str, _Row], info: Any) -> Any:
+    def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
+        """Refuse rows with another number of cells, and exceptions in unknown columns."""
         columns = info.data.get("columns", {})
-        widths = {name: len(row.printed) for name, row in rows.items()}
         problems: list[Problem] = [
-            ((name, "printed"), f"has {n} cells, the table has {len(columns)} columns")
-            for name, n in widths.items()
-            if n != len(columns)
+            ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
+            for name, row in rows.items()
+            if len(row.printed) != len(columns)
         ]
         problems += [
             ((name, "exceptions", column), text)
@@ -95,6 +96,7 @@ class _Table(Section):
 
 
 def _as_mapping(values: Any) -> Any:
+    """Turn a list of values into a mapping from each to no fields; refuse repeated ones."""
     if not isinstance(values, list):
         return values
     refuse(
@@ -147,8 +149,9 @@ class _Deviations(Section):
 def load_claims() -> list[Claim]:
     folder = shipped("configs")
     paths = sorted(set(folder.rglob("*" + SUFFIX)) - {_deviations_file()})
-    names = (path.relative_to(folder).as_posix().removesuffix(SUFFIX) for path in paths)
-    return _checked((load(path), name) for path, name in zip(paths, names, strict=True))
+    return _checked(
+        (load(path), path.relative_to(folder).as_posix().removesuffix(SUFFIX)) for path in paths
+    )
 
 
 def read_claims(path: Path) -> list[Claim]:
@@ -161,7 +164,7 @@ def parse_claims(text: str, file: str, config: str) -> list[Claim]:
 
 
 def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
-    """Read the claims of documents, each with the name of its config."""
+    """Return the claims of documents, each with the name of its config; refuse equal ids."""
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
     for document, name in documents:
@@ -199,6 +202,7 @@ class _Unchecked(NamedTuple):
 
 
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
+    """Yield the place in the document and the claim; refuse the document if one is invalid."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each with the first claim that has it
@@ -216,10 +220,10 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
             if not problems:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
-            for e in error.errors():
-                loc = e["loc"]
+            for detail in error.errors():
+                loc = detail["loc"]
                 place = entry.at(str(loc[0])) if loc else entry.keys
-                problems.append(((*place, *loc), e["msg"]))
+                problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
             mistakes.setdefault(problem, f"{name}: " if name else "")
     if mistakes:
@@ -241,33 +245,36 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 
 
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
-    """Yield the claims of an entry, which inherits fields and placeholders."""
+    """Yield the claims of an entry, with the fields and placeholders of the outer entries."""
     keys, own = outer.keys, entry.model_extra or {}
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
     for point in product(*axes):  # a value of each name, with the fields that it brings
-        brought = {n: (*keys, "for", axis, str(v)) for axis, v, fields in point for n in fields}
-        here = _Unchecked(
+        places = {f: (*keys, "for", axis, str(v)) for axis, v, fields in point for f in fields}
+        claim = _Unchecked(
             keys,
             _merged(outer.fields, *(fields for _, _, fields in point), own),
             {**outer.values, **{axis: value for axis, value, _ in point}},
-            {**outer.places, **brought, **dict.fromkeys(own, keys)},
+            {**outer.places, **places, **dict.fromkeys(own, keys)},
         )
         if entry.claims is None:
-            yield here
+            yield claim
         for number, inner in enumerate(entry.claims or ()):
-            yield from _repeated(inner, here._replace(keys=(*keys, "claims", number)))
+            yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Replace each ``{name}`` in a piece of YAML; a text that is only that becomes the value."""
+    """Return a piece of YAML with each ``{name}`` replaced by its value; note unknown names.
+
+    A text that is nothing but ``{name}`` becomes the value itself, which may be a number.
+    """
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
         return [_filled(v, values, (*keys, i), problems) for i, v in enumerate(piece)]
     names = _PLACEHOLDER.findall(piece) if isinstance(piece, str) else []
-    wrong = [text for name in names for text in unknown("placeholder", name, values)]
-    problems += at(keys, wrong)
-    if wrong or not names:
+    mistakes = [text for name in names for text in unknown("placeholder", name, values)]
+    problems += at(keys, mistakes)
+    if mistakes or not names:
         return piece
     if piece == f"{{{names[0]}}}":
         return values[names[0]]
@@ -276,12 +283,11 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
     """Yield each column of a row of a printed table, with the fields of its claim."""
-    trend: Fields = {}
-    if table.kind == "mean":
-        first = next(iter(table.columns.values()))
-        trend = {
+    first: Fields = {}
+    if table.kind == "mean":  # the trend of a cell is its difference from the first of its row
+        first = {
             "row": f"{table.id}/{name}",
-            "first_solver": first.get("solver"),
+            "first_solver": next(iter(table.columns.values())).get("solver"),
             "first_printed": row.printed[0],
         }
     for (column, fields), printed in zip(table.columns.items(), row.printed, strict=True):
@@ -292,7 +298,7 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
-        yield column, _merged(table.common, trend, fields, row.fields, exception, cell)
+        yield column, _merged(table.common, first, fields, row.fields, exception, cell)
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:
@@ -301,9 +307,9 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
     best = table.groups[row.best]
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
-    measured = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
+    of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
-        **measured,
+        **of_order,
         "id": f"{table.id}/best/{name}",
         "where": f"{table.where}, {name}, column best",
         "kind": "order",

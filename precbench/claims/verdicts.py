@@ -116,18 +116,19 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     of its own repetitions, whose tails may be heavy, and one threshold for all rows keeps the
     fraction of false alarms at 5 %.
     """
-    printed, drawn, units = zip(*(_how_far(*row) for row in rows), strict=True)
+    printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
-        each, log_printed = np.log(drawn), np.log(printed)
-    middle, high = np.median(each, axis=1), np.quantile(each, 1 - LEVEL, axis=1)
-    farthest = ((each.T - middle) / (high - middle)).max(axis=1)
+        log_drawn, log_printed = np.log(drawn), np.log(printed)
+    # Distances of each row relative to the scale of its own repetitions, so that rows compare.
+    middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
+    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)
     # Beyond this one, and only there, `p_of_all` is at most the level.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))
     relative = (log_printed - middle) / (high - middle)
     return [
         Placement(
-            p=_share(each[i] >= log_printed[i]),
+            p=_share(log_drawn[i] >= log_printed[i]),
             p_of_all=_share(farthest >= relative[i]),
             smallest_error=np.sqrt(limits[i]) * units[i],
         )
@@ -143,32 +144,33 @@ class _Distances(NamedTuple):
     unit: NDArray[np.float64]  # for each cell the error of it alone that is at distance 1
 
 
-def _how_far(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
-    """Measure the distances of a row, in closed form by a singular value decomposition."""
+def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
+    """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
-    used = s > 1e-9 * s[0]
+    used = s > 1e-9 * s[0]  # axes along which the repetitions vary
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
-    away = (printed - centre) / spread
+    offset = (printed - centre) / spread
     # Where our columns are always alike, a row in which they are not is infinitely far out.
-    outside = np.abs(axes[~used] @ away).max(initial=0) > 1e-6 * np.abs(away).max()
-    fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
+    is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
+    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
     with np.errstate(divide="ignore"):
         # Each repetition against the n - 1 others, in closed form: leaving one out changes the
         # covariance by a matrix of rank one.
-        each = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
+        drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
-    far = np.inf if outside else (n - 1) * float(((along @ away) ** 2).sum())
-    return _Distances(far, each, np.where(fixed, 0.0, unit))
+    distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
+    return _Distances(distance, drawn, np.where(is_fixed, 0.0, unit))
 
 
-def _share(as_far: NDArray[np.bool_]) -> float:
+def _share(as_far: NDArray[np.bool_]) -> float:  # the printed row counts as one of them
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
+    # Both quartiles of the n - 1 others are order statistics, here at their innermost places.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
@@ -201,7 +203,7 @@ def mean_test(differences: ArrayLike) -> float:
     """Return p of the one-sided t test that the mean is above 0; 0 or 1 for equal values."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-    if error <= 1e-12 * abs(mean) or error == 0:
+    if error <= 1e-12 * abs(mean) or error == 0:  # equal but for rounding
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
 

@@ -90,7 +90,7 @@ def check_results(
     before = read_ledger(path) if path.exists() else []
     evidence = read_evidence(results)
     measured = {*evidence.outcomes, *evidence.values}
-    evidence.values.update(_computed(claims))
+    evidence.values.update(_quick_studies(claims))
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)
     changed = changes(new_reference if update_reference else ledger, before)
@@ -103,12 +103,12 @@ def check_results(
     if as_json:
         print(texts["json"], end="")
     else:
-        relevant = {claim.id for claim in claims if claim.experiment in measured}
-        everything = show_all or paper is not None or verdict is not None
+        about_results = {claim.id for claim in claims if claim.experiment in measured}
+        shows_all = show_all or paper is not None or verdict is not None
         rows = [
             row
             for row in ledger
-            if (everything or row.id in relevant)
+            if (shows_all or row.id in about_results)
             and paper in (None, row.paper)
             and verdict in (None, row.verdict)
         ]
@@ -126,8 +126,7 @@ def check_results(
         Store(path.parent).write_text(path.name, to_csv(new_reference))
         return 0
     if not evidence.has_results:
-        names = ", ".join(map(str, results))
-        print(f"precbench: nothing was measured: {names} holds no results", file=sys.stderr)
+        print(f"precbench: no results in {', '.join(map(str, results))}", file=sys.stderr)
         return _REGRESSED
     return report_regressions(changed)
 
@@ -140,21 +139,20 @@ def report_regressions(changed: Iterable[Change]) -> int:
     return _REGRESSED if worse else 0
 
 
-def _print_verdicts(shown: Sequence[LedgerRow], verdict: str | None) -> None:
+def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
     """Print the claims with one verdict, or tables of all verdicts, the worst first."""
     if verdict is not None:
-        print_table(claims_table(shown, f"{verdict.capitalize()}: {len(shown)}"))
-    elif shown:
-        for table in (open_table(shown), missing_table(shown), counts_table(shown)):
+        print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
+    elif rows:
+        for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)
     else:
         print("no published claim concerns these results")
 
 
-def _computed(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute the studies that are quick and need no data, by name."""
-    wanted = {claim.config for claim in claims if claim.reads_study}
-    configs = (load_config(name) for name in sorted(wanted & set(list_configs())))
-    quick = (config for config in configs if isinstance(config, Study) and config.is_quick)
-    return {config.name: config.compute() for config in quick}
+def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
+    """Compute the studies behind claims that are quick and need no data; return them by name."""
+    names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
+    studies = [config for config in map(load_config, sorted(names)) if isinstance(config, Study)]
+    return {study.name: study.compute() for study in studies if study.is_quick}

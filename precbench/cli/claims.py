@@ -67,7 +67,7 @@ def new_claims(
           dataset=letter --to letter-9.published.yaml
     """
     experiment = load_config(config)
-    common = {"kind": "mean", **dict(_field(text) for text in fields or [])}
+    common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}
     where = place.partition("/")[0].replace("-", " ").capitalize()
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
@@ -77,22 +77,25 @@ def new_claims(
         key = "tables"
         entry |= {"common": common, **_cells(table, columns, rows)}
     head = {"paper": paper, "experiment": experiment.name}
-    alone = _as_yaml({**head, key: [entry]})
-    claims = parse_claims(alone, _ENTRY, config)
+    new_file = _as_yaml({**head, key: [entry]})
+    claims = parse_claims(new_file, _ENTRY, config)
     if isinstance(experiment, Experiment):
-        _refuse_strangers(claims, experiment)
+        _refuse_unknown_names(claims, experiment)
     if to is not None:
-        _add(to, head, key, entry, config)
+        _add_entry(to, head, key, entry, config)
     if as_json:
-        file = None if to is None else str(to)
-        print(json.dumps({"ids": [claim.id for claim in claims], "entry": entry, "file": file}))
+        ids = [claim.id for claim in claims]
+        print(json.dumps({"ids": ids, "entry": entry, "file": to and str(to)}))
     elif to is None:
-        print(alone, end="")
+        print(new_file, end="")
     else:
         print(f"{to}: {count(len(claims), 'claim')} more")
 
 
-def _add(to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str) -> None:
+def _add_entry(
+    to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
+) -> None:
+    """Write an entry to a file of claims, new or not, if the whole file is valid."""
     if not to.name.endswith(SUFFIX):
         raise InputError(f"{to}: files of claims are called NAME{SUFFIX}")
     whole = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
@@ -100,22 +103,22 @@ def _add(to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config
     write_whole({to: whole})
 
 
-def _field(text: str) -> tuple[str, Any]:
-    name, is_field, value = text.partition("=")
-    if not is_field:
-        raise InputError(f"{text!r} is no field; give it as FIELD=VALUE")
+def _parse_field(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"{text!r} is not a field: write it as FIELD=VALUE")
     return name, parse(f"value: {value}", text).data["value"]
 
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
-    """Read a table whose first row and column hold names."""
+    """Read a CSV table with names in its first row and column, as fields of a printed table."""
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
         lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}; save it as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
-        raise InputError(f"{path}: no table with names in its first row and column, and cells")
+        raise InputError(f"{path}: expected a table with names in its first row and first column")
     header, *body = lines
     for names in header[1:], [name for name, *_ in body]:
         for i in repeats(names):
@@ -126,36 +129,36 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     }
 
 
-def _refuse_strangers(claims: list[Claim], experiment: Experiment) -> None:
-    """Refuse names that the config lacks: its results could not decide the claim."""
+def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
+    """Refuse data sets, solvers and metrics of claims that the config does not have."""
     known = {
         "data set": [dataset.name for dataset in experiment.datasets],
         "solver": experiment.solvers,
         "metric": [metric.label for metric in experiment.metrics],
     }
-    wrong = []
+    problems = []
     for claim in claims:
         metric = getattr(claim, "metric", "")
         named = {"data set": claim.data, "solver": claim.labels, "metric": filter(None, [metric])}
         for what, names in named.items():
             for name in names:
-                wrong += unknown(f"{what} of {experiment.name}", name, known[what])
-    if wrong:
-        raise InputError("\n".join(f"{_ENTRY}: {text}" for text in dict.fromkeys(wrong)))
+                problems += unknown(f"{what} of {experiment.name}", name, known[what])
+    if problems:
+        raise InputError("\n".join(f"{_ENTRY}: {text}" for text in dict.fromkeys(problems)))
 
 
 def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
     """Return the text of a file of claims with an entry added and its comments kept."""
-    written = load(path).data or {}
+    present = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
-        if written.get(name) != value:
-            raise InputError(f"{path}: holds claims with {name}: {written.get(name)}, not {value}")
+        if present.get(name) != value:
+            raise InputError(f"{path}: holds claims with {name}: {present.get(name)}, not {value}")
     indented = indent(_as_yaml([entry]), "  ")
-    before, is_there, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not is_there:
+    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
+    if not key_line:
         return f"{text.rstrip()}\n{key}:\n{indented}"
-    return f"{before}{is_there}{indented}{after}".removeprefix("\n")
+    return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 
 
 def _as_yaml(data: Any) -> str:

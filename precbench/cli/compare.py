@@ -4,7 +4,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +21,9 @@ from precbench.files import write_whole, writing
 from precbench.report.folder import PAGE
 from precbench.results import read_run
 from precbench.text import count, one_line
+
+if TYPE_CHECKING:
+    from precbench.advice.compare import Contest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +97,9 @@ def compare(options: CompareOptions) -> int:
     from precbench.data.own.read import read_amounts
 
     console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
-    file = options.file
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
-            check_target(option, path, {"the file of the rows": file})
+            check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
         raise InputError("--config cannot repeat --open: give one of the two")
     (own, unlabelled), column, tables = options.tables(), options.gain_column, []
@@ -118,22 +120,13 @@ def compare(options: CompareOptions) -> int:
             write_whole({options.config: contest.config})
     if own.frame is not None:
         _, columns = profile_columns(own, options.reading)
-        tables = [columns_table(columns, f"The columns of {file.name}")]
+        tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # it is not needed beside the rows
-    experiment = contest.experiment
-    n_methods, n_splits = len(experiment.solvers), experiment.protocol.n_splits
-    (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
-    ids = contest.dataset.groups
-    groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
-    console.print(
-        f"{one_line(file.name)}: {n_rows:,} rows, {n_features:,} features, {n_pos:,} positive "
-        f"({n_pos / n_rows:.2%}){groups}; {count(n_methods, 'method')} on "
-        f"{count(n_splits, 'split')}"
-    )
+    console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     # The report is written once, with the length.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     name, datasets = str(options.config or ""), contest.plan.datasets
-    summary = prepared(experiment, run, name, datasets)()
+    summary = prepared(contest.experiment, run, name, datasets)()
     results = read_run(summary["folder"])
     choice = choose_method(results, prefer=options.prefer)
     choice, recipe = as_compared(
@@ -149,10 +142,10 @@ def compare(options: CompareOptions) -> int:
     command = _next_command(options, choice.expected.k)
     console.print(choice.card[0], style="bold")
     console.print(*choice.card[1:], f"Next: {command}", "", sep="\n")
-    print_table(choice_table(choice, experiment.title), console)
+    print_table(choice_table(choice, contest.experiment.title), console)
     if options.save and recipe.importance:
-        title = f"What {choice.recommended} ranks by"
-        tables.insert(0, importance_table(recipe.importance, title))
+        heading = f"What {choice.recommended} ranks by"
+        tables.insert(0, importance_table(recipe.importance, heading))
     report_length(choice.length, summary["folder"], tables, command)
     show_length(choice.length, quiet=options.as_json)
     if options.save or unlabelled is not None:
@@ -171,8 +164,20 @@ def compare(options: CompareOptions) -> int:
     return int(has_failed(summary))
 
 
+def _size_in_words(contest: "Contest") -> str:
+    """Describe how many rows, features, positives, groups, methods and splits are compared."""
+    (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
+    ids, experiment = contest.dataset.groups, contest.experiment
+    groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
+    return (
+        f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive ({n_pos / n_rows:.2%})"
+        f"{groups}; {count(len(experiment.solvers), 'method')} on "
+        f"{count(experiment.protocol.n_splits, 'split')}"
+    )
+
+
 def _next_command(options: CompareOptions, k: int) -> str:
-    """Return the command that lists new rows with the saved model, or else that saves one."""
+    """Return the command to type next: score with the saved model, or else compare with --save."""
     if not options.save:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]

@@ -140,6 +140,7 @@ def describe_data(
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
+    """Print the status of the files of each data set, with both checksums of a damaged one."""
     if as_json:
         described = {name: list(map(asdict, files)) for name, files in reports.items()}
         print(json.dumps(described, default=str))

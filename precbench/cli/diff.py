@@ -19,6 +19,11 @@ from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
+_UNEQUAL = {
+    "differing": "differ",
+    "only_first": "only in the first",
+    "only_second": "only in the second",
+}
 _MOST_ROWS = 40
 
 
@@ -47,18 +52,21 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, alone = _pairs(first, second)
+    pairs, unpaired = _pairs(first, second)
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
-    unequal = ("differing", "only_first", "only_second")
-    same = not alone and not any(difference[name] for difference in differences for name in unequal)
+    same = not unpaired and not any(
+        difference[name] for difference in differences for name in _UNEQUAL
+    )
     console = screen(quiet=as_json)
     if as_json:
-        print(json.dumps({"same": same, "only_one": alone, "experiments": differences}, indent=1))
+        print(
+            json.dumps({"same": same, "only_one": unpaired, "experiments": differences}, indent=1)
+        )
     for difference in differences:
         console.print(_sentence(difference))
         if difference["cells"]:
             print_table(_table(difference, first, second), console)
-    for name in alone:
+    for name in unpaired:
         console.print(f"{name}: only in one of the two folders")
     return int(not same)
 
@@ -68,7 +76,7 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:
         return [(first, second)], []
-    names = [{folder.name for folder in each} for each in folders]
+    names = [{path.name for path in paths} for paths in folders]
     both = sorted(names[0] & names[1])
     if not both:
         raise InputError(
@@ -102,8 +110,8 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
 
 
 def _finals(run: Run) -> pd.DataFrame:
-    rows = run.results
-    rows = rows[rows["final"] | (rows["status"] != "ok")]
+    """Return the final values by trial; one that failed has a missing value."""
+    rows = run.results[run.results["final"] | (run.results["status"] != "ok")]
     return rows.set_index(_TRIAL)[["value"]]
 
 
@@ -135,17 +143,13 @@ def _json_number(value: float) -> float | None:
 
 
 def _sentence(difference: dict[str, Any]) -> str:
-    counts = {
-        "differing": "differ",
-        "only_first": "only in the first",
-        "only_second": "only in the second",
-    }
     parts = [f"{difference['equal']:,} numbers are the same in both"]
-    parts += [f"{difference[name]:,} {text}" for name, text in counts.items() if difference[name]]
+    parts += [f"{difference[name]:,} {text}" for name, text in _UNEQUAL.items() if difference[name]]
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 
 def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
+    """Lay out the cells that differ, a row for each; first and second are the folders."""
     rows = [
         [
             cell["dataset"],

@@ -35,21 +35,23 @@ def examine(as_json: Json = False) -> int:
       precbench doctor
     """
     state: dict[str, Any] = {}
-    wrong: list[str] = []
-    for name, part in _PARTS.items():
+    broken: list[str] = []
+    for name, check in _CHECKS.items():
         try:
-            state[name] = part()
+            state[name] = check()
         except Exception as error:  # whatever is broken, report the rest
             state[name] = f"does not work: {type(error).__name__}: {' '.join(str(error).split())}"
-            wrong.append(name)
-    print_facts({**state, "wrong": wrong}, as_json=as_json)
+            broken.append(name)
+    print_facts({**state, "wrong": broken}, as_json=as_json)
     if not as_json:
-        print(f"does not work: {', '.join(wrong)}" if wrong else "everything works")
-    return int(bool(wrong))
+        print(f"does not work: {', '.join(broken)}" if broken else "everything works")
+    return int(bool(broken))
 
 
 def _kernels() -> str:
+    """Import all compiled kernels and return how many there are, with their names."""
     names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
+    # An installed package has the compiled modules only.
     names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
     for name in names:
         importlib.import_module(f"precbench.kernels.{name}")
@@ -73,26 +75,29 @@ def _extras() -> dict[str, str]:
 
 
 def _cache() -> str:
+    """Describe the cache folder and the free disk space; raise if it is not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
         raise PermissionError("the cache folder is not writable")
-    free = shutil.disk_usage(existing).free
-    return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {decimal(free)} free on the disk"
+    free = decimal(shutil.disk_usage(existing).free)
+    return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
 
 
 def _mirror() -> str:
+    """Return what kind of place the mirror is, without its name; raise if it is missing."""
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
     if "://" in mirror:
         return "an address"
     if mirror and not Path(mirror).is_dir():
-        raise NotADirectoryError("$PRECBENCH_MIRROR is no folder")
+        raise NotADirectoryError("$PRECBENCH_MIRROR is not a folder")
     return "a folder" if mirror else "none ($PRECBENCH_MIRROR is not set)"
 
 
 def _solver() -> str:
+    """Fit a solver to separable data; raise if it does not rank all positives first."""
     from precbench.metrics import auc
     from precbench.solvers import SOLVERS
 
@@ -103,7 +108,7 @@ def _solver() -> str:
     return "fits linearly separable data"
 
 
-_PARTS: dict[str, Callable[[], Any]] = {
+_CHECKS: dict[str, Callable[[], Any]] = {
     "kernels": _kernels,
     "machine": _environment,
     "extras": _extras,

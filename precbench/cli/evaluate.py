@@ -71,25 +71,25 @@ def evaluate(
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)
     quality = quality_of(loaded, str(model))
-    wanted = plain_value(k) if k is not None else quality.k if quality else 0.25
-    if not n_pos and isinstance(wanted, float):
+    k_given = plain_value(k) if k is not None else quality.k if quality else 0.25
+    if not n_pos and isinstance(k_given, float):
         raise InputError(
-            f"{file}: no row is positive, so a k of {wanted} gives no length: give --k as a "
+            f"{file}: no row is positive, so a k of {k_given} gives no length: give --k as a "
             "number of rows"
         )
-    length = resolve_k(wanted, n_pos, n_rows)
+    length = resolve_k(k_given, n_pos, n_rows)
     blocks = read_new_blocks(file, encoding, **options.layout)
     scores, n_known = _scores(loaded, blocks)
-    listed = _listed(scores, length)
+    listed = _listing_probabilities(scores, length)
     hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None
     result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits}
     result |= {"precision": hits / length, "auc": area}
     text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
-        share = length / n_rows  # of whatever list
-        curve = measured.curve
-        value = np.interp(share * measured.rows, curve["length"], curve["precision"])
+        # The curve is of a list with another number of rows: compare the same share of both.
+        at, curve = length / n_rows * measured.rows, measured.curve
+        value = np.interp(at, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
         text += f" ({value:.3f} when fitted)"
     text += "" if area is None else f", AUC {area:.3f}"
@@ -99,10 +99,10 @@ def evaluate(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
     if loaded.calibration is not None:
-        top = scores[first_rows(scores, length)]
-        mean, low, high = promised = loaded.calibration.expected(top, n_rows)
+        forecast = loaded.calibration.expected(scores[first_rows(scores, length)], n_rows)
+        mean, low, high = forecast
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"
-        result |= {"promised": promised._asdict(), "verdict": verdict}
+        result |= {"promised": forecast._asdict(), "verdict": verdict}
         text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
         lines.append(f"{text}, {outcome}")
@@ -110,9 +110,9 @@ def evaluate(
         lines.append(seen)
     if other is not None:
         blocks = read_new_blocks(file, other[1], **options.layout)
-        other_listed = _listed(_scores(other[0], blocks)[0], length)
-        result["against"] = compared = _compared(listed, other_listed, is_hit)
-        lines.append(f"{against}: {_compared_in_words(compared)}")
+        other_listed = _listing_probabilities(_scores(other[0], blocks)[0], length)
+        result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
+        lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
     return NOT_HELD if fail_below is not None and hits < fail_below else 0
 
@@ -128,12 +128,12 @@ def _scores(
     return np.concatenate(parts), n_known
 
 
-def _listed(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return the probability that each row is listed, tied rows being in random order."""
-    above, tied, free = split_at(scores, length)
+def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return the probability that each row is listed, with tied rows in random order."""
+    above, tied, n_places = split_at(scores, length)
     listed = np.zeros(len(scores))
     listed[above] = 1
-    listed[tied] = free / len(tied)
+    listed[tied] = n_places / len(tied)
     return listed
 
 
@@ -141,10 +141,13 @@ def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float
     return round(float(listed @ is_hit), 6)
 
 
-def _compared(
+def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test."""
+    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test.
+
+    The lists are probabilities that each row is listed; ``rows`` is the number on only one list.
+    """
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
@@ -152,17 +155,19 @@ def _compared(
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
     p = float(fisher_exact([[n_own, n_rows - n_own], [n_other, n_rows - n_other]]).pvalue)
-    hits = _count_hits(other, is_hit)
-    return {"hits": hits, "rows": n_rows, "own": n_own, "others": n_other, "p": p}
+    counts = {"rows": n_rows, "own": n_own, "others": n_other}
+    return {"hits": _count_hits(other, is_hit), **counts, "p": p}
 
 
-def _compared_in_words(compared: dict[str, Any]) -> str:
-    n_own, n_other, p = (compared[name] for name in ("own", "others", "p"))
-    verdict = f"significantly {'more' if n_own > n_other else 'fewer'}"
-    verdict = verdict if p < LEVEL else "no significant difference"
-    rows = count(compared["rows"], "row")
-    text = f"{_hits(compared['hits'])}; of {rows} on only one of the lists"
-    return f"{text}, {n_own:,} against {n_other:,} are hits: {verdict} (p = {p:.2g})"
+def _comparison_in_words(comparison: dict[str, Any]) -> str:
+    """Describe what `_compare_lists` returns, with the verdict at the level of 5 %."""
+    n_own, n_other, p = (comparison[name] for name in ("own", "others", "p"))
+    difference = f"significantly {'more' if n_own > n_other else 'fewer'}"
+    return (
+        f"{_hits(comparison['hits'])}; of {count(comparison['rows'], 'row')} on only one of the "
+        f"lists, {n_own:,} against {n_other:,} are hits: "
+        f"{difference if p < LEVEL else 'no significant difference'} (p = {p:.2g})"
+    )
 
 
 def _hits(n: float) -> str:

@@ -36,6 +36,5 @@ def example(
     for path, part in parts.items():
         with writing(path, "choose another place", refused=InputError):
             part.to_csv(path, index=False)
-        n_eights = int(part["eight"].sum())
-        print(f"{path}: {len(part):,} digits of 8 x 8 pixels, {n_eights} of them eights")
+        print(f"{path}: {len(part):,} digits of 8 x 8 pixels, {part['eight'].sum()} of them eights")
     print(f"Next: precbench compare {file} --label eight --k 40 --save eights.npz")

@@ -141,7 +141,7 @@ def fit(options: FitOptions) -> None:
 
 
 def _params(options: FitOptions) -> dict[str, Any]:
-    """Parse the options ``--param NAME=VALUE``."""
+    """Parse the options ``--param NAME=VALUE`` into parameters of the solver."""
     params: dict[str, Any] = {}
     for option in options.param or ():
         name, equals, text = option.partition("=")
@@ -149,7 +149,7 @@ def _params(options: FitOptions) -> dict[str, Any]:
             raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
             raise InputError(f"--param {name} is given twice")
-        if name in (own := {"k": "--k", "random_state": "--seed"}):
-            raise InputError(f"--param {name}: give {own[name]} instead")
+        if name in (options_of := {"k": "--k", "random_state": "--seed"}):
+            raise InputError(f"--param {name}: give {options_of[name]} instead")
         params[name] = plain_value(text)
     return params

@@ -18,8 +18,8 @@ from precbench.files import disk_full, is_full
 from precbench.text import one_line, visible
 
 
-class _Harmless:
-    """A stream that writes `visible` text."""
+class _VisibleStream:
+    """A stream that writes `visible` text, with control characters escaped."""
 
     def __init__(self, stream: Any):
         self.rich_proxied_file = stream  # rich writes there what `Screen` has made visible
@@ -33,21 +33,21 @@ class _Harmless:
 
 @contextmanager
 def harmless_streams() -> Iterator[None]:
-    """Make all printed text visible: paths, titles, cells, messages of libraries.
+    """Escape control characters in all printed text: paths, titles, messages of libraries.
 
     Characters that the encoding of a stream lacks are escaped; a closed stream gets nothing.
     """
-    for number in range(3):
+    for descriptor in range(3):
         try:
-            os.fstat(number)
+            os.fstat(descriptor)
         except OSError:  # closed: else the next file that is opened takes its place, in workers too
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    with Path(os.devnull).open("w") as nowhere:
-        streams = [stream or nowhere for stream in (sys.stdout, sys.stderr)]
+    with Path(os.devnull).open("w") as null:
+        streams = [stream or null for stream in (sys.stdout, sys.stderr)]
         for stream in streams:
             if hasattr(stream, "reconfigure"):  # a notebook's has not
                 stream.reconfigure(errors="backslashreplace")
-        out, err = map(_Harmless, streams)
+        out, err = map(_VisibleStream, streams)
         with redirect_stdout(out), redirect_stderr(err), _one_line_warnings():
             yield
 
@@ -75,12 +75,13 @@ class InGroups(TyperCommand):
     """A command whose help shows the options of each panel under its title."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options of each panel, under headings of their own."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if (record := param.get_help_record(ctx)) is not None:
-                is_argument = param.param_type_name == "argument"
                 panel = getattr(param, "rich_help_panel", None) or "Options"
-                groups.setdefault("Arguments" if is_argument else panel, []).append(record)
+                panel = "Arguments" if param.param_type_name == "argument" else panel
+                groups.setdefault(panel, []).append(record)
         for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -96,23 +97,24 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        shown = {
+        placeholders = {
             name: TyperCommand(name, short_help=summary)
             for name, (_, summary) in self.listed.items()
         }
-        self.commands = {**shown, **self.commands}
+        self.commands = {**placeholders, **self.commands}
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, self._loaded(name) if name in self.listed else command, rest
+        return name, self._load(name) if name in self.listed else command, rest
 
-    def _loaded(self, name: Any) -> Any:
+    def _load(self, name: Any) -> Any:
+        """Import the function of a command and return it as a click command."""
         place, summary = self.listed[name]
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name, cls=InGroups, short_help=summary)(
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(name, cls=InGroups, short_help=summary)(
             resolve_name(f"precbench.cli.{place}")
         )
-        return typer.main.get_command(alone)
+        return typer.main.get_command(single)
 
 
 class MainGroup(LazyGroup):
@@ -123,27 +125,27 @@ class MainGroup(LazyGroup):
             try:
                 return super().main(*args, **kwargs)
             except OSError as error:  # of the help, on a full device
-                return _end(error)
+                return _exit_with(error)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             code = super().invoke(ctx)
         except _REPORTED as error:
-            return _end(error)
+            return _exit_with(error)
         raise typer.Exit(code or 0)
 
 
-_LIMITED = "this process may take no more memory, processes or threads, see ulimit -a ({!r})"
+_LIMITED = "the memory, processes or threads of this process are exhausted: see ulimit -a ({!r})"
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
-def _end(error: BaseException) -> NoReturn:
-    text, code = _reported(error)
+def _exit_with(error: BaseException) -> NoReturn:
+    text, code = _message_and_code(error)
     print(f"precbench: {text}", file=sys.stderr)
     raise SystemExit(code) from None
 
 
-def _reported(error: BaseException) -> tuple[str, int]:
+def _message_and_code(error: BaseException) -> tuple[str, int]:
     """Return message and exit code of an error; raise it if it is a bug."""
     match error:
         case PrecbenchError():

@@ -26,15 +26,13 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
+    """Return the first line about a solver, with its preset parameters and its package."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})
-    details = (
-        f" ({', '.join(f'{name}: {value}' for name, value in preset.items())})" if preset else ""
-    )
-    package = SOLVERS.package(name)
-    details += f" (package {package})" if package else ""
-    return first_line(type(SOLVERS[name]())) + details
+    details = [", ".join(f"{parameter}: {value}" for parameter, value in preset.items())]
+    details += [f"package {package}" if (package := SOLVERS.package(name)) else ""]
+    return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 
 def _metrics() -> list[dict[str, Any]]:
@@ -81,6 +79,7 @@ def _configs() -> list[dict[str, Any]]:
 
 
 def _claims() -> list[dict[str, Any]]:
+    """Return the fields of all claims, with their verdicts in the committed reference."""
     from precbench.claims import load_claims
     from precbench.claims.ledger import read_ledger, reference_path
 
@@ -156,13 +155,15 @@ def list_(
       precbench list claims --paper rudin2009 --verdict "not reproduced"
     """
     refuse_unknown("list", what, _LISTS)
-    every = members = _LISTS[what]()
-    wanted = {"paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)}
-    for key, (option, value) in wanted.items():
-        known = sorted({str(member[key]) for member in every if key in member})
+    all_members = members = _LISTS[what]()
+    filters = {
+        "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
+    }  # fmt: skip
+    for key, (option, value) in filters.items():
+        known = sorted({str(member[key]) for member in all_members if key in member})
         if value is not None and not known:
-            raise InputError(f"{what} cannot be selected by {option}")
-        if value is not None and key == "verdict":  # it may select no claim
+            raise InputError(f"--{option} does not apply to {what}: it selects among claims")
+        if value is not None and key == "verdict":  # also one that no claim has
             from precbench.claims.verdicts import Verdict
 
             known = [*map(str, Verdict)]

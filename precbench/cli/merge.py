@@ -54,8 +54,8 @@ def merge_results(
       precbench merge results/shards/* --out results
       precbench merge one/results another/results --out all --keep one/results
     """
-    configs = [(load_config(name), name) for name in config or ()]
-    known = {loaded.name: (loaded, name) for loaded, name in configs}
+    loaded = [(load_config(name), name) for name in config or ()]
+    configs = {experiment.name: (experiment, name) for experiment, name in loaded}
     merges = _merges(folders, out, keep)
     console = screen(quiet=as_json)
     summaries = []
@@ -75,7 +75,7 @@ def merge_results(
             summary = _note_request(target, sources) | {"taken": len(taken)}
             console.print(_sentence(summary))
             summaries.append(summary)
-            experiment, name, smoke = _config_of(summary["experiment"], known)
+            experiment, name, smoke = _config_of(summary["experiment"], configs)
             if isinstance(experiment, Experiment):
                 if _write_results(experiment, name, smoke, target, mirror):
                     write_report(target.folder, "none" if no_plots else "changed")
@@ -92,7 +92,7 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return for each name its target, its sources, and those kept in case of conflict."""
+    """Return, for each experiment, its target, its sources and those that win conflicts."""
     chosen = keep and keep.resolve()
     if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
@@ -100,47 +100,46 @@ def _merges(
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            stands = [target] if chosen == out.resolve() else []
-            _, sources, kept = merges.setdefault(target.folder.name, (target, [], stands))
+            winners = [target] if chosen == out.resolve() else []
+            _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
             sources.append(store)
             if folder.resolve() == chosen:
-                kept.append(store)
+                winners.append(store)
     return [*merges.values()]
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note the joint request in the target, and return how much of it is there."""
+    """Write the union of all requests into the target; return how many of its trials are left."""
     requests = [store.request() for store in (target, *sources)]
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    divisions = sorted({Shard.parse(shard).of for shard in shards})
-    every = (Shard(i + 1, n_shards) for n_shards in divisions for i in range(n_shards))
-    missing = [str(shard) for shard in every if str(shard) not in shards]
+    sizes = sorted({Shard.parse(shard).of for shard in shards})
+    expected = [str(Shard(i + 1, n_shards)) for n_shards in sizes for i in range(n_shards)]
     return {
         "experiment": target.folder.resolve().name,
         "folder": str(target.folder),
         "records": len(present),
         "left": len(keys - present),
-        "missing_shards": missing,
+        "missing_shards": [shard for shard in expected if shard not in shards],
     }
 
 
 def _sentence(summary: dict[str, Any]) -> str:
+    """Describe how many records were taken, and which trials and shards are missing."""
     taken = count(summary["taken"], "record")
-    text = f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"
-    if summary["left"]:
-        text += f", {summary['left']:,} still to run"
+    parts = [f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"]
+    parts += [f"{summary['left']:,} still to run"] if summary["left"] else []
     if summary["missing_shards"]:
-        text += f", without the shards {', '.join(summary['missing_shards'])}"
-    return text
+        parts.append(f"without the shards {', '.join(summary['missing_shards'])}")
+    return ", ".join(parts)
 
 
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config behind a folder, if known, its name, and whether it is smoke size."""
+    """Return the config of a folder (None if unknown), its name, and whether it is smoke size."""
     for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
         if experiment in known:
             return *known[experiment], experiment != name
@@ -152,6 +151,7 @@ def _config_of(
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
+    """Write the results of all data sets with records; return whether there are any."""
     from precbench.experiment.plan import make_plan  # which take long to import
     from precbench.score import write_results
 

@@ -40,8 +40,7 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if not as_json:
         import yaml
 
-        empty: tuple[Any, ...] = (None, "", [], {})
-        filled = {name: fact for name, fact in json.loads(text).items() if fact not in empty}
+        filled = {k: v for k, v in json.loads(text).items() if v not in (None, "", [], {})}
         text = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=sys.maxsize)
     print(text.rstrip())
 
@@ -49,18 +48,19 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function of a dataclass, its last parameter, a command with the fields as options."""
 
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        *own, _ = signature(function).parameters.values()
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        *parameters, _ = signature(function).parameters.values()
         fields = signature(options).parameters
 
         @wraps(function)
         def command(**values: Any) -> Any:
-            arguments = {parameter.name: values.pop(parameter.name) for parameter in own}
+            arguments = {parameter.name: values.pop(parameter.name) for parameter in parameters}
             return function(**arguments, options=options(**values))
 
-        parameters = [*own, *fields.values()]
-        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        # typer reads the options of a command from its signature and annotations.
+        flat = [*parameters, *fields.values()]
+        command.__signature__ = Signature(flat)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in flat}
         return command
 
-    return decorated
+    return decorate

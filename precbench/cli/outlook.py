@@ -21,18 +21,18 @@ def to_fetch(part: Experiment) -> dict[str, int]:
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):
             card = find_card(getattr(entry, "card", entry.name))
-            lacking = {file.name for file in info(card.name) if file.status == "missing"}
-            files = [file for file in card.files if file.name in lacking and file.urls]
+            missing = {file.name for file in info(card.name) if file.status == "missing"}
+            files = [file for file in card.files if file.name in missing and file.urls]
             if files:
-                sizes[entry.name] = sum(f.limit for f in files)
+                sizes[entry.name] = sum(file.limit for file in files)
     return sizes
 
 
 def show_fetching(
-    part: Experiment, lacking: dict[str, int], store: Store, console: Console
+    part: Experiment, sizes: dict[str, int], store: Store, console: Console
 ) -> dict[str, Any]:
-    """Print what a run would fetch; finished trials are unknown without the data."""
-    for name, size in lacking.items():
+    """Print the data sets to fetch, and return a summary; which trials are done is unknown yet."""
+    for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
     console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
@@ -44,7 +44,7 @@ def show_fetching(
         "stand_ins": [],
         "absent": [],
         "not_ok": {},
-        "to_fetch": lacking,
+        "to_fetch": sizes,
     }
 
 
@@ -60,6 +60,8 @@ def show_outlook(
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
-        judged = "estimated from the sizes or from earlier trials"
-        console.print(f"{count(len(trials), 'trial')}: about {duration(seconds)}, {judged}")
+        console.print(
+            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the sizes "
+            "or from earlier trials"
+        )
     return round(seconds, 1)

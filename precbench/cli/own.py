@@ -81,9 +81,9 @@ class FileLayout:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The given options, `form` as ``format``."""
-        given = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
-        return {"format" if n == "form" else n: v for n, v in given.items() if v}
+        """The options that are set, as parameters of the readers, which call `form` ``format``."""
+        values = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
+        return {"format" if n == "form" else n: value for n, value in values.items() if value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,16 +232,15 @@ class OwnRows(FileLayout):
         """Read the file; with ``--open`` split off the rows without a label."""
         if self.open_list is None:
             return self.table(), None
-        others = {"the file of the rows": self.file}
-        check_target("--open", self.open_list, others, LISTS)
+        check_target("--open", self.open_list, {"the file of the rows": self.file}, LISTS)
         own = self.table()
         if own.frame is None or self.label is None:
-            raise InputError(f"{self.file}: --open is for tables, and needs --label")
+            raise InputError(f"{self.file}: --open needs a table and --label")
         return own.split_labelled(self.label)
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The given parameters of `precbench.data.own.read.read_own_file`."""
+        """The options that are set, as parameters of `precbench.data.own.read.read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
         options |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
         if self.positive and len(self.positive) == 1:
@@ -258,23 +257,26 @@ class OwnRows(FileLayout):
         except TableError as error:
             if not error.remedies or not error.is_enough:
                 raise
-            several = "\n  " if "\n" in str(error) else "; "
+            separator = "\n  " if "\n" in str(error) else "; "
             proposed = self.line(command, error.remedies)
-            raise InputError(f"{error}{several}this would do: {proposed}") from None
+            raise InputError(f"{error}{separator}this would do: {proposed}") from None
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
-        """Return this command as it is typed, with some options changed."""
+        """Return this command as it is typed, with some options changed.
+
+        Values of repeatable options are added; those of columns left out are dropped.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
             if name not in _LISTS:
                 values[name] = value
-            elif str(value) not in (given := values[name] or []):
-                values[name] = [*(one for one in given if one != "error"), str(value)]
+            elif str(value) not in (columns := values[name] or []):
+                values[name] = [*(column for column in columns if column != "error"), str(value)]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}
         for name in ("categorical", "numeric"):
-            values[name] = [one for one in values[name] or () if one not in left_out] or None
+            values[name] = [c for c in values[name] or () if c not in left_out] or None
         for name in ("id", "categorical", "numeric"):
-            if values[name] and not any("," in one for one in values[name]):
+            if values[name] and not any("," in column for column in values[name]):
                 values[name] = [",".join(values[name])]
         words = ["precbench", command, str(values.pop("file"))]
         hints = get_type_hints(type(self), include_extras=True)
@@ -283,20 +285,22 @@ class OwnRows(FileLayout):
             if value is None or value == field.default:
                 continue
             option = hints[field.name].__metadata__[0]
-            declared = [option.default, *(option.param_decls or ())]  # as typer takes them
-            names = [text for text in declared if str(text).startswith("--")]
-            name = next(iter(names), f"--{field.name.replace('_', '-')}")
-            for one in value if isinstance(value, list) else [value]:
-                words += [name] if one is True else [name, str(one)]
+            # typer takes a declaration such as "--open" for the default, as it comes first.
+            declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
+            default_name = f"--{field.name.replace('_', '-')}"
+            name = next((text for text in declared if text.startswith("--")), default_name)
+            for item in value if isinstance(value, list) else [value]:
+                words += [name] if item is True else [name, str(item)]
         return shlex.join(words)
 
 
 def load_model(path: Path) -> "tuple[Model, Encoding]":
+    """Load a model and the encoding of the columns of its file; refuse one fitted to arrays."""
     from precbench.model.model import Model  # which takes long to import
 
     model = Model.load(path)
     if model.encoding is None:
-        raise InputError(f"{path} was fitted to arrays, not to a file: score rows from Python")
+        raise InputError(f"{path} was fitted to arrays, not to a file: use it from Python")
     return model, model.encoding
 
 
@@ -308,24 +312,28 @@ _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
 def check_target(
     option: str, path: Path, others: Mapping[str, Path], suffixes: Collection[str] = ()
 ) -> None:
-    """Refuse a path that cannot be written, or is another file of the command."""
+    """Refuse a path that cannot be written, or is another file of the command.
+
+    `others` are these files by their description, `suffixes` the formats that are allowed.
+    """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
     needs, extra = _NEEDS.get(path.suffix, ("json", ""))
     if suffixes and find_spec(needs) is None:
-        raise InputError(f"{option} {path}: this needs {needs}; install precbench[{extra}]")
+        raise InputError(f"{option} {path} needs {needs}: install precbench[{extra}]")
     if not path.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {path.parent}")
     if path.exists() and not path.is_file():
         raise InputError(f"{option} {path} is not a regular file: name another")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{option} {path}: no permission to write to {path.parent}")
-    for what, other in others.items():
+    for description, other in others.items():
         if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{option} {path} is {what}: give another name")
+            raise InputError(f"{option} {path} is {description}: give another name")
 
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
+    """Write a list in the format of the suffix, whole or not at all."""
     with replacing(path) as unfinished, unfinished.open("wb") as stream:
         if path.suffix == ".csv":
             ranking.to_csv(stream, index=False)
@@ -336,7 +344,7 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
-    """Rank rows without a label, write the list, and describe it."""
+    """Rank the rows without a label, write them to ``--open``, and return a sentence about them."""
     from precbench.data.own.encoding import Gaps
 
     path, gaps = options.open_list, Gaps()
@@ -348,7 +356,7 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
         warnings.warn(f"{options.file}, unlabelled rows: {sentence}", stacklevel=2)
     ranking = model.rank(X, n_jobs=-1)
     places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()
-    ranking["row"] = rows.index.to_numpy()[places] + 1
+    ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file
     for name in reversed([name for names in options.id or () for name in names.split(",")]):
         ranking.insert(2, name, rows[name].to_numpy()[places])
     ranking["probability"] = model.probabilities(scores)

@@ -50,8 +50,8 @@ def profile(options: ProfileOptions) -> int:
     if n_pos is not None:
         rows += f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:
-        groups = number_groups(own.column(options.groups), own.where)
-        rows += f", {count(len(set(groups.tolist())), 'group')}"
+        groups = {*number_groups(own.column(options.groups), own.where).tolist()}
+        rows += f", {count(len(groups), 'group')}"
     if profiled["duplicates"]:
         rows += f", {profiled['duplicates']:,} duplicates of an earlier row"
     console.print(rows)
@@ -59,7 +59,7 @@ def profile(options: ProfileOptions) -> int:
     refusal, outlook = None, None
     if refused is not None:
         try:
-            with options.corrected("compare"):
+            with options.corrected("compare"):  # adds the command that would read the table
                 raise refused
         except InputError as error:
             refusal = str(error)
@@ -73,6 +73,7 @@ def profile(options: ProfileOptions) -> int:
 
 
 def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
+    """Lay out the first columns of a table as `profile_columns` describes them."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [
@@ -90,15 +91,14 @@ def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
 
 
 def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
-    """Say what compare would train on this table, and for how long."""
+    """Return a sentence about what compare would train on this table, and for how long."""
     from precbench.advice.compare import cores, prepare
     from precbench.runner.cost import expected_seconds
     from precbench.store import Store
 
-    data = {"file": own, **options.reading}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the profile has shown them
-        contest = prepare(data, options.lengths)
+        contest = prepare({"file": own, **options.reading}, options.lengths)
     store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
     seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
@@ -79,36 +79,24 @@ def rank(
     common = shared_parameters(survey_config["common"], {label: entry})
     tasks = read_tasks()[:: 3 if options.small else 1]
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
-    folder = options.out / "survey-tasks"
-    paths = write_configs(folder, tasks, name=experiment, solvers={label: entry}, common=common)
-    quiet = replace(options, quiet=True)  # its tables are of one method
-    summaries = run_all(map(str, paths), quiet)
+    paths = write_configs(
+        options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
+    )
+    # Tables of a single method say little: only those of the whole survey are shown.
+    summaries = run_all(map(str, paths), replace(options, quiet=True))
     failed = int(any(map(has_failed, summaries)))
     if options.dry_run or options.shard or options.smoke:
         return failed
-    table = collect(Path(summary["folder"]) for summary in summaries)
-    committed, place = pd.read_csv(REFERENCE), ["task", "split"]
-    of_both = table[place].merge(committed[place].drop_duplicates())  # else they are not paired
-    if of_both.empty:
-        raise InputError(
-            "the survey has no results of other methods on these tasks and splits: choose others"
-        )
-    table, rivals = of_both.merge(table), of_both.drop_duplicates().merge(committed)
-    survey = Survey(pd.concat([rivals, table], ignore_index=True))
+    survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
-    stem = options.out / experiment
-    about: dict[str, Any] = {
-        "name": "",
-        "title": f"Rank of {name} in the survey",
-        "source": None,
-        "smoke": False,
-    }
-    study = Result.model_construct(folder=stem, parameters=entry, **about)
-    page = study_page(study, tables, [], [])
+    stem, title = options.out / experiment, f"Rank of {name} in the survey"
+    study = Result.model_construct(
+        folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
+    )
     contents = {
         stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
-        stem.with_suffix(".html"): page.html,
+        stem.with_suffix(".html"): study_page(study, tables, [], []).html,
     }
     write_whole(contents)
     if options.as_json:
@@ -120,11 +108,23 @@ def rank(
     return failed
 
 
+def _join_survey(table: pd.DataFrame) -> Survey:
+    """Add the committed results of the other methods, on the tasks and splits that both have."""
+    committed, place = pd.read_csv(REFERENCE), ["task", "split"]
+    shared = table[place].merge(committed[place].drop_duplicates())
+    if shared.empty:
+        raise InputError(
+            "the survey has no results of other methods on these tasks and splits: choose others"
+        )
+    rivals = shared.drop_duplicates().merge(committed)
+    return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
+
+
 def _standing(survey: Survey, label: str) -> Table:
     """Lay out the best of each kind by average precision, with the method in its place."""
     values = survey.values(AP)
     ranks = standings(values)
-    shown = [solver for solver in ranks.index if solver in {*survey.best(values), label}]
+    shown = {*survey.best(values), label}
     rows = [
         [
             *(solver, f"{ranks['rank'][solver]:.1f}"),
@@ -133,16 +133,16 @@ def _standing(survey: Survey, label: str) -> Table:
             f"{ranks['lost_low'][solver]:.1%} to {ranks['lost_high'][solver]:.1%}",
             "" if solver == label else in_words(compared(values, label, solver)),
         ]
-        for solver in shown
+        for solver in ranks.index
+        if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    looked = survey.looked_at(AP)
-    few = int((looked < LEAST_ROWS).sum())
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,
         rows,
-        f"On {few} of the tasks a test part has fewer than {LEAST_ROWS} positives.",
+        f"On {n_small} of the tasks a test part has fewer than {LEAST_ROWS} positives.",
     )
 
 
@@ -154,14 +154,15 @@ def _by_measure(survey: Survey, label: str) -> Table:
         if values.empty:
             continue
         ranks = standings(values)
-        place = ranks.loc[label]
-        row = [measure.title, f"{len(values)}", f"{place['rank']:.1f}", f"{place['lost']:.1%}"]
-        rows.append([*row, f"{place['wins']:.0%}", str(ranks.index[0])])
+        own = ranks.loc[label]
+        row = [measure.title, f"{len(values)}", f"{own['rank']:.1f}", f"{own['lost']:.1%}"]
+        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 
 
 def _by_task(survey: Survey, label: str) -> Table:
+    """Lay out the average precision and the rank of the method, beside the best other, by task."""
     values = survey.values(AP)
     ranks = values.round(12).rank(axis=1, ascending=False)
     best = values.drop(columns=label).idxmax(axis=1)

@@ -72,8 +72,8 @@ def write_pages(
     for folder in folders:
         page = write_report(folder, "changed", ledger).page
         assert page is not None
-        about = "; ".join([page.fact, *page.marks])
-        rows.append([page.title, page.source or "", about, page.verdicts])
+        content = "; ".join([page.fact, *page.marks])
+        rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:
             print(folder / PAGE, flush=True)  # a figure takes half a second

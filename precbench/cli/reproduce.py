@@ -37,12 +37,13 @@ class _Run:
     n_trials: int
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
+        """How many claims it decides, on which data, and how long it takes."""
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
         data = ", ".join(self.options.datasets or ())
-        how = ", one at a time, as times are compared" if self.options.timing else ""
+        how = ", one at a time, since times are compared" if self.options.timing else ""
         trials = f"{count(self.n_trials, 'trial')} to run, about {duration(self.seconds)}{how}"
         return f"{self.name}, {data}: {claims}; {trials}"
 
@@ -97,12 +98,12 @@ def reproduce(
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
     for run in runs:
-        console.print(run.about)
+        console.print(run.description)
     for name, why in missing.items():
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
-    seconds = sum(run.seconds or 0.0 for run in runs)
     console.print(
-        f"in all about {duration(seconds)}, estimated from the sizes or from earlier trials"
+        f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated from the "
+        "sizes or from earlier trials"
     )
     if dry_run:
         return 0
@@ -112,15 +113,15 @@ def reproduce(
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
     ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
     if as_json:
-        found = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
-        print(json.dumps(found, indent=1))
+        outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
+        print(json.dumps(outcome, indent=1))
     print_table(claims_table(ledger, f"Claims about {', '.join(targets)}"), console)
     code = report_regressions(changes(ledger, read_ledger(reference_path())))
     return 1 if any(map(has_failed, summaries)) else code
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return by config the claims to decide, and the data sets."""
+    """Return, by config, the claims about the targets (by id) and the data sets they need."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -153,8 +154,8 @@ def _planned(
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, None, 1)]
     loaded: dict[str, Dataset] = {}
-    wanted = {entry.name for entry in config.datasets} & datasets - missing.keys()
-    for dataset in sorted(wanted):
+    needed = {entry.name for entry in config.datasets} & datasets - missing.keys()
+    for dataset in sorted(needed):
         try:
             plan = make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
             loaded |= plan.datasets
@@ -169,12 +170,11 @@ def _planned(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],
         datasets=available,
-        splits=None if labels else "0",  # any trial counts the rows
+        splits=None if labels else "0",  # claims about counts of rows need a single trial
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    silent = replace(options, dry_run=True, quiet=True)
-    outlook = prepared(config, silent, name, loaded)()
+    outlook = prepared(config, replace(options, dry_run=True, quiet=True), name, loaded)()
     claims = [c for c in claims if not c.data or {*c.data} & {*available}]
     n_trials = outlook["trials"] - outlook["cached"]
     return [_Run(name, config, claims, options, outlook["expected_seconds"], n_trials)]

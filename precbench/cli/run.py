@@ -43,7 +43,7 @@ _FILES, _SCREEN = "Data and results", "What to show"
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What runs of a config, and how; None means all."""
+    """Which trials of a config run, and how; None means all."""
 
     solvers: Annotated[
         list[str] | None,
@@ -205,7 +205,7 @@ class RunOptions:
             refuse_unknown("status", word, _RERUN)
 
 
-def _cluster(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
+def _connect(options: RunOptions) -> "AbstractContextManager[Cluster | None]":
     if options.cluster is None:
         return nullcontext()
     from precbench.runner.cluster import connect
@@ -232,8 +232,8 @@ def prepared(
         part = config.select(*_chosen(config, options), split_numbers(options.splits))
         return partial(_run, config, part, options, name, datasets=datasets)
     statuses = options.rerun_statuses - {_CHANGED_CODE}  # a study is computed anew each time
-    some = (options.solvers, options.datasets, options.skip, statuses, options.shard)
-    if any(some) or options.splits is not None:
+    selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
+    if any(selections) or options.splits is not None:
         raise InputError(
             f"{config.name} is a study: --solver, --skip, --dataset, --splits, --rerun and --shard "
             "do not apply to it"
@@ -244,12 +244,11 @@ def prepared(
 def _chosen(
     config: Experiment, options: RunOptions
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Return the labels and the data sets that the options select, None for all."""
+    """Return the solvers and the data sets that the options select; None means all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
     solvers = options.solvers and _matching(options.solvers, labels)
-    skipped = _matching(options.skip or (), labels)
-    if skipped:
-        config.select(solvers=skipped)  # refuses those that are not there
+    if skipped := _matching(options.skip or (), labels):
+        config.select(solvers=skipped)  # refuses unknown ones
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
             raise InputError(f"{config.name}: --skip leaves no solver to run")
@@ -257,11 +256,14 @@ def _chosen(
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the known names that match; a pattern that matches none stays, to be refused."""
+    """Return the known names that match any pattern.
+
+    A pattern that matches none is returned itself, so that `Experiment.select` refuses it.
+    """
     names: list[str] = []
     for pattern in patterns:
-        exact = [pattern] if pattern in known else []
-        names += exact or [name for name in known if fnmatchcase(name, pattern)] or [pattern]
+        matches = [name for name in known if fnmatchcase(name, pattern)]
+        names += [pattern] if pattern in known or not matches else matches
     return list(dict.fromkeys(names))
 
 
@@ -273,15 +275,15 @@ def _run(
     cluster: "Cluster | None" = None,
     datasets: "Mapping[str, Dataset] | None" = None,
 ) -> dict[str, Any]:
-    """Run a part of an experiment, or only show what would run; return a summary."""
+    """Run a part of an experiment, or with --dry-run show what would run; return a summary."""
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
 
     console = screen(quiet=options.is_quiet)
     store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
-    if options.dry_run and datasets is None and (lacking := to_fetch(part)):
-        return show_fetching(part, lacking, store, console)
+    if options.dry_run and datasets is None and (sizes := to_fetch(part)):
+        return show_fetching(part, sizes, store, console)
     plan = make_plan(
         experiment,
         only=[entry.name for entry in part.datasets],
@@ -290,27 +292,27 @@ def _run(
         smoke=options.smoke,
         datasets=datasets,
     )
-    wanted = plan.keys_of(part)
+    keys = plan.keys_of(part)
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:
-        whole = len(wanted)
-        wanted = shard.keys(plan, wanted, by_split=options.timing)
-        console.print(f"shard {shard}: {len(wanted):,} of {whole:,} trials")
+        n_all = len(keys)
+        keys = shard.keys(plan, keys, by_split=options.timing)
+        console.print(f"shard {shard}: {len(keys):,} of {n_all:,} trials")
     if options.dry_run:
-        trials = _to_do(plan, store, wanted, options, console)
+        trials = _select_trials(plan, store, keys, options, console)
         n_workers = options.jobs if cluster is None else cluster.n_workers
-        at_once = 1 if options.timing else n_workers
-        seconds = show_outlook(plan, store, trials.values(), at_once, console)
-        return _summary(plan, store, wanted, trials) | {"expected_seconds": seconds}
+        n_workers = 1 if options.timing else n_workers
+        seconds = show_outlook(plan, store, trials.values(), n_workers, console)
+        return _summary(plan, store, keys, trials) | {"expected_seconds": seconds}
     with store.lock():
-        trials = _to_do(plan, store, wanted, options, console)
-        store.write_request(wanted, [] if shard is None else [str(shard)])
+        trials = _select_trials(plan, store, keys, options, console)
+        store.write_request(keys, [] if shard is None else [str(shard)])
         _train(plan, store, trials, options, cluster)
         if shard is not None:  # the tables are made once, of all shards together
-            return _shard_end(plan, store, wanted, trials, options, console)
+            return _finish_shard(plan, store, keys, trials, options, console)
         report, results = _measure(plan, store, part, options, console, name)
     _present(store, console, report)
-    return _summary(plan, store, wanted, trials) | results
+    return _summary(plan, store, keys, trials) | results
 
 
 def _measure(
@@ -321,7 +323,7 @@ def _measure(
     console: Screen,
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
-    """Compute the metrics of the stored trials, and write the results and the report."""
+    """Measure the stored trials and write results and report; return the report and means."""
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
@@ -335,21 +337,23 @@ def _measure(
     return report, {"not_ok": not_ok(results, part), "values": final_means(results)}
 
 
-def _shard_end(
+def _finish_shard(
     plan: "Plan",
     store: Store,
-    wanted: set[str],
+    keys: set[str],
     trials: dict[str, Trial],
     options: RunOptions,
     console: Screen,
 ) -> dict[str, Any]:
-    statuses = (record.status for record in store.records() if record.key in wanted)
+    """Count the outcomes of a shard, say how to go on, and return a summary."""
+    statuses = (record.status for record in store.records() if record.key in keys)
     outcomes = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
-    return _summary(plan, store, wanted, trials) | outcomes | {"shard": str(options.chosen_shard)}
+    return _summary(plan, store, keys, trials) | outcomes | {"shard": str(options.chosen_shard)}
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
+    """Compute a study, or with --dry-run only name it; return a summary with no trials."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -376,43 +380,43 @@ def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) ->
     return summary
 
 
-def _to_do(
-    plan: "Plan", store: Store, wanted: set[str], options: RunOptions, console: Screen
+def _select_trials(
+    plan: "Plan", store: Store, keys: set[str], options: RunOptions, console: Screen
 ) -> dict[str, Trial]:
-    """Return the trials to run, and print how many are done already."""
+    """Return the trials to run, by key, and print how many are done already."""
     from precbench.runner import keys_of_other_code, to_do
 
-    list(store.records())  # a damaged one is reported before anything runs
+    list(store.records())  # so that a damaged one is reported before anything runs
     trials = to_do(
         plan,
         store,
-        wanted=wanted,
+        wanted=keys,
         timing=options.timing,
         force=options.force,
         rerun=options.rerun_statuses - {_CHANGED_CODE},
         changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
-    done = wanted - trials.keys()
+    done = keys - trials.keys()
     if options.rerun:
-        console.print(f"{len(wanted)} trials, {len(trials)} of them to run again")
+        console.print(f"{len(keys)} trials, {len(trials)} of them to run again")
     else:
-        console.print(f"{len(wanted)} trials, {len(done)} of them done already")
-    if others := keys_of_other_code(plan, store, done):
+        console.print(f"{len(keys)} trials, {len(done)} of them done already")
+    if n_other := len(keys_of_other_code(plan, store, done)):
         console.print(
-            f"{count(len(others), 'finished trial')} kept that other code of the same versions "
+            f"{count(n_other, 'finished trial')} kept that other code of the same versions "
             f"trained; --rerun {_CHANGED_CODE} trains them again"
         )
     return trials
 
 
 def _summary(
-    plan: "Plan", store: Store, wanted: set[str], trials: dict[str, Trial]
+    plan: "Plan", store: Store, keys: set[str], trials: dict[str, Trial]
 ) -> dict[str, Any]:
     return {
         "experiment": plan.experiment.name,
         "folder": str(store.folder),
-        "trials": len(wanted),
-        "cached": len(wanted) - len(trials),
+        "trials": len(keys),
+        "cached": len(keys) - len(trials),
         "stand_ins": [d.name for d in plan.datasets.values() if d.stand_in],
         "absent": list(plan.absent),
         "not_ok": {},
@@ -431,43 +435,44 @@ def _train(
 
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     n_workers = 1 if options.timing else n_workers
-    elsewhere = None if cluster is None else cluster.run
-    ends, done = run_plan(plan, store, trials, n_workers=n_workers, elsewhere=elsewhere), 0
-    shown = progress(len(trials), quiet=options.quiet, verbose=options.verbose)
-    with shown as show, closing(ends) as finished:
+    outcomes = run_plan(
+        plan, store, trials, n_workers=n_workers, elsewhere=None if cluster is None else cluster.run
+    )
+    n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
+    with bar as show, closing(outcomes) as finished:
         try:
             for job, _ in finished:
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
                 show(job, record)
-                done += 1
+                n_done += 1
         except KeyboardInterrupt:
             finished.close()
             print(
-                f"stopped: {done} of {len(trials)} trials are finished and kept in {store.folder}; "
-                "the same command resumes from there",
+                f"stopped: {n_done} of {len(trials)} trials are finished and kept in "
+                f"{store.folder}; the same command resumes from there",
                 file=sys.stderr,
             )
             raise
 
 
 def split_numbers(text: str | None) -> list[int] | None:
-    """Parse ``0,2,5-8``."""
+    """Return the numbers in a text such as ``0,2,5-8``; None means all splits."""
     if text is None:
         return None
-    chosen: list[range] = []
+    ranges: list[range] = []
     try:
-        for piece in text.split(","):
-            first, _, last = piece.partition("-")
-            chosen.append(range(int(first), int(last or first) + 1))
-        if not all(chosen):
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            ranges.append(range(int(first), int(last or first) + 1))
+        if not all(ranges):  # one such as 4-2 is empty
             raise ValueError
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
-    if max(splits[-1] for splits in chosen) >= MOST_SPLITS:
+    if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
         raise InputError(f"--splits {text!r}: an experiment has at most {MOST_SPLITS:,} splits")
-    return sorted({*itertools.chain(*chosen)})
+    return sorted({*itertools.chain(*ranges)})
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
@@ -507,9 +512,9 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     """Run configs and return their summaries; mistakes are reported before any work."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
-        _begin(loaded[0][0], options)
+        _start_workers(loaded[0][0], options)
     runs = [prepared(config, options, name) for config, name in loaded]
-    with _cluster(options) as cluster:
+    with _connect(options) as cluster:
         if cluster is not None:
             screen(quiet=options.is_quiet).print(
                 f"a cluster of {count(cluster.n_workers, 'worker')}; "
@@ -518,8 +523,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
         return [run(cluster) for run in runs]
 
 
-def _begin(config: Experiment | Study, options: RunOptions) -> None:
-    """Start workers while the data are read, unless the last run has finished."""
+def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
+    """Start the worker processes early, while the data are read, if any trials will run."""
     finished = (options.folder(config.name) / "results.csv").exists()
     if isinstance(config, Experiment) and (options.force or options.rerun or not finished):
         n_workers = 1 if options.timing else options.jobs

@@ -119,40 +119,41 @@ def score(
     _check_options(model, file, out=out, drift=drift, last=last, strict=strict, as_json=as_json)
     if explain is not None and top is None:
         raise InputError("--explain needs --top")
-    listed_before = None if last is None else _names_in(last, row_id or "row")
+    last_names = None if last is None else _read_names(last, row_id or "row")
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
 
     loaded, encoding = load_model(model)
-    watched = None if drift is None else loaded.drift()
-    why = None if explain is None else Listing(loaded, explain)
-    gaps = Gaps() if watched is None else watched.gaps
+    monitor = None if drift is None else loaded.drift()
+    explainer = None if explain is None else Listing(loaded, explain)
+    gaps = Gaps() if monitor is None else monitor.gaps
     gaps.refuse = refuse_gaps
-    known, n_known = loaded.training_rows, 0
+    training_rows, n_seen = loaded.training_rows, 0
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        nonlocal n_known
-        if watched is not None:
-            watched.add(X, scores)
-        if known is not None:
-            n_known += known.count(X)
+        """Note the drift of a block of rows, and how many of them the model was trained on."""
+        nonlocal n_seen
+        if monitor is not None:
+            monitor.add(X, scores)
+        if training_rows is not None:
+            n_seen += training_rows.count(X)
 
     with _on_disk(file) as path:
         columns = [*([row_id] if row_id else ()), *(keep or ())]
         blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
-        blocks = blocks if why is None else why.noting(blocks, gaps)
-        listed = None if why is None else why.rows
+        blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
+        listed = None if explainer is None else explainer.rows
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
     if as_json or (out is not None and out.suffix == ".xlsx"):
-        ranking = _with_numbers(ranking)
+        ranking = _convert_numbers(ranking)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
     records = None
-    if why is not None:
-        ranking, records = why.with_reasons(ranking)
+    if explainer is not None:
+        ranking, records = explainer.with_reasons(ranking)
     ranking["row"] = gaps.places_of(ranking["row"])
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row
@@ -164,18 +165,18 @@ def score(
             "expect about {mean:,.1f} hits among the listed rows ({low:,.0f} to {high:,.0f} in "
             "95 % of such lists)".format(**hits)
         )
-    if known is not None and (sentence := known.sentence(n_known, n_rows)):
+    if training_rows is not None and (sentence := training_rows.sentence(n_seen, n_rows)):
         sentences.append(sentence)
-    if watched is not None and drift is not None:
-        report["drift"] = drifted = watched.summary()
-        sentences.append(describe_drift(drifted))
+    if monitor is not None and drift is not None:
+        report["drift"] = summary = monitor.summary()
+        sentences.append(describe_drift(summary))
         with replacing(drift) as unfinished:
-            unfinished.write_text(json.dumps(drifted, indent=1))
-    if last is not None and listed_before is not None:
-        report["last"] = again = _listed_again(ranking[row_id or "row"], listed_before)
+            unfinished.write_text(json.dumps(summary, indent=1))
+    if last_names is not None:
+        report["last"] = overlap = _compare_names(ranking[row_id or "row"], last_names)
         sentences.append(
             "{again:,} of the {listed:,} listed rows were on the last list of {before:,} (Jaccard "
-            "{jaccard:.2f})".format(**again)
+            "{jaccard:.2f})".format(**overlap)
         )
     if as_json:
         rows = ranking.to_dict("records") if records is None else records
@@ -184,13 +185,8 @@ def score(
         ranking.to_csv(sys.stdout, index=False)
     else:
         write_list(ranking, out)
-    place = "" if out is None else f": {out}"
-    print(
-        *sentences,
-        f"{n_rows:,} rows ranked, {len(ranking):,} listed{place}",
-        sep="\n",
-        file=sys.stderr,
-    )
+    sentences.append(f"{n_rows:,} rows ranked, {len(ranking):,} listed{f': {out}' if out else ''}")
+    print(*sentences, sep="\n", file=sys.stderr)
     return NOT_HELD if strict and report["drift"]["drift"] else 0
 
 
@@ -204,7 +200,7 @@ def _check_options(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Refuse files that cannot be written, or that are other files of the command."""
+    """Refuse options that exclude each other, and files that cannot be written."""
     others = {"the model": model, "the file of the rows": file}
     if out is not None:
         if as_json:
@@ -230,26 +226,24 @@ def _on_disk(file: Path) -> Iterator[Path]:
         yield path
 
 
-def _names_in(last: Path, column: str) -> set[str]:
+def _read_names(last: Path, column: str) -> set[str]:
+    """Return the entries of a column of an earlier list."""
     if format_of(last) not in TABLES:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
-    nothing = Encoding("csv", 0, dense=True)
-    return {
-        name
-        for _, columns in read_new_blocks(last, nothing, keep=[column])
-        for name in columns[column]
-    }
+    no_features = Encoding("csv", 0, dense=True)
+    blocks = read_new_blocks(last, no_features, keep=[column])
+    return {name for _, columns in blocks for name in columns[column]}
 
 
-def _listed_again(names: pd.Series, before: set[str]) -> dict[str, Any]:
+def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
+    """Count the names on this list, on the last one and on both, with their Jaccard index."""
     now = set(names.astype(str))
-    again = len(now & before)
-    jaccard = again / len(now | before)
-    return {"listed": len(now), "before": len(before), "again": again, "jaccard": jaccard}
+    again, n_union = len(now & before), len(now | before)
+    return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}
 
 
-def _with_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
-    """Convert columns of plain numbers from text."""
+def _convert_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
+    """Convert columns of text to numbers if each number is written as Python writes it."""
     numbers = ranking.apply(pd.to_numeric, errors="coerce")
     are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
     plain = ranking.columns[are_plain]

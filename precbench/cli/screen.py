@@ -59,6 +59,7 @@ def progress(
     started = shown = time.monotonic()
 
     def finished(job: "Job", record: Record) -> None:
+        """Advance the bar by a trial, or print its line where one is due."""
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
@@ -71,9 +72,8 @@ def progress(
         if not has_bar:
             seconds = (now - started) / n_done * (n_trials - n_done)
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
-            line = (
-                f"[{', '.join(filter(None, (f'{n_done}/{n_trials}', failed, remaining)))}] {line}"
-            )
+            state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
+            line = f"[{state}] {line}"
         if not ok or verbose or (is_due and not (has_bar or quiet)):
             console.print(line)
             shown = now

@@ -28,7 +28,7 @@ _MOST_SHOWN = 10  # columns, categories and features, each
 
 
 class _Provenance(Fields):
-    # What a model says of its rows and of the programs that made it
+    # The rows that a model was fitted to, and the versions of the programs that fitted it
     rows: Count | None = None
     features: Count | None = None
     positives: Count | None = None
@@ -75,6 +75,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
+    """Print the parts of a model in words, or as JSON, with its quality if it was measured."""
     from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
@@ -103,9 +104,9 @@ def _show_model(path: str, as_json: bool) -> None:
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
-        for number, line in enumerate(filter(None, lines)):
-            text = one_line(line if number else f"{name}: {line}")
-            indent = "    " if number else "  "
+        for i, line in enumerate(filter(None, lines)):
+            text = one_line(line if i else f"{name}: {line}")
+            indent = "    " if i else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
     if quality and quality.importance:
         print_table(importance_table(quality.importance, "Importance of the columns"))
@@ -136,6 +137,7 @@ def _provenance_in_words(provenance: _Provenance) -> str:
 
 
 def _columns(model: "Model") -> list[str]:
+    """Describe the first columns of a model's file, one a line."""
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -147,13 +149,15 @@ def _columns(model: "Model") -> list[str]:
 
 
 def _column(column: Column) -> str:
+    """Describe what a column holds, and what replaces its missing values."""
     content = "number"
     if column.origin is not None:
         content = f"days since {column.origin}"
     elif column.categories is not None:
         n_more = len(column.categories) - _MOST_SHOWN
         shown = ", ".join(column.categories[:_MOST_SHOWN])
-        content = f"one of {shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
+        more = f" and {n_more:,} more" if n_more > 0 else ""
+        content = f"one of {shown}{more}"
     filled = "" if column.fill is None else f"; missing values as {column.fill}"
     return f"{column.name}: {content}{filled}"
 

@@ -53,9 +53,9 @@ def show_status(
 def _status(store: Store) -> dict[str, Any]:
     """Return how far an experiment is.
 
-    ``process`` is the run at work, or None; ``asked``, ``done`` and ``left`` count the trials of
-    the last run, ``outcomes`` the records by status. ``seconds_left`` is estimated from the trials
-    that this run has finished, None before the first, or if the clock was set back.
+    ``process`` is the id of the process that runs it, or None; ``asked``, ``done`` and ``left``
+    count the trials of the last run, ``outcomes`` the records by status. ``seconds_left`` is
+    estimated from the trials that this run has finished; None if it cannot be.
     """
     request = store.request()
     records = (store.read(key) for key in request.keys)
@@ -76,6 +76,7 @@ def _status(store: Store) -> dict[str, Any]:
 
 
 def _running(store: Store) -> list[dict[str, Any]]:
+    """Return the trials that run now, each with the seconds since it began."""
     running = []
     for mark in sorted(store.running.glob("[0-9a-f]*")):
         with suppress(OSError):  # it has just ended
@@ -85,21 +86,18 @@ def _running(store: Store) -> list[dict[str, Any]]:
 
 
 def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
-    finished = sum(moment >= request.started for moment in store.write_times(request.keys))
-    elapsed = time.time() - request.started
-    # No time has elapsed if the clock was set back.
-    return elapsed / finished * pending if finished and elapsed > 0 else None
+    n_finished = sum(moment >= request.started for moment in store.write_times(request.keys))
+    elapsed = time.time() - request.started  # negative if the clock was set back
+    return elapsed / n_finished * pending if n_finished and elapsed > 0 else None
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
+    """Lay out a row for each experiment; the only shard of a folder stands beside its name."""
     rows = []
     for state in states:
-        wrong = ", ".join(
-            f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"
-        )
+        failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]
         pending = f"{state['left']:,}" if state["left"] else ""
         done = f"{state['done']:,} of {state['asked']:,}"
-        shards = state["shards"]
-        name = " ".join([state["experiment"], *(shards if len(shards) == 1 else ())])
-        rows.append([name, done, pending, wrong])
+        shards = state["shards"] if len(state["shards"]) == 1 else []
+        rows.append([" ".join([state["experiment"], *shards]), done, pending, ", ".join(failed)])
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

@@ -65,14 +65,15 @@ class _Column:
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
+        # Sentences may be broken between words, other cells not at all.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
-        whole = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *whole, *map(cell_len, words)])
+        cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
+        self.least = max([1, *cell_widths, *map(cell_len, words)])
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
 def _n_names(table: Table) -> int:
-    # How many of the first columns together name each row, and none twice
+    """Return how many of the first columns together identify each row."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n
@@ -99,6 +100,7 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
+    """Lay out the columns of names and a block of others; a row without entries is left out."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1
     grid = Grid(

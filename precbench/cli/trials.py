@@ -20,6 +20,7 @@ _MOST_LISTED = 8
 
 
 def show_trial(what: str, results: Path, as_json: bool) -> None:
+    """Print the record of a trial, its metrics and machine, and the command that repeats it."""
     store, trial = find_trial(what, results)
     run = read_run(store.folder) if (store.folder / "results.csv").exists() else None
     machine = store.machines().get(trial.environment)
@@ -52,7 +53,7 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Find the records that the start of a key, or DATASET/SOLVER/SPLIT, names."""
+    """Yield the records, with their stores, whose key begins so or whose place this is."""
     place = _PLACE.fullmatch(what)
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()
@@ -71,8 +72,10 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
 def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     """Return the final values of a trial, as they stand in results.csv."""
     rows = run.results
-    place: dict[str, Any] = {"dataset": trial.dataset, "solver": trial.label}
-    place |= {"split": trial.split, "sweep": trial.sweep_point}
+    place = {
+        "dataset": trial.dataset, "solver": trial.label,
+        "split": trial.split, "sweep": trial.sweep_point,
+    }  # fmt: skip
     for column, value in place.items():
         rows = rows[rows[column] == value]
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
@@ -90,10 +93,12 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    is_smoke = store.folder.name.endswith("-smoke")
-    command = repeat_command(
-        trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke
+    """Return the command that repeats a trial into the same folder, or nothing without a config."""
+    parts = repeat_command(
+        *(trial.experiment, trial.label, trial.dataset),
+        config=config,
+        smoke=store.folder.name.endswith("-smoke"),
     )
-    if command is None:
+    if parts is None:
         return ""
-    return f"{trial.split}".join(command) + f" --out {shlex.quote(str(store.folder.parent))}"
+    return f"{trial.split}".join(parts) + f" --out {shlex.quote(str(store.folder.parent))}"

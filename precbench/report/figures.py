@@ -82,9 +82,9 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             stem = run.folder / "figures" / name
             if not page.data.empty:
                 mark = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
-                table = page.data.assign(**mark)
-                files += _sheet(page, run, summary).save(stem, table, sources)
-            for path in stem.parent.glob(f"{name}.*") if page.data.empty else ():
+                files += _sheet(page, run, summary).save(stem, page.data.assign(**mark), sources)
+                continue
+            for path in stem.parent.glob(f"{name}.*"):
                 path.unlink()  # of earlier results
     return files
 
@@ -163,8 +163,8 @@ class _Lines:
 
     def name(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
         """Write the names beside the axes, in the order of the last values."""
-        lasts = data[data[y].notna()].groupby("solver")[y].last()
-        ends = {name: lasts.get(solver, -np.inf) for solver, name in self.names.items()}
+        last_values = data[data[y].notna()].groupby("solver")[y].last()
+        ends = {name: last_values.get(solver, -np.inf) for solver, name in self.names.items()}
         name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, ends)
 
 
@@ -184,20 +184,19 @@ def _over_log_scale(
 
 
 def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
-    """Show wall time if all trials ran alone, else CPU time."""
+    """Make the page of the main metric by wall time if all trials ran alone, else by CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
-    alone = bool((rows["timing"] == "sequential").all())
-    clock = "wall_seconds" if alone else "cpu_seconds"
+    clock, unit = "cpu_seconds", "CPU seconds"
+    if (rows["timing"] == "sequential").all():
+        clock, unit = "wall_seconds", "wall seconds of trials that ran alone"
     data = _per_solver(run, rows, partial(value_against_time, clock=clock))
-    unit = "wall seconds of trials that ran alone" if alone else "CPU seconds"
     label = f"training time ({unit}, log scale)"
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
-    what = f"{metric} against training time"
-    return _Page(dataset, sweep, what, data, draw, timed=True)
+    return _Page(dataset, sweep, f"{metric} against training time", data, draw, timed=True)
 
 
 def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
-    """Show every checkpoint of one split, since medians would hide a zig-zag."""
+    """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
     first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
     data = _per_solver(run, first, lambda rows: rows[["rows_seen", "value"]])
@@ -207,7 +206,7 @@ def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
 
 
 def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
-    """Place the data sets side by side."""
+    """Make the page of the main metric by share of the rows, with the data sets side by side."""
     parts = {}
     for dataset in run.datasets:
         metric, rows = _main_metric(run, dataset, sweep)
@@ -216,6 +215,7 @@ def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
+        """Draw a panel for each data set with results, and the names beside the last."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
             lines.draw(axes, parts[dataset], "share")
@@ -229,7 +229,7 @@ def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
 
 
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
-    """Return notation and k of the first precision that the experiment measures."""
+    """Return notation and k of the first precision at k that is measured, else "" and None."""
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
@@ -254,13 +254,14 @@ def _decade_below(fpr: float) -> float:
 
 
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Show full curves, and their start, to half of the positives, on a log scale."""
+    """Make the page of full curves, and of the top to half of the positives on a log scale."""
     vertices = _curves_at(curves("roc.csv"), dataset, sweep)
     low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
+        """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
         right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
         chance = np.append(0, np.geomspace(low, 1, 101))
@@ -282,7 +283,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
 
 
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Show prec@k for all k, with a mark at the k of the experiment."""
+    """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
     x = "share" if isinstance(k, float) else "k"
     at: float | None = _rows_of_k(run, dataset, k)
@@ -293,6 +294,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
+        """Draw medians by k on a log scale; names are in the order of the values at the mark."""
         axes = figure.add_subplot()
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
         axes.set_xlim(data[x].min(), data[x].max())
@@ -315,12 +317,13 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
 
 
 def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Show the training set above the test set; on the right the top of the list."""
+    """Make the page of the first split in counts, the training set above the test set."""
     x, y = "false_positives", "true_positives"
     points = _curves_at(curves("roc-counts.csv"), dataset, sweep)
     data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
+        """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
         for i, part in enumerate(parts):
             rows = data[data["part"] == part]
@@ -336,19 +339,18 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
             lines.name(axes, shown, y)
 
-    what = "ROC curves in counts of rows"
-    height = 1.6 * _HEIGHT  # of two rows of panels
-    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
+    what, two_rows = "ROC curves in counts of rows", 1.6 * _HEIGHT
+    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=two_rows)
 
 
 def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
-    """Place the final values by the numbers of the swept parameter, else at equal distances."""
+    """Make the page of the final values by the swept parameter, to scale if it has numbers."""
     if run.sweep is None:
         raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    of_k = _K_LABELS.get("".join({type(value).__name__ for value in values}), "k")
-    label = of_k if name == "k" else _AXIS_LABELS.get(name, name)
+    type_names = "".join({type(value).__name__ for value in values})  # of mixed types no label
+    label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
     if len({*values}) < len(values):  # 1 and 1.0 are two values of k
         values = [str(value) for value in values]
     finals = pd.concat(
@@ -359,6 +361,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
+        """Draw at the numbers, on a log scale if they differ much, else at equal distances."""
         axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
         if name == "k":  # a count and a share are not on one scale
@@ -374,15 +377,9 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
         lines.name(axes, placed)
         _label(axes, axis_label, metric)
 
-    is_incomplete = (data["n_splits"] < n).any()
-    return _Page(
-        dataset,
-        "",
-        f"{metric} against {label.partition(' (')[0]}",
-        data,
-        draw,
-        sentences=[f"Some points are of fewer than {n} splits."] if is_incomplete else [],
-    )
+    few = f"Some points are of fewer than {n} splits."
+    what = f"{metric} against {label.partition(' (')[0]}"
+    return _Page(dataset, "", what, data, draw, [few] if (data["n_splits"] < n).any() else [])
 
 
 _Curves = Callable[[str], pd.DataFrame]  # reads a file
@@ -413,9 +410,10 @@ def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
 
 
 def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
+    """Return the notation of the main metric, and its values on the test rows."""
     label, rows = run.metric_at(run.metrics[0], sweep), run.results
-    wanted = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
-    for column, value in wanted.items():
+    cell = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
+    for column, value in cell.items():
         rows = rows[rows[column] == value]
     return run.measures[label].written, rows
 
@@ -423,8 +421,9 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    its_rows = dict(iter(rows.groupby("solver", sort=False)))
-    parts = [statistics(its_rows.get(solver, rows[:0])) for solver in run.solvers]
+    """Return the statistics of the rows of each solver below each other, with its name."""
+    rows_of = dict(iter(rows.groupby("solver", sort=False)))
+    parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]
     for part, solver in zip(parts, run.solvers, strict=True):
         part.insert(0, "solver", solver)
     filled = [part for part in parts if len(part)]
@@ -447,8 +446,8 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
     sentences = [*page.sentences]
     if len(best) < len(solvers):
-        metric = run.metric_name(run.metrics[0])
-        sentences.append(f"The {len(best)} best of {len(solvers)} methods by mean {metric}.")
+        shown = f"The {len(best)} best of {len(solvers)} methods"
+        sentences.append(f"{shown} by mean {run.metric_name(run.metrics[0])}.")
     here = here[here["solver"].isin(best)]
     lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
@@ -468,10 +467,10 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    at_each = rows.groupby(["dataset", "sweep", "metric"])["mean"]
-    ranks = at_each.transform(lambda means: rank(pd.Series(levels(means), means.index)))
-    means = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
-    best = means.sort_values(kind="stable").index[:MOST_CURVES]
+    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]
+    ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
+    mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
+    best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]
 
 

@@ -86,7 +86,7 @@ def _verdicts(
     evidence: Evidence,
     smoke: bool,
 ) -> Sequence[LedgerRow]:
-    """Return the verdicts about one folder; the smoke size decides nothing."""
+    """Return the verdicts about one experiment or study; those of smoke size have none."""
     if smoke:
         return []
     return (ledger_about(evidence) if ledger is None else ledger).get(name, [])

@@ -14,6 +14,7 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
+    """Return the number of claims with each verdict, by paper and place."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -38,11 +39,12 @@ def open_table(ledger: Iterable[LedgerRow]) -> Table:
 
 def missing_table(ledger: Iterable[LedgerRow]) -> Table:
     """Return the number of claims that were not measured, by reason."""
-    missing = (Verdict.NO_DATA, Verdict.NO_CONFIG)
     counts = Counter(
-        (row.paper, row.verdict, row.reason) for row in ledger if row.verdict in missing
+        (row.paper, row.verdict, row.reason)
+        for row in ledger
+        if row.verdict in (Verdict.NO_DATA, Verdict.NO_CONFIG)
     )
-    rows = [(*case, str(n)) for case, n in counts.items()]
+    rows = [(*place, str(n)) for place, n in counts.items()]
     return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 

@@ -63,6 +63,7 @@ class Sheet:
     caption: Sequence[str] = ()  # paragraphs below the drawing
 
     def figure(self) -> "Figure":
+        """Draw title, small print, drawing and caption in subfigures of their own heights."""
         from matplotlib.figure import Figure
 
         inside = self.width - 2 * MARGIN
@@ -82,8 +83,8 @@ class Sheet:
             (2, caption, 0, _LINE, small),
         ):
             for i, line in enumerate(lines):  # one by one, so that all are `step` inches apart
-                at = MARGIN / self.width, 1 - (start + i * step) / heights[part]
-                parts[part].text(*at, line, va="top", parse_math=False, **look)
+                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]
+                parts[part].text(x, y, line, va="top", parse_math=False, **look)
         return figure
 
     def save(
@@ -109,8 +110,8 @@ class Sheet:
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
     """Return the lines of a text that fit a width, at most as many as a figure has room for."""
-    letters = max(int(inches / (size * _LETTERS[weight])), 8)
-    return textwrap.wrap(text, letters, max_lines=_MOST_LINES, placeholder=" …")
+    n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
+    return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:

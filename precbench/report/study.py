@@ -64,11 +64,11 @@ def value_table(
 
     The entries of the column `across` stand beside each other.
     """
-    beside = rows[across].map(_entry) if across else pd.Series("value", rows.index)
-    names = list(dict.fromkeys(beside))
+    heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
+    names = list(dict.fromkeys(heads))
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
-    for key, name, value in zip(keys, beside, rows["value"], strict=True):
+    for key, name, value in zip(keys, heads, rows["value"], strict=True):
         lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
     cells = [(*key, *(line.get(name, "") for name in names)) for key, line in lines.items()]
     return text_table(result.title, ["", *columns[1:], *names], cells, *([note] if note else []))

@@ -21,7 +21,6 @@ _COLOURS = (
     *("#C396FF", "#C33C69", "#2D9600", "#FF2D0F"),
 )
 _PLACES = {colour: place for place, colour in enumerate(_COLOURS)}
-_DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
 # Of one figure
@@ -30,14 +29,13 @@ MOST_CURVES = 8
 
 class Style(NamedTuple):
     color: str
-    linestyle: Any
     marker: str
 
 
-# All combinations: the numbers of colours, dashes and markers have no common factor.
+# All combinations: the numbers of colours and markers have no common factor.
 _STYLES = [
-    Style(_COLOURS[i % len(_COLOURS)], _DASHES[i % len(_DASHES)], _MARKERS[i % len(_MARKERS)])
-    for i in range(len(_COLOURS) * len(_DASHES) * len(_MARKERS))
+    Style(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)])
+    for i in range(len(_COLOURS) * len(_MARKERS))
 ]
 
 
@@ -73,8 +71,8 @@ def name_curves(
 
     order = sorted(looks, key=lambda name: -ends.get(name, -np.inf))
     handles = [Line2D([], [], **looks[name]) for name in order]
-    places = [str(place) for place in range(len(order))]
-    legend = axes.legend(handles, places, loc="upper left", bbox_to_anchor=(1, 1))
+    numbers = [str(number) for number in range(len(order))]
+    legend = axes.legend(handles, numbers, loc="upper left", bbox_to_anchor=(1, 1))
     # Afterwards, since a legend leaves out labels that begin with an underscore.
     for text, name in zip(legend.get_texts(), order, strict=True):
         text.set(text=name, parse_math=False, gid="name")

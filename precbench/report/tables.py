@@ -83,8 +83,10 @@ def summarise_trials(
     p_best = _against_the_best(trials, losses, test_shares)
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     where = [summary[name] for name in _POINT]
-    alone = summary["seconds"].where(summary["timing"] == "sequential")
-    comparable = alone.where(alone.groupby(where).transform("any"), summary["seconds"])
+    sequential = summary["seconds"].where(summary["timing"] == "sequential")
+    # Beside sequential times, those of parallel trials do not compare.
+    has_sequential = sequential.groupby(where).transform("any")
+    comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])
     fastest = comparable.groupby(where).transform("min")
     return summary.assign(relative_time=comparable / fastest)
@@ -112,7 +114,7 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
 
 
 def _same_machine(trials: pd.DataFrame) -> pd.Series:
-    """Return for each data set and point whether each split's trials ran on one machine."""
+    """Return for each data set and point whether the trials of each split ran on one machine."""
     timed = trials["machine"].where(trials["seconds"].notna())
     machines = timed.groupby([trials[name] for name in [*_POINT, *_TRIAL]]).nunique()
     return (machines <= 1).groupby(level=_POINT).all().rename("same_machine")
@@ -121,22 +123,25 @@ def _same_machine(trials: pd.DataFrame) -> pd.Series:
 def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
-    """Return p-values of methods with the most trials against the best mean."""
+    """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver).
+
+    Only solvers with the most trials compete.
+    """
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby(_GROUP[:3], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")
-        n, test_share = wide.count(), test_shares.get(str(dataset))
-        if test_share is None or n.max() < 2:
+        n_trials, test_share = wide.count(), test_shares.get(str(dataset))
+        if test_share is None or n_trials.max() < 2:
             continue
-        competing = n.index[n == n.max()]
+        competing = n_trials.index[n_trials == n_trials.max()]
         with np.errstate(invalid="ignore"):  # of values that have overflowed
             means = levels([np.mean(wide[solver].dropna().to_numpy()) for solver in competing])
         best = competing[int(np.argmin(means) if metric in losses else np.argmax(means))]
         for solver in competing.drop(best):
             first, second = wide[[best, solver]].dropna().to_numpy().T
             if len(first) > 1 and np.isfinite([first, second]).all():
-                place = dataset, sweep, metric, solver
-                p_values[place] = resampled_test(first, second, test_share).p
+                p = resampled_test(first, second, test_share).p
+                p_values[dataset, sweep, metric, solver] = p
     return p_values
 
 
@@ -145,7 +150,7 @@ def _summary_of(
 ) -> dict[str, object]:
     """Return the row of the summary about the trials of one solver."""
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
-    seconds, to_99, tuning = (np.median(known) if len(known) else np.nan for known in times)
+    seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
     low = high = np.nan
     if key[0] in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[key[0]])
@@ -181,28 +186,29 @@ def _summary_of(
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    why: dict[str, dict[str, None]] = {status: {} for status in statuses}
+    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # in order
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
-            why[status][" ".join(reason.split())] = None
+            by_status[status][" ".join(reason.split())] = None
     parts = [
-        f"{n} {status}{': ' if why[status] else ''}{'; '.join(why[status])}"
+        f"{n} {status}{': ' if by_status[status] else ''}{'; '.join(by_status[status])}"
         for status, n in sorted(Counter(statuses).items(), key=lambda part: part[0] != "ok")
     ]
     return ", ".join(parts)
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
+    """Write the summary as CSV and the tables as Markdown and LaTeX; return the files."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
-        "summary.csv": rows.to_csv(index=False, lineterminator="\n"),
-        "summary.md": markdown_page(run.title, run.source, tables),
-        "summary.tex": _latex(run, tables),
+        run.folder / "summary.csv": rows.to_csv(index=False, lineterminator="\n"),
+        run.folder / "summary.md": markdown_page(run.title, run.source, tables),
+        run.folder / "summary.tex": _latex(run, tables),
     }
-    for name, content in contents.items():
-        write_whole({run.folder / name: content})
-    return [run.folder / name for name in contents]
+    for path, content in contents.items():
+        write_whole({path: content})
+    return [*contents]
 
 
 def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
@@ -253,8 +259,8 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
         sentences += notes(summary, times=False)
-        name = run.metric_name(metric)
-        tables.append(_assemble(run, dataset, at_points, name, header, cells, sentences))
+        quantity = run.metric_name(metric)
+        tables.append(_assemble(run, dataset, at_points, quantity, header, cells, sentences))
     sentences = [_SECONDS, *notes(summary)]
     timed = _assemble(run, dataset, summary, "time to final (s)", header, times, sentences)
     return [*tables, timed]
@@ -288,6 +294,7 @@ def _assemble(
 
 
 def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
+    """Return the sentences about what the cells show, and about ties if tests were made."""
     n = run.n_splits(dataset)
     if n == 1:
         return ["Values of one split, so without standard deviation; best in bold."]
@@ -324,17 +331,18 @@ def is_mixed(summary: pd.DataFrame) -> bool:
 def tuned(summary: pd.DataFrame) -> list[str]:
     """Return the sentences about parameters chosen on a validation set, if any."""
     trials = summary.drop_duplicates(["solver", "sweep"])
-    chose = trials["chosen"] != ""
-    if not chose.any():
+    is_tuned = trials["chosen"] != ""
+    if not is_tuned.any():
         return []
     if trials["sweep"].nunique() > 1:
-        solvers = ", ".join(trials[chose]["solver"].unique())
+        solvers = ", ".join(trials[is_tuned]["solver"].unique())
         return [
             f"Chosen on a validation set of the training rows: parameters of {solvers}, see the "
             "columns chosen and tuning_seconds of summary.csv."
         ]
-    chosen = _by_solver(trials, trials["chosen"].where(chose))
-    seconds = _by_solver(trials, trials["tuning_seconds"].where(chose).dropna().map(three_digits))
+    chosen = _by_solver(trials, trials["chosen"].where(is_tuned))
+    tuning_times = trials["tuning_seconds"].where(is_tuned).dropna()
+    seconds = _by_solver(trials, tuning_times.map(three_digits))
     return [
         f"Chosen on a validation set of the training rows: {chosen}.",
         f"Tuning took in addition (median wall seconds): {seconds}.",
@@ -365,15 +373,19 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return each text with its solvers, and with points of the sweep unless it holds at all."""
+    """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``.
+
+    `texts` are missing where there is nothing to say. The points of the sweep are named unless a
+    text holds at all of them.
+    """
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
     names: dict[str, list[str]] = {}
     for (solver, text), rows in present.groupby(["solver", "text"], sort=False):
         points = list(dict.fromkeys(rows["sweep"]))
-        everywhere = len(points) == summary["sweep"].nunique()
-        where = "" if everywhere else f" at {', '.join(points)}"
+        holds_at_all = len(points) == summary["sweep"].nunique()
+        where = "" if holds_at_all else f" at {', '.join(points)}"
         names.setdefault(str(text), []).append(f"{solver}{where}")
     return "; ".join(f"{', '.join(solvers)} ({text})" for text, solvers in names.items())
 
@@ -434,6 +446,7 @@ def three_digits(value: float) -> str:
 
 
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
+    """Return a page of Markdown with a title, the source it is after, and tables."""
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
         lines += [f"After {_escaped_markdown(source)}.", ""]
@@ -464,6 +477,7 @@ def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[
 
 
 def _latex(run: Run, tables: Iterable[Table]) -> str:
+    """Return the tables in LaTeX, each with its warning and notes in the caption."""
     lines = [f"% {_escaped_latex(run.title)}; needs \\usepackage{{booktabs}}"]
     for table in tables:
         warning = f"\\textbf{{{_escaped_latex(table.warning)}.}} " if table.warning else ""

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_this_process")
 def quick(monkeypatch, claims, computed):
     """Read the claims and compute the studies once for all tests."""
     monkeypatch.setattr(check_command, "load_claims", lambda: claims)
-    monkeypatch.setattr(check_command, "_computed", lambda _: computed)
+    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
 
 
 def housing(folder, claims, shift=None, n=MIN_REPETITIONS, **changes):
@@ -55,7 +55,7 @@ def made(tmp_path_factory, claims, computed):
     folder = tmp_path_factory.mktemp("made")
     housing(folder / "results", claims)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check_command, "_computed", lambda claims: computed)
+        patch.setattr(check_command, "_quick_studies", lambda claims: computed)
         result = check(folder, "--update-reference")
     assert result.exit_code == 0, result.output
     return folder
@@ -191,10 +191,10 @@ HEIGHTS = metrics._heights
 @pytest.mark.promise("R21")
 def test_broken_height_is_detected(tmp_path, monkeypatch, claims, computed):
     """Without results of any run: Tables 1 and 2 are always measured."""
-    compute = check_command._computed
+    compute = check_command._quick_studies
     of_tables = [c for c in claims if c.config == "rudin2009/tables-1-2"]
     monkeypatch.setattr(metrics, "_heights", lambda pos, neg: HEIGHTS(pos, neg) + 1)
-    monkeypatch.setattr(check_command, "_computed", lambda _: computed | compute(of_tables))
+    monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed | compute(of_tables))
     write_results(tmp_path / "results", auc_of(a=[0.5]))
     result = invoke("check", tmp_path / "results")
     assert result.exit_code == 4

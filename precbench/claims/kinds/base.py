@@ -142,7 +142,8 @@ class Claim(Section):
         yield from self.deviations
 
     @model_validator(mode="after")
-    def _printed_is_a_number(self) -> Self:
+    def _check_printed(self) -> Self:
+        """Refuse a print that is not a number, unless the verdict needs none."""
         if not (self.untested or self.in_words):
             try:
                 parse_printed(self.printed)
@@ -173,17 +174,17 @@ class Claim(Section):
         """
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
-            rest = claim.drop_solver(solver)
-            if rest is None:
+            reduced = claim.drop_solver(solver)
+            if reduced is None:
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
-            claim, row = rest, rest.judge(evidence)
+            claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
         for stops in claim._stopped(evidence, "tuning limit"):
             row = replace(row, reason=_joined(row.reason, stops.text))
-        if cut := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
+        if stopped := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
-            bound = f"{', '.join(cut)}: a time is at least that"
-            return replace(row, verdict=verdict, reason=_joined(row.reason, bound))
+            reason = f"{', '.join(stopped)}: a time is at least that"
+            return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
         return row
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
@@ -194,18 +195,18 @@ class Claim(Section):
         values and times would differ.
         """
         doubts: dict[str, tuple[Verdict, str]] = {}
-        if (known := self.minimum) is not None:
-            if known.study not in evidence.values:
-                raise MissingError(f"not in these results: precbench run {known.config}")
-            rows = self.selected(evidence.values[known.study], known.cell).set_index("dataset")
-            if lacks := set(self.data) - set(rows.index):
+        if (minimum := self.minimum) is not None:
+            if minimum.study not in evidence.values:
+                raise MissingError(f"not in these results: precbench run {minimum.config}")
+            rows = self.selected(evidence.values[minimum.study], minimum.cell).set_index("dataset")
+            if missing := set(self.data) - set(rows.index):
                 raise MissingError(
-                    f"{known.study} has no value for {', '.join(sorted(lacks))}: "
-                    f"precbench run {known.config}"
+                    f"{minimum.study} has no value for {', '.join(sorted(missing))}: "
+                    f"precbench run {minimum.config}"
                 )
-            if idle := [name for name in self.data if rows["value"][name] == 1]:
-                reason = f"the minimum of {known.solver} is w = 0 on {', '.join(idle)}"
-                doubts[known.solver] = Verdict.NO_POWER, reason
+            if at_zero := [name for name in self.data if rows["value"][name] == 1]:
+                reason = f"the minimum of {minimum.solver} is w = 0 on {', '.join(at_zero)}"
+                doubts[minimum.solver] = Verdict.NO_POWER, reason
         for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
             for stops in self._stopped(evidence, by):
                 if stops.are_too_many:
@@ -215,8 +216,8 @@ class Claim(Section):
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if nothing is left to compare."""
         lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
-        rest = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
-        return self.model_copy(update=rest) if rest and all(rest.values()) else None
+        others = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
+        return self.model_copy(update=others) if others and all(others.values()) else None
 
     @property
     def is_decided_by_values(self) -> bool:
@@ -224,7 +225,7 @@ class Claim(Section):
         return not self.is_timed
 
     def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
-        """Yield what a limit stopped, by solver and data set."""
+        """Yield the solvers of the claim that a limit stopped, on each of its data sets."""
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -247,20 +248,20 @@ class Claim(Section):
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
         """Return the rows of a study's table that hold these entries."""
-        chosen = np.ones(len(table), dtype=bool)
-        for column, wanted in cell.items():
+        is_selected = np.ones(len(table), dtype=bool)
+        for column, entry in cell.items():
             if column not in table:
                 raise InputError(f"{self.id}: {self.experiment} has no column {column}")
-            chosen &= table[column].to_numpy() == wanted
-        return table[chosen]
+            is_selected &= table[column].to_numpy() == entry
+        return table[is_selected]
 
     def counterparts(
         self, table: pd.DataFrame, own: Selection, cell: Selection
     ) -> NDArray[np.float64]:
-        """Return the value that each of the values selected by `own` is compared with.
+        """Return, for each value that `own` selects, the value on the right of the comparison.
 
-        It equals that one in all columns but those of the two selections, or is the only one that
-        `cell` selects.
+        That is the one selected by `cell` whose row is equal in all columns but those of the two
+        selections, or the only one that `cell` selects.
         """
         own_rows, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(own_rows):
@@ -277,11 +278,21 @@ class Claim(Section):
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with all deviations of the claim and more."""
-        copied = ("id", "paper", "where", "kind", "printed")
-        fields: dict[str, Any] = {name: getattr(self, name) for name in copied}
-        fields["deviation"] = " ".join(dict.fromkeys([*self.deviations, *deviations]))
-        row = LedgerRow(verdict=verdict, **fields | other)
+        """Return the row of the ledger, with the deviations of the claim and further ones.
+
+        `other` are further fields of the row. The verdict is weakened if the claim was chosen after
+        the results, or is known second-hand only.
+        """
+        row = LedgerRow(
+            id=self.id,
+            paper=self.paper,
+            where=self.where,
+            kind=self.kind,
+            printed=self.printed,
+            verdict=verdict,
+            deviation=" ".join(dict.fromkeys([*self.deviations, *deviations])),
+            **other,
+        )
         if self.after_results and row.verdict.holds:
             reason = _joined("what decides it was chosen after our results", row.reason)
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)

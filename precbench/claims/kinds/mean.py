@@ -72,8 +72,7 @@ class MeanClaim(MeasuredClaim):
             error = max(self.margin, unit / 2) + 1e-9 * unit
         else:
             error = prediction_half_width(cell.draws.to_numpy(), self.runs)
-            # There is none relative to 0.
-            fields["smallest_error"] = error / abs(mean) if mean else None
+            fields["smallest_error"] = error / abs(mean) if mean else None  # a relative error
         holds = abs(self.scaled(self.printed) - mean) <= error
         if holds or self.runs is None:
             return cell.row(*self.judged(holds), **fields)
@@ -130,43 +129,51 @@ class _Draws(NamedTuple):
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge means of one draw by their printed rows, if there are enough draws."""
     yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
-    placed = [cell for cell in cells if not cell.obstacle]
-    if not placed:
+    judged = [cell for cell in cells if not cell.obstacle]
+    if not judged:
         return
-    together = pd.concat([cell.draws for cell in placed], axis=1, join="inner")
-    if len(together) < MIN_REPETITIONS:
+    common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
+    if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
-        yield from (cell.undecided(reason) for cell in placed)
+        yield from (cell.undecided(reason) for cell in judged)
         return
-    placed = [cell._replace(draws=together.iloc[:, i]) for i, cell in enumerate(placed)]
     by_row: dict[str, list[_Draws]] = {}
-    for cell in placed:
+    for i, cell in enumerate(judged):
+        cell = cell._replace(draws=common.iloc[:, i])
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
     rows = list(by_row.values())
     # With our powers of ten as they are, and one lower or higher.
-    placed_at = {shift: place([_compared(row, shift) for row in rows]) for shift in (-1, 0, 1)}
-    passing = [row for row, at in zip(rows, placed_at[0], strict=True) if at.p_of_all > LEVEL]
+    by_shift = {
+        shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
+    }
+    passing = [
+        row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL
+    ]
     misfits = _misfits(cell for row in passing for cell in row)
     for number, row in enumerate(rows):
-        power, reason = row[0].claim.power_of_ten, ""
-        fits = [f"10^{power + s}" for s in (-1, 1) if placed_at[s][number].p_of_all > LEVEL]
+        power, ambiguity = row[0].claim.power_of_ten, ""
+        fits = [f"10^{power + s}" for s in (-1, 1) if by_shift[s][number].p_of_all > LEVEL]
         if power > 0 and fits:
-            reason = f"with the power 10^{power}, which is ours; {' and '.join(fits)} pass as well"
+            fitting = " and ".join(fits)
+            ambiguity = f"with the power 10^{power}, which is ours; {fitting} pass as well"
         for i, cell in enumerate(row):
             misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
-            yield _judge_cell(cell, placed_at[0][number], i, evidence, misfit, reason)
+            yield _judge_cell(cell, by_shift[0][number], i, evidence, misfit, ambiguity)
 
 
-def _compared(
+def _printed_and_drawn(
     cells: Sequence[_Draws], shift: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the printed values, our powers of ten shifted, and our draws."""
+    """Return the printed values of a row, with our powers of ten shifted, and our draws.
+
+    Their shapes are (n_cells,) and (n_repetitions, n_cells), as `place` takes them.
+    """
     printed = [cell.claim.scaled(cell.claim.printed, shift) for cell in cells]
     return np.array(printed), np.column_stack([cell.draws for cell in cells])
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return the columns whose powers of ten fit neither each other nor those that were printed.
+    """Return the columns whose powers of ten, ours and printed, do not fit together, and why.
 
     One draw gives all measures of a column; those with logarithms vary together.
     """
@@ -174,21 +181,25 @@ def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     for cell in cells:
         if cell.claim.logarithm:
             columns.setdefault(cell.column, []).append(cell)
-    free = {at: of for at, of in columns.items() if any(c.claim.power_of_ten > 0 for c in of)}
-    placements = place([_compared(of) for of in free.values()]) if free else []
+    with_ours = {
+        column: cells_of_column
+        for column, cells_of_column in columns.items()
+        if any(cell.claim.power_of_ten > 0 for cell in cells_of_column)
+    }
+    placements = place([_printed_and_drawn(c) for c in with_ours.values()]) if with_ours else []
     return {
-        at: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
-        for at, placement in zip(free, placements, strict=True)
+        column: f"powers of ten with the others of the column: p = {placement.p_of_all:.2g}"
+        for column, placement in zip(with_ours, placements, strict=True)
         if placement.p_of_all <= LEVEL
     }
 
 
 def _judge_cell(
-    cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, idle: str
+    cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
-    """Judge a cell by its row, and by the power of ten of the row if that is ours.
+    """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours.
 
-    `misfit` says that it is a wrong one, `idle` that others pass as well.
+    `misfit` says that our power is a wrong one, `ambiguity` that others pass as well, or nothing.
     """
     claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
@@ -206,14 +217,14 @@ def _judge_cell(
         trend, side = _trend(cell, evidence)
         fields["reason"] += f"; {side}"
         return cell.row(*claim.judged(False, trend), **fields)
-    if wrong := misfit or idle:
-        fields["reason"] += f"; {wrong}"
+    if objection := misfit or ambiguity:
+        fields["reason"] += f"; {objection}"
         return cell.row(Verdict.NOT_REPRODUCED if misfit else Verdict.NO_POWER, **fields)
     return cell.row(*claim.judged(True), **fields)
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether the difference from the first column of the row has the printed sign."""
+    """Return whether the difference from the first column has the printed sign, and how often."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"

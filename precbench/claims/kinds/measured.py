@@ -58,14 +58,16 @@ class OrderClaim(MeasuredClaim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
-        later = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        later = None if later == "last" else later
+        checkpoint = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
+        checkpoint = None if checkpoint == "last" else checkpoint
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
-        worse = self._best(outcomes, self.worse, later, self.worse_at or self.at)
+        worse = self._best(outcomes, self.worse, checkpoint, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
-        measured = f"holds in {wins} of {len(better)}, fails in {losses}"
-        fields: dict[str, Any] = {"measured": measured, "runs": len(better)}
+        fields: dict[str, Any] = {
+            "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
+            "runs": len(better),
+        }
         needed = 1 if self.deterministic else MIN_REPETITIONS if self.one_draw else MIN_SPLITS
         if len(better) < needed:
             return self.undecided(f"needs {count(needed, 'split')}", **fields)
@@ -83,17 +85,17 @@ class OrderClaim(MeasuredClaim):
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
             return self.ledger_row(Verdict.NO_POWER, **fields)
-        ahead = wins > self.chance * (wins + losses)
-        return self.ledger_row(*self.judged(False, trend=ahead), **fields)
+        trend = wins > self.chance * (wins + losses)
+        return self.ledger_row(*self.judged(False, trend), **fields)
 
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
         """Return the best of these solvers on each split, or minus the gap between them."""
-        read = [self._values(outcomes, solver, checkpoint, at) for solver in solvers]
-        together = pd.concat(read, axis=1, join="inner")
-        best = together.max(axis=1)
-        return together.min(axis=1) - best if self.of == "gap" else best
+        columns = [self._values(outcomes, solver, checkpoint, at) for solver in solvers]
+        by_split = pd.concat(columns, axis=1, join="inner")
+        best = by_split.max(axis=1)
+        return by_split.min(axis=1) - best if self.of == "gap" else best
 
     def _values(
         self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str
@@ -101,8 +103,8 @@ class OrderClaim(MeasuredClaim):
         """Return what a solver reaches on each split; larger is better."""
         cell = self.dataset, solver, self.metric, self.part
         if self.of in ("falls", "shortfall"):
-            curves = outcomes.curves(*cell)
-            return pd.Series({split: self._of_curve(curve) for split, curve in curves.items()})
+            by_split = outcomes.curves(*cell).items()
+            return pd.Series({split: self._of_curve(curve) for split, curve in by_split})
         if self.of == "variation":
             points = outcomes.sweep(*cell, points=[at] if at else [])
             return points.min(axis=1) / points.max(axis=1) - 1
@@ -116,6 +118,7 @@ class OrderClaim(MeasuredClaim):
         return -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
 
     def _of_curve(self, curve: pd.DataFrame) -> float:
+        """Return minus the share of falls, or the mean below the best; NaN of a single point."""
         values = curve["value"].to_numpy()
         if len(values) < 2:
             return np.nan
@@ -163,6 +166,7 @@ class RatioClaim(Claim):
             reason = f"needs {MIN_TIMED_SPLITS} splits that both sides have"
             return self.undecided(reason, runs=len(ratios))
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
+        # Times differ between machines: a ratio agrees up to a factor of 2.
         if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
             return self.ledger_row(*self.judged(True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
@@ -190,6 +194,7 @@ class SpreadClaim(MeasuredClaim):
     at_most: PositiveFloat  # the largest standard error that agrees
 
     def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge by the standard error of the mean over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         values = outcomes.values(self.dataset, self.solver, self.metric, self.part, self.checkpoint)
         error = float(values.std() / np.sqrt(len(values)))
@@ -211,8 +216,8 @@ class VariationClaim(Claim):
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Show by t tests that no point lies too far below another, or that one does."""
-        outcomes = self.results_in(evidence.outcomes)
-        values = outcomes.sweep(self.dataset, self.solver, self.metric, points=self.points)
+        results = self.results_in(evidence.outcomes)
+        values = results.sweep(self.dataset, self.solver, self.metric, points=self.points)
         means = values.mean()
         variation = 1 - means.min() / means.max() if means.max() > 0 else np.nan
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
@@ -246,6 +251,7 @@ class FactClaim(Claim):
     ]  # fmt: skip
 
     def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge by the digits of the count."""
         outcomes = self.results_in(evidence.outcomes)
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):
@@ -258,5 +264,5 @@ class FactClaim(Claim):
             "positives_per_fold": shape["positives"] / outcomes.run.folds,
         }
         value = float(values[self.of])
-        fields: dict[str, Any] = {"measured": f"{value:.8g}", "runs": 1}
-        return self.ledger_row(*self.judged(agrees(parse_printed(self.printed), value)), **fields)
+        verdict = self.judged(agrees(parse_printed(self.printed), value))
+        return self.ledger_row(*verdict, measured=f"{value:.8g}", runs=1)

@@ -66,8 +66,8 @@ class ExactClaim(Claim):
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
-        if len(rows) != (len(self.among) or 1):
-            raise InputError(f"{self.id}: its cell selects {len(rows)} values instead of one")
+        if len(rows) != (n_expected := len(self.among) or 1):
+            raise InputError(f"{self.id}: its cell selects {len(rows)} values, not {n_expected}")
         if self.argmin is not None:
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")
@@ -102,20 +102,13 @@ class BoundClaim(Claim):
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge whether all values obey their bounds, and at least half could have failed."""
         table = self.results_in(evidence.values)
         values = self.selected(table, self.cell)["value"].to_numpy()
         right = self.counterparts(table, self.cell, self.by)
         bounds = self.factor * right + self.margin
         holds = values <= bounds
-        measured = f"{values[0]:.4g} against {right[0]:.4g}"
-        if len(holds) > 1:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shares = values / right
-            measured = f"holds in {holds.sum()} of {len(holds)}, "
-            if np.isfinite(shares).all():
-                measured += f"ratio {shares.min():.3g} to {shares.max():.3g}"
-            else:
-                measured += f"excess {(values - right).min():.3g} to {(values - right).max():.3g}"
+        measured = _compared_in_words(values, right, int(holds.sum()))
         fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
         if not holds.all():
             if self.open_constant:
@@ -124,18 +117,30 @@ class BoundClaim(Claim):
             return self.ledger_row(*self.judged(False), **fields)
         if self.trivial is None:
             informative = (values != 0) | (right != 0)
-            what = "compare more than 0 with 0"
+            condition = "compare more than 0 with 0"
         else:
             informative = bounds < self.counterparts(table, self.cell, self.trivial)
-            what = "lie below what does not obey the claim"
-            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {what}"
+            condition = "lie below what does not obey the claim"
+            fields["reason"] = f"{informative.sum()} of {len(holds)} bounds {condition}"
         if informative.mean() < MIN_INFORMATIVE:
-            reason = f"{informative.sum()} of {len(holds)} bounds {what}, fewer than half"
+            reason = f"{informative.sum()} of {len(holds)} bounds {condition}, fewer than half"
             return self.ledger_row(Verdict.NO_POWER, **fields | {"reason": reason})
         if self.open_constant:
             reason = "it holds with the constant 1, but the constant is open"
             return self.ledger_row(Verdict.TREND_ONLY, **fields | {"reason": reason})
         return self.ledger_row(*self.judged(True), **fields)
+
+
+def _compared_in_words(values: NDArray, right: NDArray, n_holding: int) -> str:
+    """Return both sides of a comparison, or of several the range of their ratios or excesses."""
+    if len(values) == 1:
+        return f"{values[0]:.4g} against {right[0]:.4g}"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        name, sides = "ratio", values / right
+    if not np.isfinite(sides).all():
+        name, sides = "excess", values - right
+    outcome = f"holds in {n_holding} of {len(values)}"
+    return f"{outcome}, {name} {sides.min():.3g} to {sides.max():.3g}"
 
 
 class RateClaim(Claim):
@@ -163,11 +168,13 @@ class RateClaim(Claim):
     trivial: float | None = None
 
     @model_validator(mode="after")
-    def _has_one_scale(self) -> Self:
-        several = self.by is not None and (self.times_log or "exponent" in self.model_fields_set)
-        refuse(at(("by",), ["has the exponent -1: leave exponent and times_log out"] * several))
-        lacking = self.by is None and "exponent" not in self.model_fields_set
-        refuse(at((), ["needs exponent, or by"] if lacking else []))
+    def _check_scale(self) -> Self:
+        """Require either an exponent, or values of the stated rate."""
+        has_exponent = "exponent" in self.model_fields_set
+        if self.by is not None and (self.times_log or has_exponent):
+            refuse(at(("by",), ["has the exponent -1: leave exponent and times_log out"]))
+        if self.by is None and not has_exponent:
+            refuse(at((), ["needs exponent, or by"]))
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -180,18 +187,20 @@ class RateClaim(Claim):
         if not slopes:
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
-        idle = self.trivial
-        if idle is None:
-            idle = 0.0 if self.exponent < 0 else self.exponent + 1
-        telling = sum(slope.high < idle for slope in slopes)
-        slower = sum(slope.low > self.exponent for slope in slopes)
-        measured, of_all = _shown(slopes), f"of {len(curves)} curves"
-        if slower:
-            reason = f"{slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, "
-            reason += "which refutes no O"
+        trivial = self.trivial
+        if trivial is None:
+            trivial = 0.0 if self.exponent < 0 else self.exponent + 1
+        n_informative = sum(slope.high < trivial for slope in slopes)
+        n_slower = sum(slope.low > self.exponent for slope in slopes)
+        measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
+        if n_slower:
+            reason = (
+                f"{n_slower} {of_all}: the interval excludes {self.exponent:g} at these sizes, "
+                "which refutes no O"
+            )
             verdict = Verdict.INCONCLUSIVE
-        elif telling < MIN_INFORMATIVE * len(curves):
-            reason = f"only {telling} {of_all} can be told from the slope {idle:g}"
+        elif n_informative < MIN_INFORMATIVE * len(curves):
+            reason = f"only {n_informative} {of_all} can be told from the slope {trivial:g}"
             verdict = Verdict.NO_POWER
         else:
             reason = f"no interval excludes {self.exponent:g}; the constant is open"
@@ -210,12 +219,12 @@ class RateClaim(Claim):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
-def _shown(slopes: list[Slope]) -> str:
+def _slopes_in_words(slopes: list[Slope]) -> str:
+    """Return a slope with its interval, or of several the range of both."""
+    values, lows, highs = zip(*slopes, strict=True)
+    low, high = min(lows), max(highs)
     if len(slopes) == 1:
-        [slope] = slopes
-        return f"slope {slope.value:.3g} ({slope.low:.3g} to {slope.high:.3g})"
-    values = [slope.value for slope in slopes]
-    low, high = min(s.low for s in slopes), max(s.high for s in slopes)
+        return f"slope {values[0]:.3g} ({low:.3g} to {high:.3g})"
     return f"slopes {min(values):.3g} to {max(values):.3g} (limits {low:.3g} to {high:.3g})"
 
 
@@ -230,7 +239,7 @@ class StatementClaim(Claim):
         return False
 
     @model_validator(mode="after")
-    def _says_why(self) -> Self:
+    def _check_reason(self) -> Self:
         if bool(self.reason) == bool(self.untested):
             refuse(at((), ["needs either a reason (no run can decide it) or untested (none does)"]))
         return self

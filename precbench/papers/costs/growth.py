@@ -32,7 +32,8 @@ class CostCurve(Section):
     exponent: PositiveFloat  # the stated power
 
     @model_validator(mode="after")
-    def _fits_the_solver(self) -> Self:
+    def _check_parameters(self) -> Self:
+        """Refuse an unknown solver, and parameters that it does not have or accept."""
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
@@ -66,15 +67,12 @@ def growing_costs(
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     rows: list[tuple[str, float, str, float]] = []
     for name, curve in curves.items():
-        costs = [least[name, size] for size in curve.sizes]
-        rows += [
-            (name, size, curve.measure, cost) for size, cost in zip(curve.sizes, costs, strict=True)
-        ]
+        rows += [(name, size, curve.measure, least[name, size]) for size in curve.sizes]
     return pd.DataFrame(rows, columns=["curve", "size", "quantity", "value"])
 
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
-    """Measure one fit of this size, on rows drawn with these seeds."""
+    """Return the seconds or bytes of one fit of this size, on rows drawn with these seeds."""
     grown = dict.fromkeys(curve.grows, size)
     n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
     rng = np.random.default_rng(entropy)
@@ -88,10 +86,11 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
 def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
     calls: list[float] = []
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
-    return max(time.process_time() - calls[0], 1e-9)
+    return max(time.process_time() - calls[0], 1e-9)  # positive, for logarithms
 
 
 def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
+    """Return the largest number of bytes that a fit allocates at a time."""
     tracemalloc.start()
     try:
         solver.fit(X, y, trace=untraced)

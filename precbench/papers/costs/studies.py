@@ -22,8 +22,10 @@ def _draw(figure: "SubFigure", result: Result) -> None:
         size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)
         stated = rows["value"].iloc[-1] * (size / size.iloc[-1]) ** curve["exponent"]
         parts.append(rows.assign(quantity="stated", value=stated))
-    dashes = {"measured": "-", "stated": "--"}
-    draw_panels(figure, pd.concat(parts), x="size", panel="measure", curve="curve", dashes=dashes)
+    draw_panels(
+        figure, pd.concat(parts), x="size", panel="measure", curve="curve",
+        dashes={"measured": "-", "stated": "--"},
+    )  # fmt: skip
 
 
 GROWING_COSTS = StudyKind(

@@ -211,8 +211,7 @@ class _Sample(NamedTuple):
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        numbers = rng.integers(len(self.i) * len(self.k), size=n_pairs)
-        i, k = np.divmod(numbers, len(self.k))
+        i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
@@ -220,7 +219,7 @@ class _Sample(NamedTuple):
 def _moments(
     rows: NDArray[np.float64], numbers: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the means of x and of x x' over the rows with these numbers, which may be many."""
+    """Return the means of x and of x x' over the rows with these numbers, repeated or not."""
     shares = np.bincount(numbers, minlength=len(rows)) / len(numbers)
     return shares @ rows, (rows.T * shares) @ rows
 
@@ -237,6 +236,7 @@ class _SampleDeviations(NamedTuple):
 def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
 ) -> _SampleDeviations:
+    """Measure the deviations from the population of many samples of n rows."""
     risk = whole.risk()
     best = risk.minimiser(radius)
     deviations = []
@@ -244,10 +244,11 @@ def _sample_deviations(
         sample = whole.drawn(n // 2, rng)
         sample_risk = sample.risk()
         error, w = sample_risk - risk, sample_risk.minimiser(radius)
+        # An upper bound of the supremum over the ball, as both terms have their own maximiser.
         supremum = radius**2 * error.norm / 2 + radius * float(np.linalg.norm(error.mean))
-        from_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
-        excess = [risk(v) - risk(best) for v in from_pairs]
-        deviations.append((supremum, risk(w) - risk(best), excess, sample_risk.norm))
+        of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        excesses = [risk(v) - risk(best) for v in of_pairs]
+        deviations.append((supremum, risk(w) - risk(best), excesses, sample_risk.norm))
     return _SampleDeviations(*(np.array(values) for values in zip(*deviations, strict=True)))
 
 
@@ -262,14 +263,15 @@ class _PairDeviations(NamedTuple):
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
 ) -> _PairDeviations:
+    """Measure the deviations from one sample of many draws of s of its pairs."""
     risk = sample.risk()
     least = risk(risk.minimiser(radius))
     deviations = []
     for _ in range(draws):
-        drawn = sample.risk_of(s, rng)
-        error = drawn - risk
+        pair_risk = sample.risk_of(s, rng)
+        error, w = pair_risk - risk, pair_risk.minimiser(radius)
         linear = 2 * radius * float(np.linalg.norm(error.mean))
-        deviations.append((radius**2 * error.norm, linear, risk(drawn.minimiser(radius)) - least))
+        deviations.append((radius**2 * error.norm, linear, risk(w) - least))
     return _PairDeviations(*np.array(deviations).T)
 
 
@@ -341,6 +343,7 @@ def _compare(
 def _probabilities(
     statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
+    """Yield the share of deviations that reach epsilon, from their median up, and its bounds."""
     end = statement.epsilon(bounds["re-derived"])
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}

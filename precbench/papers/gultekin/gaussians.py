@@ -91,7 +91,7 @@ class _Repetition(NamedTuple):
 def _fit_methods(
     at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
 ) -> Iterator[_Record]:
-    """Time BBR and LCBR, and BBR's loop if asked for; measure their risk and AUC."""
+    """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
     mixture, k = at.mixture(), at.problem.components
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
@@ -116,7 +116,7 @@ def _fit_methods(
 
 
 def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
-    """Fit; return the CPU seconds since the trace was called first, and all of them."""
+    """Fit; return the CPU seconds from the first call of the trace, and those of the whole fit."""
     calls: list[float] = []
     start = time.process_time()
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
@@ -131,8 +131,8 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
     area = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
-    largest = mixture.largest_auc(drawn, at.rng(_RATIO))
-    yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest
+    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))
+    yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
     other_area = other.auc(minimise_over_ball(other.second, other.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_area
     yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_area - area
@@ -181,17 +181,18 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     least = timed.set_index(keys)["value"].to_dict()
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", STATED_SPEED_UP
     for components in table["components"].unique():
-        loop, moments, single, some = (
-            {m: least[m, components, *contestant] for m in ("seconds", "seconds with checks")}
-            for contestant in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
+        loop, moments, single, sampled = (
+            {m: least[m, components, *method] for m in ("seconds", "seconds with checks")}
+            for method in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
         for measure in loop:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
-        ratios = {measure: loop[measure] / some[measure] for measure in loop}
-        accumulation = [contestant["seconds"] - single["seconds"] for contestant in (loop, some)]
-        if min(accumulation) > 0:
-            ratios["accumulation"] = accumulation[0] / accumulation[1]
+        ratios = {measure: loop[measure] / sampled[measure] for measure in loop}
+        # What a fit takes beyond that on one pair is the accumulation.
+        of_loop, of_sampled = (times["seconds"] - single["seconds"] for times in (loop, sampled))
+        if min(of_loop, of_sampled) > 0:
+            ratios["accumulation"] = of_loop / of_sampled
         for statistic, ratio in ratios.items():
             yield "speed", components, "lcbr", pairs, np.nan, "speed-up", statistic, ratio
 
@@ -203,6 +204,5 @@ def _larger_ends(
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, s in (("bbr", np.nan), ("lcbr", pairs)):
-        larger = float(ends.loc[ends["method"] == method, "value"].max())
-        statistic = "larger mean of both ends"
-        yield "skew", skewed.components, method, s, np.nan, "auc", statistic, larger
+        statistic = "larger mean of both ends", float(ends["value"][ends["method"] == method].max())
+        yield "skew", skewed.components, method, s, np.nan, "auc", *statistic

@@ -72,7 +72,7 @@ class MixturePair:
         logs = []
         for means in self.means:
             centres = solve_triangular(self._root, means.T, lower=True)
-            # ||x||^2 / 2, which both classes have, is left out.
+            # The term ||x||^2 / 2 is left out: it cancels in the ratio.
             exponents = white.T @ centres - np.sum(centres**2, axis=0) / 2
             logs.append(logsumexp(exponents, axis=1, b=self.weights))
         return logs[1] - logs[0]
@@ -89,6 +89,7 @@ class MixturePair:
     def sample(
         self, n_pos: int, n_neg: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw rows and their labels 1 and -1, the positives first."""
         parts = []
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):
             components = rng.choice(len(self.weights), size=n, p=self.weights)

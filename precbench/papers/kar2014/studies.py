@@ -31,15 +31,16 @@ def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> N
     """Draw a panel for each data set and objective, a row of panels for each data set."""
     table = result.values[result.values["dataset"] != ""]
     named = table.assign(panel=table["dataset"] + ", " + table["objective"])
-    n_columns = table["objective"].nunique()
-    draw_panels(figure, named, panel="panel", n_columns=n_columns, **options)
+    draw_panels(
+        figure, named, panel="panel", n_columns=table["objective"].nunique(), **options
+    )  # fmt: skip
 
 
 def _draw_errors(figure: "SubFigure", result: Result) -> None:
     named = result.values.assign(curve=result.values["dataset"] + ", " + result.values["objective"])
-    dashes = {"excess": "-", "bound": "--"}
     draw_panels(
-        figure, named, x="size", panel="theorem", curve="curve", dashes=dashes, log=("x",),
+        figure, named, x="size", panel="theorem", curve="curve",
+        dashes={"excess": "-", "bound": "--"}, log=("x",),
         xlabel="T (rows of the stream), s (rows of a buffer)", ylabel="excess",
     )  # fmt: skip
 

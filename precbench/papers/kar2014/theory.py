@@ -112,7 +112,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
 
 
 def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
-    """Return the regret of a player, and how much more it may be by the certified gaps."""
+    """Return the regret against the leader, and by how much it may be larger (certified gaps)."""
     gaps = leader.gap + player.error_ * float(np.sum(player.lipschitz_))
     return float(np.sum(player.penalties_)) - leader.loss, gaps
 
@@ -154,7 +154,7 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
-    regrets = []
+    regrets = []  # each with its certified upper bound
     for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         leader = player.leader(X[rows], y[rows])
@@ -166,6 +166,7 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
+    """Return the loss of w = 0 on all rows, where all scores tie."""
     n, n_pos = len(y), int(np.sum(y > 0))
     if player.objective == "pauc":  # each hinge is 1
         return n_pos * resolve_k(player.beta, n - n_pos)
@@ -215,9 +216,10 @@ def _ratios(
     distance = float(np.linalg.norm(w - other))
     first, second = ((X @ v) - y for v in (w, other))
     lists = np.abs(np.sort(first) - np.sort(second)).max()
-    ahead, behind = (np.sort(z[:-1])[::-1] for z in (first, second))
-    in_case = (first[-1] <= ahead) & (second[-1] <= behind)
-    case = 2 * (ahead - behind) - (first[-1] - second[-1])
+    # Case 2.1 of Lemma 12: the last row is not above the sorted others at either of the weights.
+    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (first, second))
+    in_case = (first[-1] <= ordered) & (second[-1] <= ordered_other)
+    case = 2 * (ordered - ordered_other) - (first[-1] - second[-1])
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
@@ -267,11 +269,11 @@ def uniform_convergence(
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
                 deviations = [
                     max(
-                        abs(measure(s, sides) - population)
-                        for s, population in zip(part, on_all_rows, strict=True)
+                        abs(measure(s, is_pos) - on_all)
+                        for s, on_all in zip(sampled_scores, on_all_rows, strict=True)
                     )
-                    for part, sides in parts
-                    if 0 < np.sum(sides) < size
+                    for sampled_scores, is_pos in parts
+                    if 0 < np.sum(is_pos) < size
                 ]
                 if not deviations:
                     raise InputError(
@@ -345,13 +347,13 @@ def error_bounds(
 
 
 def _terms(player: FTRL, y: NDArray) -> float:
-    """Return of how many rows, or pairs of rows, the loss of an objective is the sum."""
+    """Return the number of rows, or of pairs of rows, over which an objective sums its loss."""
     n, n_pos = len(y), int(np.sum(y > 0))
     return n_pos * resolve_k(player.beta, n - n_pos) if player.objective == "pauc" else n
 
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
-    """Return the best w in the ball, and a lower limit of all losses there."""
+    """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
     ones = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]
     leader = player.fit(X[ones], y[ones]).leader(X, y)  # which needs a fit
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
@@ -433,13 +435,14 @@ def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) ->
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     """Return the struct surrogate of 1 less the geometric mean of both recalls, scaled as `F1`."""
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
-    lost = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # of those that are not taken
+    # Label as 1 the highest `n_true` positives and the highest 0, 1, … negatives.
+    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # sums of the scores of the other positives
     gained = np.append(0.0, np.cumsum(neg))
-    right = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
+    recall_of_neg = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
     best = -math.inf
-    for true, missed in enumerate(lost):
-        value = gained - len(pos) * math.sqrt(true / len(pos)) * right
-        best = max(best, float(value.max()) - missed)
+    for n_true, missed_scores in enumerate(missed):
+        value = gained - len(pos) * math.sqrt(n_true / len(pos)) * recall_of_neg
+        best = max(best, float(value.max()) - missed_scores)
     return 1 + best / len(pos)
 
 

@@ -177,7 +177,7 @@ class _Stream(NamedTuple):
 
 
 def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
-    """Take the training rows in the order of an experiment: those for validation come last."""
+    """Return the training rows of a split in the order of an experiment, validation rows last."""
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
@@ -206,7 +206,7 @@ _Statement = tuple[str, str, Mapping[str, float]]
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
-    """Yield each solver, trained on the stream, with both sides of the bounds on it."""
+    """Yield each solver, trained on the stream, and the statements: theorem, measure, values."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):
@@ -224,20 +224,20 @@ def _statements(
 def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
-    """Yield the mistakes, with the bounds of the theorem (at multiples of w*) and corollary."""
+    """Yield the mistakes beside the bounds of Theorem 7 or 9 (at multiples of w*) and 8 or 10."""
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
         4 * max(k for *_, k in batches)
     )
-    bounds = [
+    bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
         for c in _MULTIPLES
-    ]
+    )
     values = {
         "measured": float(mistakes.sum()),
-        "bound": float(min(bounds)),
+        "bound": float(bound),
         "trivial": float(sum(k for *_, k in batches)),
     }
     yield f"Theorem {theorem}", "mistakes", values
@@ -250,19 +250,19 @@ def _mistake_bounds(
 def _steps(
     stream: _Stream, weights: NDArray[np.float64], mistakes: NDArray[np.int64], surrogate: str
 ) -> Iterator[_Statement]:
-    """Lemma 18 and, for all multiples w of the optimum, Lemmas 19 (avg) and 20 (max), by batch."""
+    """Yield both sides of Lemma 18, and of Lemma 19 (avg) or 20 (max) at multiples of w*."""
     # ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
     # largest ratio of the former and the largest excess of the latter, over batches with mistakes.
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(stream.X, axis=1).max())
-    grown = np.diff(np.sum(weights**2, axis=1))
+    growth = np.diff(np.sum(weights**2, axis=1))
     allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]
-    largest = float((grown[mistakes > 0] / allowed[mistakes > 0]).max())
-    yield "Lemma 18", "norm", {"measured": largest, "bound": 1.0}
+    ratios = growth[mistakes > 0] / allowed[mistakes > 0]
+    yield "Lemma 18", "norm", {"measured": float(ratios.max()), "bound": 1.0}
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
-    turned = np.diff(weights @ optimum)
+    progress = np.diff(weights @ optimum)
     most = max(
-        mistakes[t] - loss(c * (X @ optimum), y) - c * turned[t]
+        mistakes[t] - loss(c * (X @ optimum), y) - c * progress[t]
         for t, (X, y, _) in enumerate(stream.batches)
         for c in _MULTIPLES
         if mistakes[t]
@@ -274,17 +274,20 @@ def _steps(
 def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Theorem 13 without w_0 = 0, at which all scores are tied."""
+    """Yield Theorem 13: the mean loss of all w on all rows against that on the next batches.
+
+    It leaves w_0 = 0 out, at which all scores are tied.
+    """
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
-    online = float(np.mean([wrong / k for wrong, (_, _, k) in batches if k]))
-    measured = float(np.mean(losses))
-    yield "Theorem 13", "prec@k loss", _open_ended(measured, online, stream.uniform_rate)
+    online = float(np.mean([n_mistakes / k for n_mistakes, (_, _, k) in batches if k]))
+    statement = _open_ended(float(np.mean(losses)), online, stream.uniform_rate)
+    yield "Theorem 13", "prec@k loss", statement
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
-    """Theorem 15: the avg surrogate of the returned mean against that of w* in the ball."""
+    """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
     population = stream.population
     at_edge = min(radius, 1e3) * population.scores_of_optimum
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]
@@ -302,7 +305,7 @@ def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, floa
 def _constants(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Yield the constant that each theorem needs on a stream, 0 if it holds without."""
+    """Yield (theorem, solver) and the least constant with which it holds on a stream."""
     for solver, statements in _statements(stream, eta0, radius):
         for theorem, _, quantities in statements:
             if "rate" not in quantities:
@@ -388,7 +391,7 @@ def _deviations(
 def _top_averages(
     dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Compare averages over the top of samples and of all rows, in the order of the optimum."""
+    """Compare averages over the top of samples and of all rows, by the optimum (Lemma 22)."""
     # h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]
@@ -396,8 +399,9 @@ def _top_averages(
     top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
-    measured = float(np.quantile(deviations, 1 - DELTA))
-    return {"measured": measured, "bound": bound, "trivial": 1.0}
+    return {
+        "measured": float(np.quantile(deviations, 1 - DELTA)), "bound": bound, "trivial": 1.0
+    }  # fmt: skip
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:

@@ -31,6 +31,7 @@ class ConsistencyClaim(Claim):
         return False  # no single data set decides it
 
     def judge(self, evidence: Evidence) -> LedgerRow:
+        """Judge by a sign test over the splits of how far both sides fall behind."""
         outcomes = self.results_in(evidence.outcomes)
         behind = []
         for dataset in self.datasets:

@@ -124,7 +124,7 @@ def _margin(kind: str) -> _Quantity:
 
 
 def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
-    """Return how far a surrogate and the loss are from 0 where a margin is gamma."""
+    """Return a function: how far surrogate and loss are from 0 once a margin is made gamma."""
 
     def distance(case: _Case) -> float:
         shift = _margin(kind)(case) - gamma
@@ -143,8 +143,8 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
 
     def excess(case: _Case) -> float:
         scores, positive, k = case
-        chosen = np.array([*combinations(range(len(scores)), k)])
-        sums = (scores + ~positive)[chosen].sum(axis=1)
+        sets = np.array([*combinations(range(len(scores)), k)])
+        sums = (scores + ~positive)[sets].sum(axis=1)
         return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _loss(surrogate)(case)
 
     return excess

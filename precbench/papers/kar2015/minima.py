@@ -101,6 +101,7 @@ class _Problem(NamedTuple):
 
 
 def _problem(name: str, beta: float) -> _Problem:
+    """Return the problem that a config names ``pauc``, ``f1`` or ``prec@K``."""
     if name == "pauc":
         return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
     if name == "f1":
@@ -136,12 +137,12 @@ def cutting_plane_minima(
         for problem, strength in product(problems, C):
             setting = _problem(problem, beta)
             has_path = name in paths and problem == problems[0]
-            fit = _FitTrace(setting, test, labels)
+            trace = _FitTrace(setting, test, labels)
             solver = CuttingPlane(C=strength, max_iter=max_iter, **setting.parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                solver.fit(train, y, trace=fit if has_path else untraced)
-            rows = [*fit.summary(solver), *(fit.path(solver) if has_path else ())]
+                solver.fit(train, y, trace=trace if has_path else untraced)
+            rows = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
             table += [(name, problem, strength, *row) for row in rows]
     return pd.DataFrame(
         table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
@@ -195,7 +196,7 @@ class _FitTrace:
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
-    """Return whether no w makes a surrogate smaller than w = 0 does."""
+    """Return whether w = 0 minimises a surrogate, by the linear programme described above."""
     # `k` is a fraction of the positives, or a count; for "pauc" of the negatives, of which there
     # are at least k.
     from scipy.optimize import linprog
@@ -204,21 +205,25 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
     # The weights of the negatives: their sum, and the largest that one of them may have.
     total = count / n_pos if surrogate == "struct" else 1.0
-    most = 1 / n_pos if surrogate.startswith("struct") else 1 / count
-    high, low = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
-    if surrogate != "max":
-        high = sparse.csc_array(high.mean(axis=1)[:, np.newaxis])
+    most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
+    pos, neg = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
+    if surrogate != "max":  # all positives have the same weight: take their mean
+        pos = sparse.csc_array(pos.mean(axis=1)[:, np.newaxis])
+    # Unknown are the weights of negatives, then of positives; both weighted sums are equal.
     blocks = [
-        [low, -high],
-        [np.ones((1, low.shape[1])), None],
-        [None, np.ones((1, high.shape[1]))],
+        [neg, -pos],
+        [np.ones((1, neg.shape[1])), None],
+        [None, np.ones((1, pos.shape[1]))],
     ]
-    largest = 1 / min(count, high.shape[1])
-    bounds = np.repeat([[0, most], [0, largest]], [low.shape[1], high.shape[1]], axis=0)
-    wanted = np.append(np.zeros(X.shape[1]), [total, 1])
-    equations = sparse.block_array(blocks, format="csc")
+    most_pos = 1 / min(count, pos.shape[1])
+    bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
+    right_side = np.append(np.zeros(X.shape[1]), [total, 1])
     result = linprog(
-        np.zeros(len(bounds)), A_eq=equations, b_eq=wanted, bounds=bounds, method="highs-ipm"
+        np.zeros(len(bounds)),
+        A_eq=sparse.block_array(blocks, format="csc"),
+        b_eq=right_side,
+        bounds=bounds,
+        method="highs-ipm",
     )
     assert result.status in (0, 2), result.message  # feasible or not
     return bool(result.status == 0)

@@ -18,15 +18,13 @@ _KEYS = ["theorem", "measure", "solver", "dataset", "batch_size"]
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
     """Return the means of all quantities, and in which share of the splits a bound holds."""
-    index = [*_KEYS, "split"]
     splits = values.dropna(subset="batch_size").fillna({"split": 0})
-    wide = splits.pivot(index=index, columns="quantity", values="value").reset_index()
+    wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"]).astype(float)
     wide["holds"] = holds.where(wide["bound"].notna())
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
-    tidy = means.reset_index().melt(_KEYS, var_name="quantity")
-    return tidy.dropna(subset="value")
+    return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
 
 
 def _tables(result: Result) -> Iterator[Table]:
@@ -51,6 +49,7 @@ _PANELS = {
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
+    """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
     means = _means_over_splits(result.values)
     # Of Theorem 12 the deviation is drawn, of the other open constants the constant.
     hidden = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
@@ -80,28 +79,28 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
     """Draw the largest excess of each law, with the laws one above the other."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
-    marks = {"excess": "", "control": ""}
     [axes] = draw_panels(
-        figure, largest, x="excess", panel="panel", curve="quantity", dashes=marks, log=(),
-        xlabel="largest excess of the left side",
+        figure, largest, x="excess", panel="panel", curve="quantity",
+        dashes={"excess": "", "control": ""}, log=(), xlabel="largest excess of the left side",
     )  # fmt: skip
     axes.axvline(0, color="0.6", linewidth=0.8)
 
 
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
+    """Draw the struct surrogate at weights of both signs, and the loss at negative ones."""
     signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
-    dashes = dict.fromkeys(signs, "-")
     draw_panels(
-        figure, values, x="weight", panel="panel", curve="quantity", dashes=dashes, log=(),
-        xlabel="w", ylabel="struct, and the loss prec@1",
+        figure, values, x="weight", panel="panel", curve="quantity",
+        dashes=dict.fromkeys(signs, "-"), log=(), xlabel="w", ylabel="struct, and the loss prec@1",
     )  # fmt: skip
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
-    learnt = result.values.dropna(subset="eta0")
-    curves = learnt.assign(curve=learnt["dataset"] + ", " + learnt["surrogate"])
+    """Draw what SGD@k reaches by step size; a line marks the value at w = 0."""
+    reached = result.values.dropna(subset="eta0")
+    curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
     dashes = {"relative to w = 0": "-"}
     for axes in draw_panels(
         figure, curves, x="eta0", panel="rows", curve="curve", dashes=dashes, xlabel="eta0"
@@ -121,6 +120,7 @@ def _tables_of_optima(result: Result) -> Iterator[Table]:
 
 
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
+    """Draw values and bounds of the iterates, and their measure, a panel for each C."""
     paths = result.values.dropna(subset="iteration")
     places = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
     named = paths.assign(panel=places + ", C = " + paths["C"].map("{:g}".format))

@@ -28,7 +28,7 @@ _TEX = {
 
 
 def _comparable(result: Result) -> list[list[str]]:
-    """Return the names of lists with as many positives and negatives as each other."""
+    """Return groups of names of lists with equal numbers of positives and of negatives."""
     groups: dict[Any, list[str]] = {}
     for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
@@ -44,6 +44,7 @@ def _measures(result: Result) -> dict[str, Metric]:
 
 
 def _ranked_tables(result: Result) -> Iterator[Table]:
+    """Yield a table for each scale of the scores and each group of comparable lists."""
     for scale, of_scale in result.values.groupby("scale", sort=False):
         for lists in _comparable(result):
             rows = of_scale[of_scale["list"].isin(lists)]
@@ -109,6 +110,7 @@ def _pair_tables(result: Result) -> Iterator[Table]:
 
 
 def _draw_pairs(figure: "SubFigure", result: Result) -> None:
+    """Draw the share of each pair as an image, a panel for each objective."""
     pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
     names = list(dict.fromkeys(pairs["objective"]))
@@ -155,20 +157,19 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
-    marks = {"R_max / I": "", "AUC": ""}
     draw_panels(
-        figure, result.values, x="function", panel="quantity", curve="part", dashes=marks, log=()
-    )
+        figure, result.values, x="function", panel="quantity", curve="part",
+        dashes={"R_max / I": "", "AUC": ""}, log=(),
+    )  # fmt: skip
 
 
 def _draw_fits(figure: "SubFigure", result: Result) -> None:
     """Draw the means of each fit on training and test rows, a panel for each measure."""
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
-    n_columns = table["measure"].nunique()
     for axes in draw_panels(
         figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log=(),
-        n_columns=n_columns,
+        n_columns=table["measure"].nunique(),
     ):  # fmt: skip
         axes.tick_params(axis="x", labelsize=7, labelrotation=60)
         axes.title.set_fontsize(8)
@@ -189,6 +190,7 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
 
 
 def _draw_theorems(figure: "SubFigure", result: Result) -> None:
+    """Draw deviations and bounds by size, a panel for each theorem and a curve for each p."""
     table = result.values.dropna(subset="size")
     table = table.assign(power=table["p"].map("p = {:g}".format))
     dashes = {"measured": "-", "bound": "--"}

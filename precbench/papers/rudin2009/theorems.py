@@ -73,7 +73,7 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 
 
 def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
-    """Compare log K g(R_max / K), log R_g,1, log K g(R_max) and log R_g,l."""
+    """Yield the largest ratios of both sides of Theorem 1, for each price g and loss l."""
     prices: dict[str, Callable[[NDArray], NDArray]] = {
         "e^r": lambda r: r,
         **{f"r^{p:g}": partial(_log_power, p) for p in powers},
@@ -89,23 +89,23 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
                 total = float(logsumexp(log_g(ones)))
                 if total == -np.inf:
                     continue  # R_max is 0, and so are both sides
-                most = ones.max(keepdims=True)
+                worst = ones.max(keepdims=True)  # R_max
                 sides = {
-                    "K g(R_max / K) <= R_g,1": (log_g(most / n_neg)[0] + math.log(n_neg), total),
-                    "R_g,1 <= K g(R_max)": (total, log_g(most)[0] + math.log(n_neg)),
+                    "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
+                    "R_g,1 <= K g(R_max)": (total, log_g(worst)[0] + math.log(n_neg)),
                 } | {
                     f"R_g,1 <= R_g,{name}": (total, float(logsumexp(log_g(h))))
                     for name, h in heights.items()
                 }
             for name, (left, right) in sides.items():
-                key = price, name
-                largest[key] = max(largest.get(key, 0.0), math.exp(min(left - right, 700)))
+                ratio = math.exp(min(left - right, 700))  # e^710 overflows
+                largest[price, name] = max(largest.get((price, name), 0.0), ratio)
     for (price, name), ratio in largest.items():
         yield f"Theorem 1, {price}", np.nan, np.nan, f"largest ratio, {name}", ratio
 
 
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
-    """Compare g^-1(R_g,1) with R_max, and R_p,exp^(1/p) with R_max,exp."""
+    """Yield the largest ratio of g^-1(R_g,1) to R_max, for steep prices g (Section 2)."""
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -122,7 +122,7 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
 def _lipschitz(
     rng: np.random.Generator, powers: list[float], pairs: int, theta: float
 ) -> Iterator[Any]:
-    """Compare L(f_1) - L(f_2) with 4 Lip(phi) max |f_1 - f_2|, on finite populations."""
+    """Yield the largest ratio of L(f_1) - L(f_2) to 4 Lip(phi) max |f_1 - f_2| (Lemma 5)."""
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
@@ -158,7 +158,7 @@ def _generalisation(
     sizes: list[int],
     draws: int,
 ) -> Iterator[Any]:
-    """Compare deviations over a finite class with Theorems 2 and 3, and one with Lemma 9."""
+    """Yield deviations over a finite class and Theorems 2 and 3, and of one ranker and Lemma 9."""
     directions = rng.standard_normal((rankers, features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
@@ -191,14 +191,16 @@ def _generalisation(
                 ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
                 ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
             ):
-                measured = max(0.0, float(np.quantile(outcome, 1 - DELTA)))
-                yield statement, p, n, "measured", measured
+                yield statement, p, n, "measured", max(0.0, float(np.quantile(outcome, 1 - DELTA)))
                 yield statement, p, n, "bound", bound
                 yield statement, p, n, "largest possible", 1.0
 
 
 def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
-    """Return the epsilon to which the statement gives the probability 0.05, with I = K = n."""
+    """Return the epsilon to which a statement gives the probability 0.05, with I = K = n.
+
+    `cover` is the number of functions, `least` the smallest risk; epsilon counts in `halves`.
+    """
 
     def log_bound(log_epsilon: float) -> float:  # of the probability, relative to 0.05
         part = math.exp(log_epsilon) / halves
@@ -212,7 +214,10 @@ def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
 def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
-    """Minimise R_p,exp over equal spaces of functions by several roads, from several places."""
+    """Compare the minimisers of R_p,exp over one space of functions (Theorem 4).
+
+    They start at several points, and with dependent features are found by Newton's method, too.
+    """
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
@@ -221,18 +226,19 @@ def _compare_minimisers(
             positive[:2] = [True, False]
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
-            roads = [X @ newton.coef_] if not newton.unbounded_ else []
+            by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
             # A feature that is 1 for some positives and 0 else ranks no pair wrongly.
             unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
             for name, features, scores in (
-                ("dependent features", dependent, roads),
+                ("dependent features", dependent, by_newton),
                 ("unbounded", unbounded, []),
             ):
                 starts = rng.standard_normal((2, features.shape[1]))
                 risk = _log_risk(features[positive], features[~positive], p)
                 scores = scores + [features @ _minimise(risk, w) for w in starts]
-                q = [np.exp(s[~positive] - s[positive][:, None]) for s in scores]
-                gaps = [float(np.abs(other - q[0]).max()) for other in q[1:]]
+                # Theorem 4 says that the minimisers agree in the losses of all pairs.
+                first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
+                gaps = [float(np.abs(losses - first).max()) for losses in others]
                 largest[name] = max(largest[name], *gaps)
         for name, gap in largest.items():
             yield f"Theorem 4, {name}", p, np.nan, "largest difference", gap
@@ -273,6 +279,7 @@ def push_objectives(
 def _compare_objectives(
     train: Rows, test: Rows, powers: list[float]
 ) -> Iterator[tuple[str, str, str, float]]:
+    """Yield fit, part, measure and value of all objectives, on training and test rows."""
     with threadpool_limits(1):
         fits = [*_minimise_objectives(*train, powers)]
     for fit, w in fits:
@@ -316,6 +323,7 @@ def _minimise_objectives(
 
 
 def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
+    """Yield the AUC, and the p-norms and the maximum of the heights as shares of the positives."""
     n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))
     yield "AUC", auc(y, scores)
     for p in powers:

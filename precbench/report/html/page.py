@@ -59,6 +59,7 @@ def experiment_page(
     ledger: Sequence[LedgerRow],
     advised: Advised,
 ) -> Page:
+    """Lay out the page of an experiment: results, figures, verdicts, protocol and trials."""
     marks = ["smoke size: says nothing about the methods"] if run.smoke else []
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
@@ -73,8 +74,8 @@ def experiment_page(
         if table.dataset not in missing:
             # The protocol has a place of its own on the page.
             notes = [note for note in table.notes if note != run.protocol_sentence]
-            in_rows = [links.get((table.dataset, solver), "") for solver in run.solvers]
-            results.append((replace(table, notes=notes), in_rows))
+            row_links = [links.get((table.dataset, solver), "") for solver in run.solvers]
+            results.append((replace(table, notes=notes), row_links))
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
     fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
     return _page(
@@ -158,6 +159,7 @@ def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
 
 
 def _data_table(run: Run) -> Table:
+    """Lay out the sizes of the data sets, and the number of splits that were run."""
     rows = []
     for dataset in filter(run.n_splits, run.datasets):
         counts = run.data.get(dataset)

@@ -1,4 +1,4 @@
-"""The templates of pages, whose texts are escaped, with their style."""
+"""The templates of pages, whose texts are escaped, with their style and script."""
 
 import base64
 import hashlib
@@ -19,10 +19,11 @@ def render(template: str, **values: Any) -> str:
     """Fill in a template; `values` may hold untrusted text, which is escaped."""
     from markupsafe import Markup
 
-    style = (_HERE / "style.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page = _templates().get_template(template)
-    return page.render(style=Markup(style), style_hash=digest, **values)
+    for name, file in {"style": "style.css", "script": "script.js"}.items():
+        content = (_HERE / file).read_text("utf-8")
+        digest = hashlib.sha256(content.encode()).digest()
+        values |= {name: Markup(content), f"{name}_hash": base64.b64encode(digest).decode()}
+    return _templates().get_template(template).render(**values)
 
 
 @cache

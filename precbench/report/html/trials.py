@@ -24,13 +24,12 @@ class TrialGroup(NamedTuple):
 
 
 def trial_groups(run: Run) -> list[TrialGroup]:
-    finals = final_values(run.results, run.losses)
-    parts = dict(iter(finals.groupby(["dataset", "solver"])))
+    groups = dict(iter(final_values(run.results, run.losses).groupby(["dataset", "solver"])))
     return [
-        _group(run, dataset, solver, parts[dataset, solver].to_dict("records"))
+        _group(run, dataset, solver, groups[dataset, solver].to_dict("records"))
         for dataset in run.datasets
         for solver in run.solvers
-        if (dataset, solver) in parts
+        if (dataset, solver) in groups
     ]
 
 
@@ -51,8 +50,9 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         seconds = "–" if np.isnan(final["seconds"]) else three_digits(final["seconds"])
         texts = [seconds, final["chosen"], _outcome(final), final["key"]]
         rows.append([str(split), str(seed), points[point], *numbers, *texts])
-    metrics = [run.metric_name(metric) for metric in run.metrics]
+    metrics = map(run.metric_name, run.metrics)
     header = ["split", "seed", "at", *metrics, "seconds", "chosen", "outcome", "record"]
+    # Columns without an entry are left out, such as the point of an experiment without a sweep.
     columns = [column for column in zip(header, *rows, strict=True) if any(column[1:])]
     header, *rows = map(list, zip(*columns, strict=True))
     table = text_table(solver if len(run.datasets) == 1 else f"{dataset}: {solver}", header, rows)
