@@ -59,6 +59,7 @@ def profile_columns(
 
 
 def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Describe a column, see `profile_columns`."""
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
     holds, low, high = content.holds, "", ""
