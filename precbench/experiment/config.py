@@ -130,6 +130,7 @@ class Experiment(Section):
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
+        """Return the given plots, else those that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
@@ -188,28 +189,28 @@ class Experiment(Section):
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        given: dict[Keys, object] = {
+        values: dict[Keys, object] = {
             ("tuning", "folds"): tuning.folds,
             ("tuning", "rows"): tuning.rows,
         }
-        latest = protocol.split == "time"
+        is_by_time = protocol.split == "time"
         if tuning.folds and tuning.rows:
             yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
-        if latest:
+        if is_by_time:
             why = "has no meaning with split: time, where the latest rows are measured"
-            yield from ((place, why) for place, value in given.items() if value)
+            yield from ((place, why) for place, value in values.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
         for name in streams[:1]:
-            given |= {("solvers", n, "fourier"): entry.fourier for n, entry in self.solvers.items()}
+            values |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
-            yield from ((place, why) for place, value in given.items() if value)
-            divided = {"stratified": protocol.stratified, "train_size": protocol.train_size}
+            yield from ((place, why) for place, value in values.items() if value)
+            of_protocol = {
+                "stratified": protocol.stratified,
+                "train_size": protocol.train_size,
+                "split": is_by_time,
+            }
             why = f"has no meaning for {name}: the rows of a stream are divided one by one"
-            yield from (
-                (("protocol", key), why)
-                for key, value in {**divided, "split": latest}.items()
-                if value
-            )
+            yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
             yield from (
                 (
                     ("solvers", label),
@@ -227,10 +228,10 @@ class Experiment(Section):
     ) -> "Experiment":
         """Return the part with some solvers, data sets and splits (indices); None means all."""
         names = [entry.name for entry in self.datasets]
-        wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
+        choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
             f"{self.name}: {text}"
-            for what, chosen, known in wanted
+            for what, chosen, known in choices
             for name in chosen or ()
             for text in unknown(what, name, known)
         ]
@@ -254,10 +255,10 @@ class Experiment(Section):
         """Return the experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
-        few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
+        chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": few or self.datasets,
+            "datasets": chosen or self.datasets,
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
@@ -295,6 +296,7 @@ class Experiment(Section):
         ]
 
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
+        """Return the trial of a solver, by its label, on a split at a point of the sweep."""
         protocol, entry = self.protocol, self.solvers[label]
         own_scaling: Scaling | None = getattr(dataset, "scaling", None)
         seed = trial_seed(protocol.seed, dataset.name, index)
@@ -365,15 +367,16 @@ class Study(Section):
     @field_validator("smoke")
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        """Check the parameters at the smoke size; a mapping may only have keys of the full size."""
         if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})
             refuse(
                 problem
-                for name, few in smoke.items()
-                if isinstance(few, dict)
-                for key in few
-                for problem in at((name, key), unknown("entry", key, parameters.get(name, few)))
+                for name, value in smoke.items()
+                if isinstance(value, dict)
+                for key in value
+                for problem in at((name, key), unknown("entry", key, parameters.get(name, value)))
             )
         return smoke
 
@@ -476,8 +479,8 @@ def _shared_problems(
     measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not takers and not measures:
         known = {known for entry in solvers.values() for known in solver_defaults(entry.solver)}
-        near = did_you_mean(name, sorted(known))
-        return at(path, [f"none of the solvers has this parameter{near}"])
+        hint = did_you_mean(name, sorted(known))
+        return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
         texts = [text for taker in takers for text in parameter_problems(taker, name, value)]

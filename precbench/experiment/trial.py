@@ -116,9 +116,9 @@ class Trial:
     def candidates(self) -> dict[str, list[Any]]:
         """The tuned parameters with their candidates, those of random features first."""
         features = {} if self.fourier is None else self.fourier.candidates
-        mapped = {f"{_FOURIER}{name}": values for name, values in features.items()}
+        prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
-        return mapped | own
+        return prefixed | own
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product.
@@ -128,6 +128,7 @@ class Trial:
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+        # Drawn in the order of the names, so that the order in the config does not matter.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))

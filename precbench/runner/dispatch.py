@@ -71,13 +71,16 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
         except BrokenProcessPool as error:  # which ends the other workers, too
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
-                ended = record.status if record is not None and record.run == job.run else None
-                if ended or job.mark.exists():
+                status = record.status if record is not None and record.run == job.run else None
+                if status or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
-                    yield waiting.pop(job.key), ended
+                    yield waiting.pop(job.key), status
             is_lost_at_start = len(waiting) == n_waiting
             if is_lost_at_start and was_lost_at_start:  # once may be by chance
-                raise PrecbenchError("worker processes die at their start") from error
+                raise PrecbenchError(
+                    "worker processes die at their start, perhaps for lack of memory: use fewer "
+                    "workers"
+                ) from error
             was_lost_at_start = is_lost_at_start
 
 

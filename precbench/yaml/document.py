@@ -52,6 +52,7 @@ class Document:
         return InputError("\n".join(lines))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
+        """Return the file, and line and column of the nearest piece around `keys` in it."""
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -116,6 +117,8 @@ def parse(text: str, file: str = "<text>") -> Document:
 
 
 class _Builder:
+    """Builds data from the events of the parser, and notes places and mistakes."""
+
     def __init__(self, text: str, file: str):
         self.file = file
         self.where: dict[Keys, tuple[int, int]] = {}
@@ -135,9 +138,8 @@ class _Builder:
 
     def _value(self, event: Any, keys: Keys) -> Any:
         """Return the data that begin with an event, and note the places of all of their parts."""
-        self.where.setdefault(
-            keys, _place(event.start_mark)
-        )  # a value in a mapping has the place of its key
+        # A value in a mapping keeps the place of its key.
+        self.where.setdefault(keys, _place(event.start_mark))
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, keys)
@@ -152,6 +154,7 @@ class _Builder:
         }
 
     def _key(self, event: Any, keys: Keys) -> str:
+        """Return a key of the mapping at `keys`, and note its place."""
         self._refuse_hidden(event, keys)
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
@@ -164,6 +167,7 @@ class _Builder:
         return name
 
     def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
+        """Return a constant, a number, or else the text."""
         text = event.value
         if event.style:  # quoted, or a block of text
             return text
@@ -199,6 +203,7 @@ class _Builder:
             self._refuse(event, keys, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
+        """Note a mistake; raise with all of them if it is fatal, or if they are many."""
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
         self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
@@ -210,6 +215,7 @@ def _place(mark: Any) -> tuple[int, int]:
 
 
 def _complaint(file: str, place: tuple[int, int], keys: Keys, message: str) -> str:
+    """Return ``file:line:column: path: message``, with a path such as ``solvers.a.tune[0]``."""
     path = ""
     for key in keys:
         path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key

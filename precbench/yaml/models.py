@@ -125,6 +125,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_plain_words(cls, value: Any, handler: Any) -> Any:
+        """Validate a section; a missing key is not reported beside its misspelling."""
         try:
             return handler(value)
         except ValidationError as error:
