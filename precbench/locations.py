@@ -31,6 +31,8 @@ def cache_folder() -> Path:
         return user_cache_path("precbench")
     except RuntimeError:
         folder = Path("precbench-cache").absolute()
-        text = f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)"
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(
+            f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)",
+            stacklevel=2,
+        )
         return folder

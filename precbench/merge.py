@@ -64,8 +64,9 @@ def _hash_of_numbers(store: Store, record: Record) -> str:
     """Hash what two machines should agree on: all but times."""
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
-    fields = record.model_dump(include=_NUMBERS)
-    return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
+    return key_of(
+        {**record.model_dump(include=_NUMBERS), "arrays": hashlib.sha256(content).hexdigest()}
+    )
 
 
 def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:

@@ -207,8 +207,10 @@ class Store:
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
         """Note what a run is to run, for `precbench status` and `precbench merge`."""
-        request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
-        self.write_text("asked.json", json.dumps(request) + "\n")
+        self.write_text(
+            "asked.json",
+            json.dumps({"keys": sorted(keys), "started": time.time(), "shards": [*shards]}) + "\n",
+        )
 
     def request(self) -> Request:
         """Return what the last run was to run: all records if no run has noted it."""

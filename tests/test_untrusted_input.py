@@ -57,7 +57,8 @@ def results(tmp_path, small):
 )
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
-    monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", (1_048_576, 16_384, 32_767, 10_000))
+    limits = (1_048_576, 16_384, 32_767, 10_000)
+    monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"
     lines = [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]
     for line in lines:

@@ -160,8 +160,10 @@ class Experiment(Section):
             if smoke.sweep:
                 yield ("smoke", "sweep"), "there is no sweep"
             if "accuracy-sweep" in plots:
-                place = "plots", plots.index("accuracy-sweep")
-                yield place, "accuracy-sweep needs a sweep, and there is none"
+                yield (
+                    ("plots", plots.index("accuracy-sweep")),
+                    "accuracy-sweep needs a sweep, and there is none",
+                )
         elif len(self.sweep) != 1:
             yield ("sweep",), "should name exactly one parameter"
         else:
@@ -171,8 +173,9 @@ class Experiment(Section):
                 yield from self._swept_value_problems(("smoke", "sweep"), name, smoke.sweep)
         known = [entry.name for entry in self.datasets]
         for i, dataset in enumerate(smoke.datasets or ()):
-            problems = unknown("data set of this config", dataset, known)
-            yield from at(("smoke", "datasets", i), problems)
+            yield from at(
+                ("smoke", "datasets", i), unknown("data set of this config", dataset, known)
+            )
 
     def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
         """Return what is wrong with swept values: unknown, repeated, or alike in a metric."""
@@ -181,8 +184,9 @@ class Experiment(Section):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
-        same = repeats(labels)
-        return problems + at(path, [f"makes two metrics the same: {labels[i]}" for i in same])
+        return problems + at(
+            path, [f"makes two metrics the same: {labels[i]}" for i in repeats(labels)]
+        )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
         """Yield keys without meaning for a stream, or beside another key."""

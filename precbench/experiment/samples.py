@@ -252,8 +252,9 @@ class Rows:
         """Return the rows of a part, scaled."""
         trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
-        scaled = rows.scaled(trial.scaling, fitted_on)
-        return Streamed(scaled, f"the {part} set of {self._dataset.name}")
+        return Streamed(
+            rows.scaled(trial.scaling, fitted_on), f"the {part} set of {self._dataset.name}"
+        )
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:

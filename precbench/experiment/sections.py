@@ -289,8 +289,8 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        what = "should be a name, or {name: {parameters}}"
-        refuse(at((), [f"{what}, found {reprlib.repr(entry)}"]))
+        problem = f"should be a name, or {{name: {{parameters}}}}, found {reprlib.repr(entry)}"
+        refuse(at((), [problem]))
     [(name, params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):
@@ -460,8 +460,10 @@ def choice_problems(value: Any) -> list[str]:
     if not isinstance(value, dict):
         return []
     if isinstance(candidates, list) and len(candidates) > 1:
-        twice = repeats(map(repr, candidates))
-        return [f"{candidates[i]} is repeated among the values to tune" for i in twice]
+        return [
+            f"{candidates[i]} is repeated among the values to tune"
+            for i in repeats(map(repr, candidates))
+        ]
     return [
         "should be a value, or {tune: [two or more values]}, "
         f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"

@@ -181,10 +181,9 @@ class Trial:
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
-        metric = {**asdict(self.metric), "package": METRICS.package(self.metric.name)}
         tuning: dict[str, Any] = {
             "candidates": self.candidates,
-            "metric": metric,
+            "metric": {**asdict(self.metric), "package": METRICS.package(self.metric.name)},
             "folds": self.folds,
             "rows": self.tuning_rows,
             "draw": self.draw if self._draws else None,

@@ -191,8 +191,10 @@ _one_at_a_time = threading.Lock()  # clocks and warnings belong to the whole pro
 
 def versions() -> dict[str, str | None]:
     """Return what must agree between client and workers: precbench, its source, and libraries."""
-    source = {"Python": platform.python_version(), "the source of precbench": code_of("precbench")}
-    return source | {n: v for n, v in package_versions().items() if n != "matplotlib"}
+    return {
+        "Python": platform.python_version(),
+        "the source of precbench": code_of("precbench"),
+    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:

@@ -86,8 +86,8 @@ def extended(own: Document, folder: Path) -> Document:
         return own
     name = own.data["extends"]
     if not isinstance(name, str) or Path(name).name != name:
-        problem = "should be the name of a file beside this one, found"
-        raise own.refusal([(("extends",), f"{problem} {reprlib.repr(name)}")])
+        problem = f"should be the name of a file beside this one, found {reprlib.repr(name)}"
+        raise own.refusal([(("extends",), problem)])
     if not (folder / name).is_file():
         near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
         raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])
@@ -183,8 +183,9 @@ class _Builder:
                 return number
             self._refuse(event, keys, f"the number {text} is too large")
         elif _OTHER_BASE.fullmatch(text):
-            what = f"{text} (write a decimal number without leading zeros, or quotes)"
-            self._refuse(event, keys, what)
+            self._refuse(
+                event, keys, f"{text} (write a decimal number without leading zeros, or quotes)"
+            )
         elif _NOT_FINITE.fullmatch(text):
             self._refuse(event, keys, f"{text} (numbers must be finite)")
         return text

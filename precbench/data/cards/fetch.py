@@ -199,8 +199,9 @@ def _download(address: str, path: Path) -> None:
         download(address, path, None)
     except requests.RequestException as error:
         answer = error.response
-        reason = "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
-        raise InputError(reason) from error
+        raise InputError(
+            "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
+        ) from error
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:

@@ -84,8 +84,11 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
             f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
             f"found {info.shape[1]}"
         )
-    patients = np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1]
-    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), patients.astype(np.int64))
+    return Arrays(
+        X,
+        _signs(info[:, KDD08_LABEL], card.positive),
+        np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1].astype(np.int64),
+    )
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:

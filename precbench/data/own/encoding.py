@@ -287,8 +287,9 @@ def _learn_columns(
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
-            numbers = _numbers(frame[name], column, where)
-            columns[name] = replace(column, fill=fill_value(numbers, how))
+            columns[name] = replace(
+                column, fill=fill_value(_numbers(frame[name], column, where), how)
+            )
     return tuple(columns.values())
 
 
@@ -337,8 +338,7 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         is_wrong = moments.isna().to_numpy() & present
         what = "is not a date, unlike most values; correct it or drop the column"
         refuse(values, is_wrong, what, where, drop=True)
-        first_day = moments.min().date().isoformat()
-        return Column(name, origin=first_day, notation=content.notation)
+        return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
     return _learn_text(values, is_text, takes_text, where)
 
 

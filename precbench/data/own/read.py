@@ -342,8 +342,7 @@ def read_labels(
     if label is not None:
         raise InputError(f"{path}: label needs named columns, which {own.format} files lack")
     X, arrays = _matrix(own.path, own.format, "float64")
-    y = _vector(own.path, arrays, X.shape[0], "y")
-    return signs(y, own.where, positive, one_class=True)
+    return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True)
 
 
 # --- files without named columns ---

@@ -197,9 +197,10 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         text = f"row {row}: the {what} is missing{others}"
         if what != "label":
             raise InputError(f"{where}: {text}; fill it in, or remove these rows")
-        remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
         raise TableError(
-            where, f"{text}; remove these rows, or rank them with --open", remedy=remedy
+            where,
+            f"{text}; remove these rows, or rank them with --open",
+            remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
     spelled: dict[object, object] = {}
     for value in distinct:

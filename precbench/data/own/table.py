@@ -150,8 +150,13 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
-    numbered = _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame))))
-    return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
+    return OwnTable(
+        Path(name),
+        "parquet",
+        _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame)))),
+        is_file=False,
+        layout=layout,
+    )
 
 
 def several(names: str | Sequence[str]) -> list[str]:
@@ -268,8 +273,11 @@ def _read_csv(
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
     encoding, has_blank_lines, open_line = _scan(path)
     if encoding == "cp1252" and layout.encoding is None:
-        text = "the text is not UTF-8 and is read as Windows-1252; name another encoding if needed"
-        warnings.warn(f"{path}: {text}", stacklevel=5)
+        warnings.warn(
+            f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
+            "that is wrong",
+            stacklevel=5,
+        )
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
     n_cells = open_line.count(options["sep"].encode()) + 1
@@ -395,8 +403,11 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
         n_lines = values.str.count("\n")
         if n_lines.max() >= _MANY_LINES:
             row = frame.index[int(n_lines.argmax())] + 1
-            text = f"row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines"
-            warnings.warn(f"{path}: {text}: check it for an unclosed quotation mark", stacklevel=6)
+            warnings.warn(
+                f"{path}: row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines: check it "
+                "for an unclosed quotation mark",
+                stacklevel=6,
+            )
 
 
 # --- Parquet and workbooks ---
