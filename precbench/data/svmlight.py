@@ -211,11 +211,8 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     if status != Status.OK:
         line = n_lines + 1 + text.count(b"\n", 0, position)
         column = position - text.rfind(b"\n", 0, position)
-        token = _token(text, position)
-        what = _MISTAKES[Status(status)].format(token=token, limit=limit)
-        if token.startswith("'qid:"):
-            what = f"query ids are not supported, found {token}; remove them"
-        raise InputError(f"{name}:{line}:{column}: {what}")
+        mistake = _mistake(Status(status), text, position, limit)
+        raise InputError(f"{name}:{line}:{column}: {mistake}")
     return Rows(
         data[:n_entries],
         indices[:n_entries],
@@ -226,9 +223,11 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     )
 
 
-def _token(text: bytes, position: int) -> str:
-    """Return the word at a position, in quotes; "nothing" for a blank."""
-    words = text[position : position + 40].split(maxsplit=1)
-    if not words or text[position : position + 1].isspace():
-        return "nothing"
-    return repr(words[0].decode("ascii", "backslashreplace"))
+def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
+    """Describe the mistake in the word at a position."""
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"
+    if words and not text[position : position + 1].isspace():
+        token = repr(words[0].decode("ascii", "backslashreplace"))
+    if token.startswith("'qid:"):
+        return f"query ids are not supported, found {token}; remove them"
+    return _MISTAKES[status].format(token=token, limit=limit)

@@ -63,18 +63,14 @@ class Split:
 
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
-        fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
-        if self.kind in ("random", "kfold"):
-            fields |= {"seed": self.seed, "stratified": self.stratified}
-        if self.kind == "random" and self.train_size is None:
-            fields["test_size"] = self.test_size
-        elif self.kind == "random":
-            fields["train_size"] = self.train_size
-        elif self.kind == "time":
-            fields |= {"test_size": self.test_size, "index": self.index}
-        elif self.kind == "kfold":
-            fields |= {"n_splits": self.n_splits, "index": self.fold}
-        return fields
+        size = "test_size" if self.train_size is None else "train_size"
+        drawn = {"seed": self.seed, "stratified": self.stratified}
+        fields: dict[str, dict[str, Any]] = {
+            "random": drawn | {size: getattr(self, size)},
+            "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
+            "time": {"test_size": self.test_size, "index": self.index},
+        }
+        return {"kind": self.kind, "groups": self.groups, **fields.get(self.kind, {})}
 
 
 @dataclass(frozen=True)

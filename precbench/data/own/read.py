@@ -43,6 +43,7 @@ from precbench.errors import InputError
 from precbench.npz import unpack
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
+_SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 VERSION = 4  # raise it when the same file gives other arrays: it is part of their identity
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
@@ -174,17 +175,13 @@ def read_own_file(
     options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
     options |= {"drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing}
     options["categorical"] = categorical if isinstance(categorical, str) else [*categorical]
-    digest = hashlib.sha256(json.dumps([VERSION, kind, options]).encode())
-    if own.is_file:
-        with own.path.open("rb") as file:
-            hashlib.file_digest(file, lambda: digest)
     name = own.path.name.split(".")[0]
     dataset = Dataset(
         name=name,
         title=name,
         X=to_dtype(X, dtype, where),
         y=roles.y,
-        sha256=digest.hexdigest() if own.is_file else "",
+        sha256=_identity(own, options) if own.is_file else "",
         groups=roles.groups,
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((roles.y > 0).tobytes()).hexdigest(),
@@ -192,6 +189,14 @@ def read_own_file(
         imputed=imputed,
     )
     return dataset, encoding
+
+
+def _identity(own: OwnTable, options: dict[str, Any]) -> str:
+    """Hash a file, and how it is read."""
+    digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
+    with own.path.open("rb") as file:
+        hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
@@ -362,27 +367,17 @@ def _matrix(
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
     """Return X, dense or from the parts of a sparse matrix, and all arrays of an npz file."""
-    from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+    from scipy.sparse import coo_matrix
 
-    parts = ("data", "indices", "indptr", "shape")
     try:
         arrays = unpack(path, kinds="fiubUS", packed=True)
-        for name in arrays.keys() & {"X", *parts}:
+        for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
                 raise ValueError(f"{name} holds text")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
-        elif set(parts) <= set(arrays):
-            data, indices, indptr, shape = (arrays[part] for part in parts)
-            if max(shape, default=0) > LARGEST_INDEX:
-                raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
-            data = to_dtype(data, dtype, str(path))
-            kind = str(arrays["format"].astype(str)) if "format" in arrays else "csr"
-            make = csc_matrix if kind == "csc" else csr_matrix
-            matrix = make((data, indices, indptr), shape=tuple(shape))
-            matrix.check_format(full_check=True)
-            X = matrix.tocsr()
-            X.sum_duplicates()
+        elif set(_SPARSE_PARTS) <= set(arrays):
+            X = _sparse_matrix(path, arrays, dtype)
         else:
             raise InputError(
                 f"{path}: expected X, or data, indices, indptr and shape, found {listed(arrays)}"
@@ -403,6 +398,22 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         row, column = entries.row[first_wrong], entries.col[first_wrong]
         raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
     return X, arrays
+
+
+def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
+    """Return the CSR matrix of the parts that `scipy.sparse.save_npz` writes, of CSR or CSC."""
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
+    if max(shape, default=0) > LARGEST_INDEX:
+        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
+    is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
+    make = csc_matrix if is_csc else csr_matrix
+    matrix = make((to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    X = matrix.tocsr()
+    X.sum_duplicates()
+    return X
 
 
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:

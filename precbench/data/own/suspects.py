@@ -69,25 +69,32 @@ def look_for_suspects(
                 )
         if y is None or not (has_rows and has_classes):
             continue
-        value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
-        gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
-        reason = f"has an AUC of {value:.3f} alone"
-        if value <= LEAK:
-            if abs(gaps[0] - gaps[1]) <= _GAP_DIFFERENCE:
-                continue
-            reason = (
-                f"is missing in {gaps[0]:.0%} of the positive rows and {gaps[1]:.0%} of the others"
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES
+        if reason := _leak_reason(values, content.numbers, y, in_groups):
+            problems.add(
+                TableError(
+                    where,
+                    f"column {name!r} {reason}; it looks like a leak of the label: "
+                    f"add --drop {name}, or --allow {name} to use it",
+                    kind="leak",
+                    column=name,
+                    remedy=("drop", name),
+                )
             )
-        problems.add(
-            TableError(
-                where,
-                f"column {name!r} {reason}; it looks like a leak of the label: "
-                f"add --drop {name}, or --allow {name} to use it",
-                kind="leak",
-                column=name,
-                remedy=("drop", name),
-            )
-        )
+
+
+def _leak_reason(
+    values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
+) -> str:
+    """Return why a column looks like a leak of the label, "" if it does not."""
+    value = auc_alone(values, numbers, y, in_groups)
+    if value > LEAK:
+        return f"has an AUC of {value:.3f} alone"
+    is_missing = values.isna().to_numpy()
+    positive, other = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())
+    if abs(positive - other) <= _GAP_DIFFERENCE:
+        return ""
+    return f"is missing in {positive:.0%} of the positive rows and {other:.0%} of the others"
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
