@@ -112,8 +112,9 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            shape = [len(self.metrics)] * (len(sweep.values) + 1)
-            if [*map(len, sweep.metrics), len(sweep.written)] != shape:
+            # One label of each metric for each value, and one notation of each.
+            expected = [len(self.metrics)] * (len(sweep.values) + 1)
+            if [*map(len, sweep.metrics), len(sweep.written)] != expected:
                 raise ValueError("the metrics of the sweep are not those of its values")
         if missing := labels - self.measures.keys():
             raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")

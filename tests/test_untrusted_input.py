@@ -46,12 +46,12 @@ def results(tmp_path, small):
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 bounds"),
-        (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 bounds"),
+        (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 limits"),
+        (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 limits"),
         (lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"), "row 9 32,767"),
         (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
-        (lambda t: t.replace('"9"', '"4"'), "row 4 twice order"),
-        (lambda t: t.replace('"B9"', '"A9"'), "row 9 twice"),
+        (lambda t: t.replace('"9"', '"4"'), "row 4 repeated order"),
+        (lambda t: t.replace('"B9"', '"A9"'), "row 9 repeated"),
         (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
     ],
 )

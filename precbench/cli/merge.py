@@ -115,7 +115,7 @@ def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     keys = present.union(*(request.keys for request in requests))
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    divisions = sorted({Shard.parse(shard).of for shard in shards})
+    divisions = sorted({Shard.parse(shard).total for shard in shards})
     every = (Shard(i + 1, n_shards) for n_shards in divisions for i in range(n_shards))
     missing = [str(shard) for shard in every if str(shard) not in shards]
     return {

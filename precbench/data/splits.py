@@ -125,7 +125,7 @@ def validation_split(
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
             f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
-            f"few for a validation set of {share:g} with both classes"
+            f"few for a validation set of {share:g} with both classes: give another validation_size"
         )
     return fit_rows, validation_rows
 

@@ -128,7 +128,7 @@ def divide_into_folds(
     if most < 2:
         raise InputError(
             f"{dataset.name}: the training rows of split {trial.split.index} cannot be divided "
-            f"into folds with rows of both classes in each"
+            "into folds with rows of both classes in each: leave out tuning.folds"
         )
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -138,7 +138,7 @@ def divide_into_folds(
     if not usable:
         raise InputError(
             f"{dataset.name}: the groups of split {trial.split.index} leave no fold of the "
-            "training rows with both classes"
+            "training rows with both classes: leave out tuning.folds, or ignore the groups"
         )
     return usable
 

@@ -100,11 +100,11 @@ class Cluster:
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job, and its rows if they have not been sent."""
-        number = id(job.dataset)
-        if number not in rows:  # as a task, which Dask repeats where a worker has died
-            rows[number] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
+        dataset_id = id(job.dataset)
+        if dataset_id not in rows:  # as a task, which Dask repeats where a worker has died
+            rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[number], pure=False)
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
 
 def _write_record(job: Job, future: distributed.Future) -> str | None:

@@ -96,11 +96,11 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
     def arguments() -> Iterator[tuple[Job]]:
         for job in jobs:
-            number = id(job.dataset)
-            if number not in mapped and not _is_shared(job.dataset.X):
+            dataset_id = id(job.dataset)
+            if dataset_id not in mapped and not _is_shared(job.dataset.X):
                 paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
-                mapped[number] = _mapped(job.dataset, paths[-1])
-            yield (replace(job, dataset=mapped.get(number, job.dataset)),)
+                mapped[dataset_id] = _mapped(job.dataset, paths[-1])
+            yield (replace(job, dataset=mapped.get(dataset_id, job.dataset)),)
 
     try:
         yield arguments()

@@ -148,6 +148,7 @@ class _Builder:
         members = takewhile(lambda e: not isinstance(e, yaml.CollectionEndEvent), self._events)
         if isinstance(event, yaml.SequenceStartEvent):
             return [self._value(item, (*keys, i)) for i, item in enumerate(members)]
+        # Keys and values alternate: each key is followed by the events of its value.
         return {
             name: self._value(next(self._events), (*keys, name))
             for name in (self._key(key, keys) for key in members)

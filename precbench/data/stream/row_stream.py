@@ -260,7 +260,7 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield the blocks that fill a buffer, and the numbers of the rows that are kept."""
+        """Yield the blocks of one full buffer after another, and their rows of this part."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
         n = 0
