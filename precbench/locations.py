@@ -14,7 +14,6 @@ def shipped(folder: str) -> Path:
 
 
 def config_names() -> list[str]:
-    """Return the names of the shipped configs, sorted."""
     folder = shipped("configs")
     names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
     return sorted(name for name in names if not name.endswith(".published"))

@@ -170,7 +170,7 @@ class Streamed:
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]
-            scores = np.empty((len(batch), self.n_rows))
+            scores = np.empty((len(batch), self.n_rows))  # one row of scores a model
             start = 0
             for X, y in self.X:
                 rows, stop = as_rows(X), start + len(y)

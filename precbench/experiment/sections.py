@@ -233,6 +233,7 @@ class Protocol(Section):
         explicit = self.model_fields_set
         splits = self.splits or ()
         n_all = len(self._all)
+        # The key, whether its value is wrong, and why.
         cases = [
             *(
                 (

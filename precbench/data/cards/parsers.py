@@ -61,10 +61,11 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1
-    positive = str(card.positive)
     separator = "," if card.separator == "comma" else None
     # Labels may be text: 1 for the positive one, 0 for any other.
-    converters = {label: lambda text: float(text == positive)}
+    converters: dict[int | str, Callable[[str], float]] = {
+        label: lambda text: float(text == str(card.positive))
+    }
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]

@@ -113,11 +113,9 @@ class Gaps:
             f"{'category' if n == 1 else 'categories'} in {name} "
             f"({listed(sorted(self.unseen[name]), 3)})"
             for name, n in n_unseen.items()
-        ] + [
-            f"{count(n, 'value')} filled in {name}"
-            for name, n in self.filled.items()
-            if name not in empty
         ]
+        n_filled = {name: n for name, n in self.filled.items() if name not in empty}
+        counts += [f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()]
         sentences = (
             (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
             (

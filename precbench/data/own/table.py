@@ -469,7 +469,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         # The first row with a value holds the column names; columns count from 1.
         filled_lines = (line for line in lines if set(line[1].values()) - {None})
         top, titles = next(filled_lines, (0, {}))
-        names = (titles.get(i + 1) for i in range(max(titles, default=0)))
+        names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
         rows = {}  # by place below the header

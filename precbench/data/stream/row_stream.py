@@ -115,7 +115,6 @@ class RowStream:
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
-        """The numbers of rows and of positive ones."""
         counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
         n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
