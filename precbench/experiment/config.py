@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
@@ -244,13 +244,11 @@ class Experiment(Section):
             complaints.append(no_splits(missing, indices))
         if complaints:
             raise InputError("\n".join(complaints))
-        chosen_labels: Collection[str] = self.solvers if solvers is None else solvers
-        chosen_names = names if datasets is None else datasets
         chosen_splits = set(indices if seeds is None else seeds)
         splits = tuple(index for index in indices if index in chosen_splits)
         changes = {
-            "solvers": {n: entry for n, entry in self.solvers.items() if n in chosen_labels},
-            "datasets": tuple(entry for entry in self.datasets if entry.name in chosen_names),
+            "solvers": {n: e for n, e in self.solvers.items() if solvers is None or n in solvers},
+            "datasets": tuple(e for e in self.datasets if datasets is None or e.name in datasets),
             "protocol": self.protocol.model_copy(update={"splits": splits}),
         }
         return self.model_copy(update=changes)

@@ -109,11 +109,10 @@ class Problems:
 
     def raise_if_any(self) -> None:
         """Raise the collected errors, if any, with one line for each problem."""
-        if not self.errors:
-            return
         if len(self.errors) == 1:
             raise self.errors[0]
-        raise _SeveralError(self.where, self.errors)
+        if self.errors:
+            raise _SeveralError(self.where, self.errors)
 
 
 class _SeveralError(TableError):
