@@ -98,11 +98,12 @@ class InMemory:
     def n_rows(self) -> int:
         return len(self.y)
 
-    def train(self, solver: Any, trace: Trace) -> None:
-        solver.fit(self.X, self.y, trace=trace)
-
-    def train_together(self, fits: Sequence[Fit]) -> None:
-        fit_together(fits, self.X, self.y)
+    def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
+        """Fit one solver, or several whose visits to the rows are the same."""
+        if len(solvers) == 1:
+            solvers[0].fit(self.X, self.y, trace=traces[0])
+        else:
+            fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
 
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
         return solver.decision_function(self.X)
@@ -140,22 +141,20 @@ class Streamed:
     def y(self) -> NDArray[np.float64]:
         return self.X.labels()
 
-    def train(self, solver: Any, trace: Trace) -> None:
-        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
+    def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
+        """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``.
 
         The clock runs while blocks are read and shuffled: that is the cost of streaming.
         """
-        self.train_together([Fit(solver, trace)])
-
-    def train_together(self, fits: Sequence[Fit]) -> None:
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive: a "
                 "ranking needs rows of both classes"
             )
-        first: Any = fits[0].solver
+        first = solvers[0]
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
+        fits = list(map(Fit, solvers, traces))
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:

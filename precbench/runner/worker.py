@@ -28,7 +28,6 @@ from precbench.experiment.tuning import choose
 from precbench.metrics import as_scores
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
-from precbench.solvers.passes import Fit
 from precbench.store import Store
 from precbench.topk import ceil_share
 
@@ -138,7 +137,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            training.train(solver, recorder)
+            training.train([solver], [recorder])
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
@@ -253,10 +252,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
-                if len(solvers) > 1:
-                    fitting.train_together(list(map(Fit, solvers, deadlines)))
-                else:
-                    fitting.train(*solvers, *deadlines)
+                fitting.train(solvers, deadlines)
                 if any(deadline.passed for deadline in deadlines):
                     stopped = "tuning limit"
                 validation = rows.training.part(validation_rows)
