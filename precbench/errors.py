@@ -1,5 +1,6 @@
 """Errors with a cause outside the code, with exit codes, and hints for misspelt names."""
 
+import os
 from collections.abc import Iterable
 
 
@@ -34,21 +35,21 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     """
     import difflib
 
-    spelt = {other.lower(): other for other in valid}
-    wanted = str(name).lower()
-    slips = [other for other in spelt if _is_one_letter_off(wanted, other)]
-    near = difflib.get_close_matches(wanted, slips or spelt, n=1, cutoff=0.0 if slips else 0.6)
-    return f" (did you mean {spelt[near[0]]!r}?)" if near else ""
+    spellings = {other.lower(): other for other in valid}
+    lower = str(name).lower()
+    slips = [other for other in spellings if _is_one_letter_off(lower, other)]
+    near = difflib.get_close_matches(lower, slips or spellings, n=1, cutoff=0.0 if slips else 0.6)
+    return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
 
 def _is_one_letter_off(one: str, other: str) -> bool:
-    pairs = enumerate(zip(one, other, strict=False))
-    start = next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    """Compare what follows the common beginning, but for one letter or two swapped ones."""
+    start = len(os.path.commonprefix([one, other]))  # noqa: RUF071 (of letters, as meant)
     rest, others = one[start:], other[start:]
-    swapped = rest[1::-1] == others[:2]
+    are_swapped = rest[1::-1] == others[:2]
     return (
-        rest[1:] == others
-        or rest == others[1:]
-        or rest[1:] == others[1:]
-        or (swapped and rest[2:] == others[2:])
+        rest[1:] == others  # a letter too many
+        or rest == others[1:]  # a missing one
+        or rest[1:] == others[1:]  # a wrong one
+        or (are_swapped and rest[2:] == others[2:])
     )

@@ -61,6 +61,7 @@ class Registry(Mapping[str, _Member]):
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
+        """The entry points of installed packages, by name; a name in use is refused."""
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:

@@ -14,7 +14,6 @@ def shipped(folder: str) -> Path:
 
 
 def config_names() -> list[str]:
-    """Return the names of the shipped configs, sorted."""
     folder = shipped("configs")
     names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
     return sorted(name for name in names if not name.endswith(".published"))
@@ -31,6 +30,8 @@ def cache_folder() -> Path:
         return user_cache_path("precbench")
     except RuntimeError:
         folder = Path("precbench-cache").absolute()
-        text = f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)"
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(
+            f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)",
+            stacklevel=2,
+        )
         return folder

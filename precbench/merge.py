@@ -11,13 +11,13 @@ _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 
 
 def compare_records(
-    target: Store, sources: Sequence[Store], kept: Sequence[Store] = ()
+    target: Store, sources: Sequence[Store], preferred: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
     """Return the store to take each record from, and conflicts in words; nothing is written.
 
     A result counts more than a skipped trial, which counts more than a failed one; of equal records
-    the first is kept, beginning with the target's. Where numbers differ, the records of the stores
-    in `kept` stand.
+    the first is taken, beginning with the target's. Where numbers differ, the records of the stores
+    in `preferred` are.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
@@ -30,12 +30,13 @@ def compare_records(
         rank = max(_rank(record) for _, record in copies)
         best = [(store, record) for store, record in copies if _rank(record) == rank]
         if rank and copies[-1][0] is not target:  # not failed, and not the target's alone
-            numbers = {_hash_of_numbers(*one) for one in best}
-            chosen = [one for one in best if one[0] in kept] if len(numbers) > 1 else best
-            if not chosen:
-                conflicts.append(_conflict(best))
-                continue
-            best = chosen
+            numbers = {_hash_of_numbers(store, record) for store, record in best}
+            if len(numbers) > 1:
+                chosen = [(store, record) for store, record in best if store in preferred]
+                if not chosen:
+                    conflicts.append(_conflict(best))
+                    continue
+                best = chosen
         if best[0][0] is not target:
             choice[key] = best[0][0]
     return choice, conflicts
@@ -55,18 +56,21 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
 
 
 def _rank(record: Record) -> int:
-    # A result counts most; a skipped trial counts more than a failed one, which counts nothing.
+    """Return 2 for a result, 1 for a skipped trial, 0 for a failed one."""
     return 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
+    """Hash what two machines should agree on: all but times."""
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
-    fields = record.model_dump(include=_NUMBERS)
-    return key_of({**fields, "arrays": hashlib.sha256(content).hexdigest()})
+    return key_of(
+        {**record.model_dump(include=_NUMBERS), "arrays": hashlib.sha256(content).hexdigest()}
+    )
 
 
 def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
+    """Return a line with the trial and where its copies come from."""
     record, places = copies[0][1], []
     for store, its_record in copies:
         machine = store.machines().get(its_record.environment)

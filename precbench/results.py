@@ -112,8 +112,9 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            shape = [len(self.metrics)] * (len(sweep.values) + 1)
-            if [*map(len, sweep.metrics), len(sweep.written)] != shape:
+            # One label of each metric for each value, and one notation of each.
+            expected = [len(self.metrics)] * (len(sweep.values) + 1)
+            if [*map(len, sweep.metrics), len(sweep.written)] != expected:
                 raise ValueError("the metrics of the sweep are not those of its values")
         if missing := labels - self.measures.keys():
             raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
@@ -197,10 +198,10 @@ def _check_rows(run: Run, path: Path) -> None:
     if tested.empty:
         raise InputError(f"{path} has no row of the part test; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
-    points = [(point, label) for point, of_point in labels.items() for label in of_point]
-    known = {(d, s, *point) for d in run.datasets for s in run.solvers for point in points}
-    place = ["dataset", "solver", "sweep", "metric"]
-    if unknown := {*run.results[place].itertuples(index=False, name=None)} - known:
+    measures = [(point, label) for point in labels for label in labels[point]]
+    known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
+    columns = ["dataset", "solver", "sweep", "metric"]
+    if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
         named = " ".join(part for part in min(unknown) if part)
         raise InputError(
             f"{path} has rows that {path.with_name('experiment.json')} does not know ({named}); "
@@ -208,8 +209,8 @@ def _check_rows(run: Run, path: Path) -> None:
         )
     measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
-        if lacking := [at for at in labels[point] if (dataset, point, at) not in measured]:
-            raise InputError(f"{path} has no row of {lacking[0]} on {dataset}; {_RUN_AGAIN}")
+        if missing := [m for m in labels[point] if (dataset, point, m) not in measured]:
+            raise InputError(f"{path} has no row of {missing[0]} on {dataset}; {_RUN_AGAIN}")
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
@@ -245,6 +246,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
+    """Return the checked fields of a JSON file, joined with those in `more`."""
     content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)

@@ -25,8 +25,7 @@ def legacy_generator(*key: Hashable) -> np.random.RandomState:
 
 
 def data_generator(name: str) -> np.random.Generator:
-    digest = hashlib.sha256(name.encode()).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+    return np.random.Generator(np.random.PCG64(int.from_bytes(_digest((name,))[:16], "little")))
 
 
 def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:

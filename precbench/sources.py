@@ -23,8 +23,8 @@ def code_of(package: str, without: Collection[str] = ()) -> str:
     folder = Path(spec.origin).parent
     digest = hashlib.sha256()
     for path in sorted([*folder.rglob("*.py"), *folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")]):
-        *rooms, file = path.relative_to(folder).parts
-        name = ".".join([*rooms, file.partition(".")[0]])
+        *folders, file = path.relative_to(folder).parts
+        name = ".".join([*folders, file.partition(".")[0]])
         if name.partition(".")[0] not in without:
             content = path.read_bytes()
             if path.suffix != ".py":

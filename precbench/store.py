@@ -7,7 +7,6 @@ arrays without it do not count.
 import fcntl
 import hashlib
 import json
-import math
 import os
 import platform
 import subprocess
@@ -147,8 +146,10 @@ class Machine(Fields):
     @property
     def kind(self) -> str:
         """What times depend on, in words; times are comparable within one kind."""
-        text = f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g} GiB"
-        return one_line(f"{text} under {self.os} {self.machine}")
+        return one_line(
+            f"{self.cores or 'unknown'} cores of {self.cpu} with {self.memory_gib:g} GiB under "
+            f"{self.os} {self.machine}"
+        )
 
 
 class Store:
@@ -158,7 +159,8 @@ class Store:
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
         self._lock = -1
-        self._known: dict[str, tuple[tuple[int, int, int], Record]] = {}
+        # By key: the record, and inode, time and size of the file that it was read from.
+        self._cache: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -189,15 +191,14 @@ class Store:
 
     def require_lock(self) -> None:
         """Raise if the locked folder was moved, removed or replaced."""
-        mine = os.fstat(self._lock)
+        held = os.fstat(self._lock)
         with suppress(OSError):
-            there = (self.folder / ".lock").stat()
-            if (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
+            present = (self.folder / ".lock").stat()
+            if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
                 return
         raise PrecbenchError(
-            f"{self.folder} was moved or removed during the run: trials that have ended since are "
-            "in a new folder of that name; put both together with precbench merge, then run the "
-            "same command again"
+            f"{self.folder} was moved or removed during the run, and later results are in a new "
+            "folder of that name: join both with precbench merge, then run the same command again"
         )
 
     @property
@@ -206,8 +207,10 @@ class Store:
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
         """Note what a run is to run, for `precbench status` and `precbench merge`."""
-        request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
-        self.write_text("asked.json", json.dumps(request) + "\n")
+        self.write_text(
+            "asked.json",
+            json.dumps({"keys": sorted(keys), "started": time.time(), "shards": [*shards]}) + "\n",
+        )
 
     def request(self) -> Request:
         """Return what the last run was to run: all records if no run has noted it."""
@@ -240,8 +243,8 @@ class Store:
         return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
 
     def machines(self) -> dict[str, Machine]:
-        paths = sorted((self.folder / "environments").glob("*.json"))
-        return {path.stem: _read(path, Machine) for path in paths}
+        folder = self.folder / "environments"
+        return {path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))}
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file that is made from the records, whole or not at all."""
@@ -264,14 +267,13 @@ class Store:
         """Return a record, checked, None without one; it is parsed again only after a change."""
         path = self._file(key)
         try:
-            file = path.stat()
-            state = file.st_ino, file.st_mtime_ns, file.st_size
-            known = self._known.get(key)
-            if known is None or known[0] != state:
-                known = self._known[key] = state, _read_record(path)
+            status = path.stat()
+            state = status.st_ino, status.st_mtime_ns, status.st_size
+            if key not in self._cache or self._cache[key][0] != state:
+                self._cache[key] = state, _read_record(path)
         except FileNotFoundError:
             return None
-        return known[1]
+        return self._cache[key][1]
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
         """Return the arrays of a record; none if it has none."""
@@ -292,10 +294,7 @@ class Store:
         return sorted(path.stem for path in self._trials.glob("*.json"))
 
     def records(self) -> Iterator[Record]:
-        for key in self.keys():
-            record = self.read(key)
-            if record is not None:
-                yield record
+        return (record for record in map(self.read, self.keys()) if record is not None)
 
     def add_environment(self, description: Mapping[str, Any]) -> str:
         """Store the description of a machine once, and return its id."""
@@ -320,7 +319,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind:
-    """Read a file that the next run writes again."""
+    """Return the checked content of a file that the next run writes again."""
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
@@ -328,6 +327,7 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
 
 
 def _read_record(path: Path) -> Record:
+    """Read and check a record; refuse one of a newer schema."""
     content = path.read_bytes()
     try:
         schema = parse(content, _Head).version
@@ -346,22 +346,23 @@ def _read_record(path: Path) -> Record:
 
 def find_stores(results: Path) -> list[Store]:
     """Return the experiments with trials in a folder of results, shards included."""
-    marks = ("trials", "asked.json")  # a shard may have no trials
-    folders = find_result_folders(results, *marks)
+    entries = ("trials", "asked.json")  # a shard may have no trials
+    folders = find_result_folders(results, *entries)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
-        folders += find_result_folders(shard, *marks)
+        folders += find_result_folders(shard, *entries)
     if not folders:
         raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
     return [Store(folder) for folder in folders]
 
 
-def find_result_folders(results: Path, *marks: str) -> list[Path]:
+def find_result_folders(results: Path, *entries: str) -> list[Path]:
     """Return the folder if it has one of these entries, else its subfolders with one."""
     if not results.is_dir():
         raise InputError(f"there is no folder {results}: name a folder of results")
     for pattern in ("", "*/"):
-        if places := {path.parent for mark in marks for path in results.glob(pattern + mark)}:
-            return sorted(places)
+        paths = (path for entry in entries for path in results.glob(pattern + entry))
+        if folders := {path.parent for path in paths}:
+            return sorted(folders)
     return []
 
 
@@ -419,6 +420,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def _output(*command: str) -> str | None:
+    """Return what a command prints, None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -435,19 +437,13 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: no NumPy types, None for numbers that are not finite."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (np.generic, np.ndarray)):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    """Return a value as JSON holds it: no NumPy types, None for numbers that are not finite."""
+    text = json.dumps(value, default=lambda array: array.tolist())
+    return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
 
 
 def _write(contents: Mapping[Path, bytes | str]) -> None:
+    """Write files of one folder, which is made when needed; see `write_whole`."""
     [folder] = {path.parent for path in contents}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -455,5 +451,5 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
-    mark = path.with_suffix(".json")  # without it the trial runs again
-    return InputError(f"{path} is damaged ({why}): remove {mark.name} and run again")
+    # Without its JSON, the trial runs again.
+    return InputError(f"{path} is damaged ({why}): remove {path.stem}.json and run again")

@@ -85,7 +85,7 @@ class StudyKind:
 
 def _checked(kind: object) -> StudyKind:
     if not isinstance(kind, StudyKind):
-        raise InputError("is no precbench.studies.StudyKind")
+        raise InputError("it is not a precbench.studies.StudyKind")
     return kind
 
 

@@ -24,7 +24,6 @@ def one_line(text: str) -> str:
 
 
 def first_line(member: object) -> str:
-    """Return the first line of a docstring."""
     return (inspect.getdoc(member) or "").partition("\n")[0]
 
 

@@ -94,8 +94,9 @@ def _prepare(parent: int, *_: str) -> None:
 
 def _is_whole(executor: Any) -> bool:
     """Return whether all workers live; joblib's own check sees pipes, which children may hold."""
-    dead = any(process.exitcode for process in [*executor._processes.values()])
-    return not dead and executor._executor_manager_thread.is_alive()
+    # A copy, since the thread that watches the workers removes dead ones.
+    is_dead = any(process.exitcode for process in [*executor._processes.values()])
+    return not is_dead and executor._executor_manager_thread.is_alive()
 
 
 def end() -> None:

@@ -196,7 +196,7 @@ def test_a_package_adds_cards(cards):
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
-    ({"name": "letter"}, "adds a data set named 'letter', and there is one already"),
+    ({"name": "letter"}, "adds a data set 'letter', and that name is in use"),
     ({"value": "extra_absent"}, "extra_absent, which is not a package with cards"),
     ({"value": "extra_absent.sub"}, "ModuleNotFoundError"),
     ({"value": "json.decoder"}, "json.decoder, which is not a package with cards"),

@@ -649,13 +649,13 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
          "batch_size: {tune: [20, 50]}, eta0: {tune: [0.01, 1.0, 100.0]}}}",
     )))  # fmt: skip
     [(trial, key)] = plan.trials
-    train_together, found = InMemory.train_together, []
+    train, found = InMemory.train, []
 
-    def counted(rows, fits):
-        found.append(len(fits))
-        train_together(rows, fits)
+    def counted(rows, solvers, traces):
+        found.extend([len(solvers)] if len(solvers) > 1 else [])
+        train(rows, solvers, traces)
 
-    monkeypatch.setattr(InMemory, "train_together", counted)
+    monkeypatch.setattr(InMemory, "train", counted)
     for place in ("together", "alone"):
         store = Store(tmp_path / place)
         data = plan.datasets["mine"]

@@ -44,17 +44,18 @@ def results(tmp_path, small):
 
 @pytest.mark.promise("R14")
 @pytest.mark.parametrize(("edit", "words"), [
-    (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 bounds"),
-    (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 bounds"),
+    (lambda t: t.replace('"9"', f'"{10**12}"'), "1,000,000,000,000 limits"),
+    (lambda t: t.replace('"A9"', '"ZZZ9"'), "row 9 limits"),
     (lambda t: t.replace("<t>text 7</t>", f"<t>{'x' * 40_000}</t>"), "row 9 32,767"),
     (lambda t: re.sub(r"text \d", "x" * 2_000, t), "10,000"),  # less in each row
-    (lambda t: t.replace('"9"', '"4"'), "row 4 twice order"),
-    (lambda t: t.replace('"B9"', '"A9"'), "row 9 twice"),
+    (lambda t: t.replace('"9"', '"4"'), "row 4 repeated order"),
+    (lambda t: t.replace('"B9"', '"A9"'), "row 9 repeated"),
     (lambda t: re.sub(r'(<c r="A9".*?</c>)(<c r="B9".*?</c>)', r"\2\1", t), ""),
 ])  # fmt: skip
 def test_sheets_that_excel_would_not_write(tmp_path, monkeypatch, edit, words):
     """Rows and columns that take for ever, a text that stands in many cells, cells in disorder."""
-    monkeypatch.setattr("precbench.data.own.table._MOST", (1_048_576, 16_384, 32_767, 10_000))
+    limits = (1_048_576, 16_384, 32_767, 10_000)
+    monkeypatch.setattr("precbench.data.own.table._SHEET_LIMITS", limits)
     book, path = Workbook(), tmp_path / "mine.xlsx"
     lines = [["name", "a", "y"], *([f"text {i}", i * i, i % 2] for i in range(10))]
     for line in lines:

@@ -115,7 +115,7 @@ def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     keys = present.union(*(request.keys for request in requests))
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    sizes = sorted({Shard.parse(shard).of for shard in shards})
+    sizes = sorted({Shard.parse(shard).total for shard in shards})
     expected = [str(Shard(i + 1, n_shards)) for n_shards in sizes for i in range(n_shards)]
     return {
         "experiment": target.folder.resolve().name,

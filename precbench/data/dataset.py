@@ -54,19 +54,15 @@ class Imputed:
 
     def select(self, rows: NDArray[np.intp]) -> Self:
         """Return the part for some rows, in ascending order."""
-        columns = (
-            (
-                start,
-                stop,
-                np.searchsorted(rows, missing[np.isin(missing, rows, assume_unique=True)]),
-            )
-            for start, stop, missing in self.columns
-        )
+        columns = []
+        for start, stop, missing in self.columns:
+            still_missing = missing[np.isin(missing, rows, assume_unique=True)]
+            columns.append((start, stop, np.searchsorted(rows, still_missing)))
         return replace(self, columns=tuple(columns))
 
 
 def fill_value(numbers: NDArray[np.floating], how: str) -> float:
-    """Return the mean, median or most frequent number (the least of several), but for NaN."""
+    """Return the mean, median or most frequent number (the least of several), NaN ignored."""
     if how == "most-frequent":
         distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
         return float(distinct[counts.argmax()])

@@ -14,7 +14,8 @@ ROWS_AT_ONCE = 4096
 Scaling = Literal["standardise", "unit", "unit-norm", "standardise-unit-norm", "none"]
 
 _KINDS = get_args(Scaling)
-_OF_FEATURES = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
+# How features are scaled before rows
+_FEATURE_SCALING = {"unit-norm": "none", "standardise-unit-norm": "standardise"}
 
 
 class Scaler:
@@ -33,16 +34,16 @@ class Scaler:
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
-        self._of_features = _OF_FEATURES.get(kind, kind)
+        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)
         self.shift = self.scale = None
 
     @property
     def learns(self) -> bool:
-        return self._of_features != "none"
+        return self._feature_scaling != "none"
 
     @property
     def scales_rows(self) -> bool:
-        return self.kind != self._of_features
+        return self.kind != self._feature_scaling
 
     def fit(self, X: Matrix) -> Self:
         """Learn shift and scale, a few thousand rows at a time."""
@@ -54,7 +55,7 @@ class Scaler:
             return self
         from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-        standardises = self._of_features == "standardise"
+        standardises = self._feature_scaling == "standardise"
         learner = StandardScaler() if standardises else MinMaxScaler()
         for block in blocks:
             if not isinstance(block, np.ndarray):
@@ -95,10 +96,12 @@ class Scaler:
                 if isinstance(X, np.ndarray):
                     X[rows] = block
                 else:
-                    X.data[X.indptr[rows.start] :][: block.nnz] = block.data
+                    first = X.indptr[rows.start]
+                    X.data[first : first + block.nnz] = block.data
         return X
 
     def _scale_features(self, X: Matrix) -> None:
+        """Overwrite X with (X - shift) / scale, a few thousand rows or entries at a time."""
         if self.shift is None or self.scale is None:
             return
         if X.shape[1] != len(self.shift):

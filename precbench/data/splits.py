@@ -125,7 +125,7 @@ def validation_split(
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
             f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
-            f"few for a validation set of {share:g} with both classes"
+            f"few for a validation set of {share:g} with both classes: give another validation_size"
         )
     return fit_rows, validation_rows
 
@@ -134,14 +134,14 @@ def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
-            f"the rows of {dataset.name} come in groups, which a train_size in rows would part; "
-            "give test_size, or ignore the groups"
+            f"train_size counts rows, and the rows of {dataset.name} come in groups: give "
+            "test_size, or ignore the groups"
         )
     n_rows = len(dataset.y)
     if not 0 < train_size < n_rows:
         raise InputError(
-            f"train_size is {train_size:,} and {dataset.name} has {n_rows:,} rows: some must be "
-            "left to test on"
+            f"train_size is {train_size:,}, and {dataset.name} has {n_rows:,} rows: give 1 to "
+            f"{n_rows - 1:,}, so that rows remain for the test set"
         )
     return n_rows - train_size
 
@@ -158,29 +158,31 @@ def _draw(
     """Draw a random split, or the fold `index` of a partition shared by all indices."""
     from sklearn import model_selection as ms
 
-    y, groups, is_drawn_anew = dataset.y, dataset.groups, kind == "random"
+    y, groups, is_random = dataset.y, dataset.groups, kind == "random"
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
             "stratified split needs at least 2 rows of each class"
         )
-    draw = (index, "random") if is_drawn_anew else ("kfold",)
-    random_state = legacy_generator(seed, dataset.split_key or dataset.name, *draw)
+    # A random split is drawn anew for each index; all folds belong to one partition.
+    key = (index, "random") if is_random else ("kfold",)
+    random_state = legacy_generator(seed, dataset.split_key or dataset.name, *key)
     try:
         if groups is not None and stratified:
-            if is_drawn_anew:
+            if is_random:
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
             if not 2 <= n_splits <= n_groups:
                 raise ValueError(f"{n_splits} folds of its {n_groups} groups")
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        name = "Group" if groups is not None else "Stratified" if stratified else ""
-        if is_drawn_anew:
-            shuffle = getattr(ms, f"{name}ShuffleSplit")
+        # The splitter of scikit-learn, such as GroupShuffleSplit or StratifiedKFold.
+        prefix = "Group" if groups is not None else "Stratified" if stratified else ""
+        if is_random:
+            shuffle = getattr(ms, f"{prefix}ShuffleSplit")
             splitter, index = shuffle(1, test_size=test_size, random_state=random_state), 0
         else:
-            folds = getattr(ms, f"{name}KFold")
+            folds = getattr(ms, f"{prefix}KFold")
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
@@ -191,11 +193,11 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
-        parted = np.intersect1d(dataset.groups[train], dataset.groups[test])
-        if len(parted):
+        in_both = np.intersect1d(dataset.groups[train], dataset.groups[test])
+        if len(in_both):
             raise InputError(
-                f"the provided split of {dataset.name} parts {len(parted)} groups; use 'random' "
-                "or 'kfold'"
+                f"the provided split of {dataset.name} has rows of {len(in_both)} groups in both "
+                "parts; use 'random' or 'kfold'"
             )
     return train, test
 
@@ -203,6 +205,7 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return earlier rows and the rows of window `index`, without groups that are in both."""
     assert dataset.time is not None
     try:
         train, test = _split_at_window(dataset.time, test_size, index)
@@ -215,8 +218,8 @@ def _split_by_time(
         excluded = len(train) - len(of_other_groups)
         raise InputError(
             f"split {index} of {dataset.name}: {excluded:,} of {len(train):,} "
-            "earlier rows belong to groups in the test set and are excluded from training; ignore "
-            "the groups: a split by time never trains on later rows anyway"
+            "earlier rows belong to groups in the test set and cannot be trained on: ignore the "
+            "groups, since a split by time never trains on later rows"
         )
     return of_other_groups, test
 
@@ -231,7 +234,8 @@ def _split_at_window(
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
-    start, stop = (_nearest_change(sorted_time, len(time) - n * size) for n in (index + 1, index))
+    ends = (len(time) - (index + 1) * size, len(time) - index * size)
+    start, stop = (_nearest_change(sorted_time, end) for end in ends)
     if start in (0, stop):
         raise ValueError(
             f"the times have {len(np.unique(time))} different values, too few for parts of "
@@ -241,6 +245,7 @@ def _split_at_window(
 
 
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
+    """Return the place nearest to `place` where the time changes, the earlier of two."""
     if not 0 < place < len(sorted_time):
         return max(0, place)
     first, last = (
@@ -259,12 +264,12 @@ def _random_stratified_groups(
     """Choose enough stratified folds of groups to make up the share."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
-        raise ValueError("all rows are of one group, which no split may part")
+        raise ValueError("all rows are of one group, which cannot be split")
     nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    aside = fold < min(nearest.numerator, n_folds - 1)
-    return np.flatnonzero(~aside), np.flatnonzero(aside)
+    is_held_out = fold < min(nearest.numerator, n_folds - 1)
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 # --- folds of whole groups ---
@@ -284,42 +289,51 @@ def stratified_group_folds(
     few groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
-    sizes = np.bincount(group)
-    positives = np.bincount(group, weights=is_positive).astype(np.int64)
+    group_sizes = np.bincount(group)
+    group_positives = np.bincount(group, weights=is_positive).astype(np.int64)
+    # The kind of a group is its number of positives and its size, in one code.
+    base = group_sizes.max() + 1
     codes, kind, n_groups = np.unique(
-        positives * (sizes.max() + 1) + sizes, return_inverse=True, return_counts=True
+        group_positives * base + group_sizes, return_inverse=True, return_counts=True
     )
-    n_pos, size = np.divmod(codes, sizes.max() + 1)
-    of_class = np.column_stack([n_pos, size - n_pos])
-    of_kind = of_class / of_class.T.dot(n_groups) ** 2  # the gradient of a sum of squared shares
-    weight = (of_kind * of_class).sum(axis=1)
+    n_pos, size = np.divmod(codes, base)
+    class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group of each kind
+    # The gradient of the sum of squared shares of the classes.
+    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2
+    weight = (cost * class_sizes).sum(axis=1)
     # Large before small, by powers of two; at random within, or the folds would always be the same.
-    turns = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
+    order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
-    held = np.zeros((n_folds, 2), dtype=np.int64)
-    dealt = np.empty((len(codes), n_folds), dtype=np.int64)
-    for turn in turns:
-        load = (held * of_kind[turn]).sum(axis=1) / weight[turn]
-        dealt[turn] = _deal_to_lowest(load, held.sum(axis=1), n_groups[turn])
-        held += dealt[turn][:, None] * of_class[turn]
+    fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
+    dealt = np.empty((len(codes), n_folds), dtype=np.int64)  # groups of each kind to each fold
+    for i in order:
+        load = (fold_rows * cost[i]).sum(axis=1) / weight[i]
+        dealt[i] = _deal_to_lowest(load, fold_rows.sum(axis=1), n_groups[i])
+        fold_rows += dealt[i][:, None] * class_sizes[i]
 
-    shuffled = random_state.permutation(len(sizes))
+    # Which group of a kind goes to which fold, and the numbers of the folds, are random.
+    shuffled = random_state.permutation(len(group_sizes))
     by_kind = shuffled[np.argsort(kind[shuffled], kind="stable")]
-    names = np.tile(random_state.permutation(n_folds), len(codes))
-    fold = np.empty(len(sizes), dtype=np.intp)
-    fold[by_kind] = np.repeat(names, dealt.ravel())
+    fold_numbers = np.tile(random_state.permutation(n_folds), len(codes))
+    fold = np.empty(len(group_sizes), dtype=np.intp)
+    fold[by_kind] = np.repeat(fold_numbers, dealt.ravel())
     return fold[group]
 
 
 def _deal_to_lowest(
     load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
 ) -> NDArray[np.int64]:
-    """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
+    """Return how many of `n_units` go to each fold when each unit goes to the lowest load.
+
+    A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
+    """
     order = np.lexsort([rows, load])
     ascending = load[order]
+    # The common load of the first 1, 2, ... folds once they have shared all units.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    below = np.count_nonzero(levels > ascending)
-    given = np.zeros(len(load), dtype=np.int64)
-    given[order[:below]] = np.floor(levels[below - 1] - ascending[:below])
-    given[np.lexsort([rows, load + given])[: n_units - given.sum()]] += 1
-    return given
+    n_filled = np.count_nonzero(levels > ascending)
+    units = np.zeros(len(load), dtype=np.int64)
+    units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
+    # What rounding has left over.
+    units[np.lexsort([rows, load + units])[: n_units - units.sum()]] += 1
+    return units

@@ -104,6 +104,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
+            # So much longer the arrays will get, if the rest of the file is like its beginning.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -192,36 +193,41 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
     inexact = np.empty((most_entries, 3), dtype=np.intp)
-    n_rows, n_read, n_entries, n_inexact, largest, status, position = parse_block(
+    n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
-    # Numbers that the fast way cannot round to the nearest double: their text, and their place in
-    # `data`, or as -1 - place in `labels`.
-    for first, behind, slot in inexact[:n_inexact].tolist():
-        value = float(text[first:behind])
+    # Numbers that the fast way cannot round to the nearest double: where their text starts and
+    # stops, and their place in `data`, or as -1 - place in `labels`.
+    for start, stop, place in inexact[:n_inexact].tolist():
+        value = float(text[start:stop])
         if value in (np.inf, -np.inf):
-            status = Status.BAD_LABEL if slot < 0 else Status.BAD_VALUE
-            position = first
+            status = Status.BAD_LABEL if place < 0 else Status.BAD_VALUE
+            position = start
             break
-        if slot < 0:
-            labels[-1 - slot] = value
+        if place < 0:
+            labels[-1 - place] = value
         else:
-            data[slot] = value
+            data[place] = value
     if status != Status.OK:
         line = n_lines + 1 + text.count(b"\n", 0, position)
         column = position - text.rfind(b"\n", 0, position)
-        token = _token(text, position)
-        what = _MISTAKES[Status(status)].format(token=token, limit=limit)
-        if token.startswith("'qid:"):
-            what = f"query ids are not supported, found {token}; remove them"
-        raise InputError(f"{name}:{line}:{column}: {what}")
+        mistake = _mistake(Status(status), text, position, limit)
+        raise InputError(f"{name}:{line}:{column}: {mistake}")
     return Rows(
-        data[:n_entries], indices[:n_entries], row_ends[:n_rows], labels[:n_rows], largest, n_read
+        data[:n_entries],
+        indices[:n_entries],
+        row_ends[:n_rows],
+        labels[:n_rows],
+        largest,
+        n_lines_read,
     )
 
 
-def _token(text: bytes, position: int) -> str:
-    words = text[position : position + 40].split(maxsplit=1)
-    if not words or text[position : position + 1].isspace():
-        return "nothing"
-    return repr(words[0].decode("ascii", "backslashreplace"))
+def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
+    """Describe the mistake in the word at a position."""
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"
+    if words and not text[position : position + 1].isspace():
+        token = repr(words[0].decode("ascii", "backslashreplace"))
+    if token.startswith("'qid:"):
+        return f"query ids are not supported, found {token}; remove them"
+    return _MISTAKES[status].format(token=token, limit=limit)

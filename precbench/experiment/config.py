@@ -2,7 +2,7 @@
 
 import inspect
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
@@ -130,6 +130,7 @@ class Experiment(Section):
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
+        """Return the given plots, else those that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
@@ -159,8 +160,10 @@ class Experiment(Section):
             if smoke.sweep:
                 yield ("smoke", "sweep"), "there is no sweep"
             if "accuracy-sweep" in plots:
-                place = "plots", plots.index("accuracy-sweep")
-                yield place, "accuracy-sweep needs a sweep, and there is none"
+                yield (
+                    ("plots", plots.index("accuracy-sweep")),
+                    "accuracy-sweep needs a sweep, and there is none",
+                )
         elif len(self.sweep) != 1:
             yield ("sweep",), "should name exactly one parameter"
         else:
@@ -170,8 +173,9 @@ class Experiment(Section):
                 yield from self._swept_value_problems(("smoke", "sweep"), name, smoke.sweep)
         known = [entry.name for entry in self.datasets]
         for i, dataset in enumerate(smoke.datasets or ()):
-            problems = unknown("data set of this config", dataset, known)
-            yield from at(("smoke", "datasets", i), problems)
+            yield from at(
+                ("smoke", "datasets", i), unknown("data set of this config", dataset, known)
+            )
 
     def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
         """Return what is wrong with swept values: unknown, repeated, or alike in a metric."""
@@ -180,36 +184,37 @@ class Experiment(Section):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
-        same = repeats(labels)
-        return problems + at(path, [f"makes two metrics the same: {labels[i]}" for i in same])
+        return problems + at(
+            path, [f"makes two metrics the same: {labels[i]}" for i in repeats(labels)]
+        )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
         """Yield keys without meaning for a stream, or beside another key."""
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        given: dict[Keys, object] = {
+        values: dict[Keys, object] = {
             ("tuning", "folds"): tuning.folds,
             ("tuning", "rows"): tuning.rows,
         }
-        latest = protocol.split == "time"
+        is_by_time = protocol.split == "time"
         if tuning.folds and tuning.rows:
             yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
-        if latest:
+        if is_by_time:
             why = "has no meaning with split: time, where the latest rows are measured"
-            yield from ((place, why) for place, value in given.items() if value)
+            yield from ((place, why) for place, value in values.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
         for name in streams[:1]:
-            given |= {("solvers", n, "fourier"): entry.fourier for n, entry in self.solvers.items()}
+            values |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
-            yield from ((place, why) for place, value in given.items() if value)
-            divided = {"stratified": protocol.stratified, "train_size": protocol.train_size}
+            yield from ((place, why) for place, value in values.items() if value)
+            of_protocol = {
+                "stratified": protocol.stratified,
+                "train_size": protocol.train_size,
+                "split": is_by_time,
+            }
             why = f"has no meaning for {name}: the rows of a stream are divided one by one"
-            yield from (
-                (("protocol", key), why)
-                for key, value in {**divided, "split": latest}.items()
-                if value
-            )
+            yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
             yield from (
                 (
                     ("solvers", label),
@@ -227,10 +232,10 @@ class Experiment(Section):
     ) -> "Experiment":
         """Return the part with some solvers, data sets and splits (indices); None means all."""
         names = [entry.name for entry in self.datasets]
-        wanted = (("solver", solvers, self.solvers), ("data set", datasets, names))
+        choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
             f"{self.name}: {text}"
-            for what, chosen, known in wanted
+            for what, chosen, known in choices
             for name in chosen or ()
             for text in unknown(what, name, known)
         ]
@@ -239,13 +244,11 @@ class Experiment(Section):
             complaints.append(no_splits(missing, indices))
         if complaints:
             raise InputError("\n".join(complaints))
-        chosen_labels: Collection[str] = self.solvers if solvers is None else solvers
-        chosen_names = names if datasets is None else datasets
         chosen_splits = set(indices if seeds is None else seeds)
         splits = tuple(index for index in indices if index in chosen_splits)
         changes = {
-            "solvers": {n: entry for n, entry in self.solvers.items() if n in chosen_labels},
-            "datasets": tuple(entry for entry in self.datasets if entry.name in chosen_names),
+            "solvers": {n: e for n, e in self.solvers.items() if solvers is None or n in solvers},
+            "datasets": tuple(e for e in self.datasets if datasets is None or e.name in datasets),
             "protocol": self.protocol.model_copy(update={"splits": splits}),
         }
         return self.model_copy(update=changes)
@@ -254,10 +257,10 @@ class Experiment(Section):
         """Return the experiment at its smoke size; call `select` before, not after."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
-        few = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
+        chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": few or self.datasets,
+            "datasets": chosen or self.datasets,
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
@@ -295,6 +298,7 @@ class Experiment(Section):
         ]
 
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
+        """Return the trial of a solver, by its label, on a split at a point of the sweep."""
         protocol, entry = self.protocol, self.solvers[label]
         own_scaling: Scaling | None = getattr(dataset, "scaling", None)
         seed = trial_seed(protocol.seed, dataset.name, index)
@@ -365,15 +369,16 @@ class Study(Section):
     @field_validator("smoke")
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        """Check the parameters at the smoke size; a mapping may only have keys of the full size."""
         if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})
             refuse(
                 problem
-                for name, few in smoke.items()
-                if isinstance(few, dict)
-                for key in few
-                for problem in at((name, key), unknown("entry", key, parameters.get(name, few)))
+                for name, value in smoke.items()
+                if isinstance(value, dict)
+                for key in value
+                for problem in at((name, key), unknown("entry", key, parameters.get(name, value)))
             )
         return smoke
 
@@ -476,8 +481,8 @@ def _shared_problems(
     measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not takers and not measures:
         known = {known for entry in solvers.values() for known in solver_defaults(entry.solver)}
-        near = did_you_mean(name, sorted(known))
-        return at(path, [f"none of the solvers has this parameter{near}"])
+        hint = did_you_mean(name, sorted(known))
+        return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
         texts = [text for taker in takers for text in parameter_problems(taker, name, value)]

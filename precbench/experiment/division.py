@@ -67,7 +67,7 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     rows = {"training": train, "test": test}
     if trial.candidates and trial.folds:
         folds = divide_into_folds(trial, dataset, train)
-        rows["validation"] = train[min((held for _, held in folds), key=len)]
+        rows["validation"] = train[min((fold for _, fold in folds), key=len)]
     elif trial.candidates:
         rows["validation"] = train[n_fit:]
     return {
@@ -128,18 +128,19 @@ def divide_into_folds(
     if most < 2:
         raise InputError(
             f"{dataset.name}: the training rows of split {trial.split.index} cannot be divided "
-            f"into folds with rows of both classes in each"
+            "into folds with rows of both classes in each: leave out tuning.folds"
         )
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    both = [(fit, own) for fit, own in folds if all(len(set(y[p])) == 2 for p in (fit, own))]
-    if not both:
+    # Large groups may leave a fold, or the others, with one class.
+    usable = [(fit, own) for fit, own in folds if len({*y[fit]}) == len({*y[own]}) == 2]
+    if not usable:
         raise InputError(
             f"{dataset.name}: the groups of split {trial.split.index} leave no fold of the "
-            "training rows with both classes"
+            "training rows with both classes: leave out tuning.folds, or ignore the groups"
         )
-    return both
+    return usable
 
 
 class StreamDivision(NamedTuple):
@@ -155,11 +156,11 @@ def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":
         return StreamDivision(rows, rows, validation)
-    tested = _tested(rule, dataset)
-    return StreamDivision(rows.part(all_but(tested)), rows.part(tested), validation)
+    is_test = _test_rows(rule, dataset)
+    return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), validation)
 
 
-def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
+def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     """Return a function that maps row numbers to whether they are test rows."""
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # `check_division` has seen that there is one
@@ -170,6 +171,7 @@ def _tested(rule: Split, dataset: StreamedDataset) -> Keep:
 
 
 def share(low: float, high: float, *key: Hashable) -> Keep:
+    """Return a function that accepts the rows that draw a number from [low, high) by a key."""
     return partial(in_share, key=key, low=low, high=high)
 
 
@@ -180,6 +182,5 @@ def all_but(keep: Keep) -> Keep:
 def in_share(
     rows: NDArray[np.int64], key: Sequence[Hashable], low: float, high: float
 ) -> NDArray[np.bool_]:
-    """Return which rows draw a number from [low, high) by a key, see `precbench.seeds`."""
     drawn = uniforms(rows, *key)
     return (low <= drawn) & (drawn < high)

@@ -36,39 +36,41 @@ class Plan:
         most: dict[tuple[str, Any], int] = {}
         for trial, _ in self.trials:
             if "epochs" in trial.params:
-                at = trial.dataset.name, trial.sweep
-                here = trial.candidates.get("epochs", [trial.params["epochs"]])
-                most[at] = max(most.get(at, 0), *here)
+                place = trial.dataset.name, trial.sweep
+                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])
+                most[place] = max(most.get(place, 0), *epochs)
         return most
 
     @property
     def protocol(self) -> str:
+        """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
         train, share = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
-        sizes = f"{train}/{100 - train} {kind} split"
+        random = f"{train}/{100 - train} {kind} split"
         if protocol.train_size is not None:
-            sizes = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
+            random = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
         folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"
         if protocol.repetitions > 1:
             folds += f", {protocol.repetitions} repetitions"
-        past = f"trained on the past, measured on the next {share}, {splits}"
+        windows = f"trained on the past, measured on the next {share}, {splits}"
         if protocol.n_splits == 1:
-            past = f"trained on the past, measured on the latest {share}"
+            windows = f"trained on the past, measured on the latest {share}"
         texts = {
-            "random": f"{sizes}, {splits}",
+            "random": f"{random}, {splits}",
             "kfold": folds,
-            "time": past,
+            "time": windows,
             "provided": "the provided training and test sets",
             "none": "trained and measured on all rows",
         }
-        own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
-        kept = [f"{', '.join(own)}: the provided training and test sets"] if own else []
-        return "; ".join([texts[protocol.split], *kept])
+        names = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
+        exceptions = [f"{', '.join(names)}: {texts['provided']}"] if names else []
+        return "; ".join([texts[protocol.split], *exceptions])
 
     @property
     def scaling(self) -> str:
+        """How rows are prepared, in words, such as ``standardised on the training set``."""
         on_train = self.experiment.scaling_fitted_on == "train"
         fitted = "on the training set" if on_train else "on all rows"
         words = {
@@ -80,12 +82,13 @@ class Plan:
         }
         kinds = sorted({trial.scaling for trial, _ in self.trials})
         mapped = [
-            f"{label}: {entry.fourier.about}"
+            f"{label}: {entry.fourier.phrase}"
             for label, entry in self.experiment.solvers.items()
             if entry.fourier
         ]
-        kept = [f"kept as {dtype}"] if (dtype := self.experiment.dtype) != "float64" else []
-        return "; ".join([", ".join(words[kind] for kind in kinds), *kept, *mapped])
+        dtype = self.experiment.dtype
+        stored = [] if dtype == "float64" else [f"kept as {dtype}"]
+        return "; ".join([", ".join(words[kind] for kind in kinds), *stored, *mapped])
 
 
 def make_plan(
@@ -144,7 +147,7 @@ def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
         if other.limit != trial.limit:
             raise InputError(
                 f"the solvers {other.label!r} and {trial.label!r} differ in their limit only: "
-                "give them one limit, or run them in two experiments"
+                "give them the same limit, or run them in two experiments"
             )
 
 
@@ -152,19 +155,20 @@ def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
     """Refuse metrics that need more rows than the part that they measure has."""
-    seen = set[tuple[Any, ...]]()
+    checked = set[tuple[Any, ...]]()
     for trial in trials:
         dataset = datasets[trial.dataset.name]
-        chooses = (trial.metric,) if trial.candidates else ()
-        case = (dataset.name, trial.split, trial.sweep_point, *(metric.label for metric in chooses))
-        if case in seen:
+        tuned_by = (trial.metric,) if trial.candidates else ()
+        case = dataset.name, trial.split, trial.sweep_point, *(metric.label for metric in tuned_by)
+        if case in checked:
             continue
-        seen.add(case)
+        checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
-        measured = dict.fromkeys(experiment.parts, metrics) | {"validation": chooses}
-        few = 1, max(1, smallest_part(trial, dataset) // 2)
-        if not any(_shortage(metric, few) for metric in (*metrics, *chooses)):
-            continue  # dividing the rows takes time
+        measured = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
+        # Dividing the rows takes time: not if one positive and half of the rows would be enough.
+        fewest = 1, max(1, smallest_part(trial, dataset) // 2)
+        if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
+            continue
         try:
             sizes = part_sizes(trial, dataset)
         except InputError:  # the trial will say so
@@ -172,16 +176,17 @@ def _refuse_too_few_rows(
         for part, size in sizes.items():
             for metric in measured.get(part, ()):
                 if shortage := _shortage(metric, size):
-                    size_of = f"{dataset.name} at the smoke size" if smoke else dataset.name
-                    other = ", or choose by another (tuned_by)" if part == "validation" else ""
-                    more = ", or more rows to smoke" if smoke else ""
+                    sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
+                    remedy = ", or choose by another (tuned_by)" if part == "validation" else ""
+                    remedy += ", or more rows to smoke" if smoke else ""
                     raise InputError(
                         f"{metric.label} cannot be measured on the {part} set of split "
-                        f"{trial.split.index} of {size_of}: {shortage}{other}{more}"
+                        f"{trial.split.index} of {sized}: {shortage}{remedy}"
                     )
 
 
 def _shortage(metric: Metric, size: tuple[int, int]) -> str:
+    """Return why a metric needs more positives and rows than `size`, "" if it does not."""
     try:
         metric.check_size(*size)
     except InputError as error:

@@ -86,6 +86,8 @@ def read_data(
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
+    """Rows of an array or a CSR matrix."""
+
     X: Any
     y: NDArray[np.float64]
 
@@ -96,11 +98,12 @@ class InMemory:
     def n_rows(self) -> int:
         return len(self.y)
 
-    def train(self, solver: Any, trace: Trace) -> None:
-        solver.fit(self.X, self.y, trace=trace)
-
-    def train_together(self, fits: Sequence[Fit]) -> None:
-        fit_together(fits, self.X, self.y)
+    def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
+        """Fit one solver, or several whose visits to the rows are the same."""
+        if len(solvers) == 1:
+            solvers[0].fit(self.X, self.y, trace=traces[0])
+        else:
+            fit_together(list(map(Fit, solvers, traces)), self.X, self.y)
 
     def scored_by(self, solver: Ranker) -> NDArray[np.float64]:
         return solver.decision_function(self.X)
@@ -138,22 +141,20 @@ class Streamed:
     def y(self) -> NDArray[np.float64]:
         return self.X.labels()
 
-    def train(self, solver: Any, trace: Trace) -> None:
-        """Fit a solver on the shuffled rows, or in stored order with ``shuffle=False``.
+    def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
+        """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``.
 
         The clock runs while blocks are read and shuffled: that is the cost of streaming.
         """
-        self.train_together([Fit(solver, trace)])
-
-    def train_together(self, fits: Sequence[Fit]) -> None:
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive: a "
                 "ranking needs rows of both classes"
             )
-        first: Any = fits[0].solver
+        first = solvers[0]
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
+        fits = list(map(Fit, solvers, traces))
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
@@ -163,19 +164,19 @@ class Streamed:
     def scores(
         self, weights: NDArray[np.float64], intercepts: Intercepts = None
     ) -> Iterator[NDArray[np.float64]]:
-        # Each reading of the rows gives the scores under several weight vectors.
-        pairs = _with_intercepts(weights, intercepts)
+        """Yield the scores under each weight vector; one reading of the rows serves several."""
+        models = _with_intercepts(weights, intercepts)
         at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
-        for first in range(0, len(pairs), at_once):
-            some = pairs[first : first + at_once]
-            filled = np.empty((len(some), self.n_rows))
+        for first in range(0, len(models), at_once):
+            batch = models[first : first + at_once]
+            scores = np.empty((len(batch), self.n_rows))  # one row of scores a model
             start = 0
             for X, y in self.X:
                 rows, stop = as_rows(X), start + len(y)
-                for scores, (w, intercept) in zip(filled, some, strict=True):
-                    scores[start:stop] = linear_scores(rows, w) + intercept
+                for i, (w, intercept) in enumerate(batch):
+                    scores[i, start:stop] = linear_scores(rows, w) + intercept
                 start = stop
-            yield from filled
+            yield from scores
 
 
 def _with_intercepts(
@@ -236,9 +237,10 @@ class Rows:
         if trial.folds and trial.candidates:
             return divide_into_folds(trial, self._dataset, split.train)
         n_all = len(split.train)
-        kept = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
-        n_held = round(kept * (n_all - n_fit))  # the rows are in random order
-        return [(slice(round(kept * n_fit)), slice(n_fit, n_fit + n_held))]
+        fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
+        n_validation = round(fraction * (n_all - n_fit))
+        # The first rows of both parts: they are in random order.
+        return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
     def _streams(self) -> StreamDivision:
@@ -246,10 +248,12 @@ class Rows:
         return divide_stream(self._trial, self._dataset)
 
     def _streamed(self, part: str, rows: RowStream) -> Streamed:
+        """Return the rows of a part, scaled."""
         trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
-        scaled = rows.scaled(trial.scaling, fitted_on)
-        return Streamed(scaled, f"the {part} set of {self._dataset.name}")
+        return Streamed(
+            rows.scaled(trial.scaling, fitted_on), f"the {part} set of {self._dataset.name}"
+        )
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
@@ -259,11 +263,13 @@ class Rows:
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
         X = scale(X_train)
-        if (kind := trial.fourier) is None:
+        if (features := trial.fourier) is None:
             return X, scale
         from precbench.solvers.random_features import fitted_sampler, mapped
 
-        sampler = fitted_sampler(X, kind.n_components, kind.gamma, kind.bandwidth, trial.seed)
+        sampler = fitted_sampler(
+            X, features.n_components, features.gamma, features.bandwidth, trial.seed
+        )
         return mapped(sampler, X), lambda X: mapped(sampler, scale(X))
 
 
@@ -274,16 +280,16 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
-    rare, least = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
-    if sizes[rare] <= least:
-        sizes[rare] = min(least, len(members[rare]))
+    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
+    if sizes[rare] <= fewest:
+        sizes[rare] = min(fewest, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]
-    kept = [
+    drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
         for numbers, size in zip(members, sizes, strict=True)
     ]
     # In stored order, so that the provided training rows stay the first ones.
-    chosen = np.sort(np.concatenate(kept))
+    chosen = np.sort(np.concatenate(drawn))
     return replace(
         dataset,
         X=dataset.X[chosen],

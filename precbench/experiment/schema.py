@@ -45,12 +45,14 @@ def config_schema() -> dict[str, Any]:
     }
     properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
     experiment["required"] = []  # they may be in the file that this one extends
-    by_kind = {
+    return {
+        "$schema": _DIALECT,
+        "title": "precbench config",
+        "$defs": definitions,
         "if": {"required": ["study"]},
         "then": study,
         "else": experiment,
     }
-    return {"$schema": _DIALECT, "title": "precbench config", "$defs": definitions, **by_kind}
 
 
 def _listed(items: dict[str, Any]) -> dict[str, Any]:
@@ -73,14 +75,14 @@ def _metric() -> dict[str, Any]:
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
     """Return the schema below a label that is the name of a solver."""
-    parameters = {param: _default(value) for param, value in solver_defaults(name).items()}
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
         "then": _LABELLED,
         "else": {
             "type": ["object", "null"],
-            "properties": shared | parameters,
+            "properties": shared
+            | {param: _default(value) for param, value in solver_defaults(name).items()},
             "additionalProperties": False,
         },
     }

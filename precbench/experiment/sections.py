@@ -71,14 +71,15 @@ _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its paramete
 
 
 def _checkpoints(value: Any) -> Any:
+    """Check a count, "every", or a list of passes, and return it."""
     if isinstance(value, list):
-        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
-        if not value or not numbers or sorted({0.0, *value}) != [0.0, *value]:
+        are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
+        if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
     if isinstance(value, bool) or not (value == "every" or (isinstance(value, int) and value > 0)):
-        shown = reprlib.repr(value)
-        refuse(at((), [f"should be a count above 0, every, or a list of passes, found {shown}"]))
+        what = "should be a count above 0, every, or a list of passes"
+        refuse(at((), [f"{what}, found {reprlib.repr(value)}"]))
     return value
 
 
@@ -104,6 +105,7 @@ class NamedData(Section):
 
 
 def _existing_file(file: Any, info: ValidationInfo) -> Any:
+    """Return the path of a file; a relative one starts at the folder of the config."""
     if not isinstance(file, str):
         return file
     path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (~ may stay)
@@ -221,6 +223,7 @@ class Protocol(Section):
 
     @model_validator(mode="after")
     def _fits_the_split(self) -> "Protocol":
+        """Refuse keys that the kind of split does not use, and impossible numbers of splits."""
         applies = {
             "test_size": ("random", "time"),
             "train_size": ("random",),
@@ -230,6 +233,7 @@ class Protocol(Section):
         explicit = self.model_fields_set
         splits = self.splits or ()
         n_all = len(self._all)
+        # The key, whether its value is wrong, and why.
         cases = [
             *(
                 (
@@ -286,8 +290,8 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
-        what = "should be a name, or {name: {parameters}}"
-        refuse(at((), [f"{what}, found {reprlib.repr(entry)}"]))
+        problem = f"should be a name, or {{name: {{parameters}}}}, found {reprlib.repr(entry)}"
+        refuse(at((), [problem]))
     [(name, params)] = entry.items()
     refuse(at((name,), unknown("metric", name, METRICS)))
     if not isinstance(params, dict):
@@ -363,12 +367,11 @@ class Fourier(Section):
         return {n: value["tune"] for n, value in self.model_dump().items() if is_tuned(value)}
 
     @property
-    def about(self) -> str:
-        number = self.n_components
-        if "n_components" in self.candidates:
-            *most, last = (f"{n:,}" for n in number["tune"])
-            return f"{', '.join(most)} or {last} random Fourier features"
-        return f"{number:,} random Fourier features"
+    def phrase(self) -> str:
+        """``500 random Fourier features``, with all candidates for their number."""
+        numbers = self.candidates.get("n_components", [self.n_components])
+        *most, last = (f"{n:,}" for n in numbers)
+        return f"{', '.join(most)}{' or ' * bool(most)}{last} random Fourier features"
 
 
 class SolverEntry(Section):
@@ -387,6 +390,7 @@ class SolverEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _gather_parameters(cls, value: Any) -> Any:
+        """Move the keys that are not those of a section to `params`."""
         if not isinstance(value, dict):
             return value
         own = {name: value[name] for name in SOLVER_KEYS if name in value}
@@ -415,8 +419,8 @@ class SolverEntry(Section):
 
     def replace(self, **params: Any) -> "SolverEntry":
         """Return a copy with those of `params` that the solver has."""
-        given = {name: value for name, value in params.items() if self.has(name)}
-        return self.model_copy(update={"params": {**self.params, **given}})
+        own = {name: value for name, value in params.items() if self.has(name)}
+        return self.model_copy(update={"params": {**self.params, **own}})
 
 
 class Smoke(Section):
@@ -433,6 +437,7 @@ class Smoke(Section):
 
 
 def no_splits(missing: Sequence[int], known: Sequence[int]) -> str:
+    """Return the message about splits that do not exist."""
     named = ", ".join(map(str, missing[:5])) + ", ..." * (len(missing) > 5)
     listed = f"{known[0]} to {known[-1]}" if len(known) > 10 else ", ".join(map(str, known))
     return f"there is no split {named}: the splits are {listed}"
@@ -456,8 +461,10 @@ def choice_problems(value: Any) -> list[str]:
     if not isinstance(value, dict):
         return []
     if isinstance(candidates, list) and len(candidates) > 1:
-        twice = repeats(map(repr, candidates))
-        return [f"{candidates[i]} is repeated among the values to tune" for i in twice]
+        return [
+            f"{candidates[i]} is repeated among the values to tune"
+            for i in repeats(map(repr, candidates))
+        ]
     return [
         "should be a value, or {tune: [two or more values]}, "
         f"found {reprlib.repr(value)}{did_you_mean(next(iter(value), ''), ['tune'])}"
@@ -480,10 +487,10 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         if isinstance(candidate, bool) and not isinstance(known[name], bool):
             problems.append(f"should not be true or false, found {candidate}")
         try:
-            made = SOLVERS[solver](**{name: candidate})
-            if isinstance(candidate, str) and made._parameter_constraints[name] is K:
+            estimator = SOLVERS[solver](**{name: candidate})
+            if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
                 check_k(candidate)  # its message says what may have been meant
-            made._validate_params()
+            estimator._validate_params()
         except (TypeError, ValueError) as error:
             problems.append(str(error))
     return problems
@@ -500,8 +507,8 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
     ]
     for name, value in params.items():
         if name not in defaults:
-            text = f"unknown parameter of {metric}{did_you_mean(name, defaults)}"
-            problems.append(((name,), text))
+            hint = did_you_mean(name, defaults)
+            problems.append(((name,), f"unknown parameter of {metric}{hint}"))
             continue
         try:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)

@@ -18,13 +18,13 @@ class Shard:
     """One of N parts of the trials of an experiment, numbered from 1."""
 
     number: int
-    of: int  # how many there are
+    total: int
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
         match = re.fullmatch(SHARD, text)
         shard = cls(*map(int, match.groups())) if match else cls(0, 0)
-        if not 1 <= shard.number <= shard.of:
+        if not 1 <= shard.number <= shard.total:
             raise InputError(
                 f"--shard {text!r}: expected the number of a shard and how many there are, from "
                 "1/10 to 10/10"
@@ -32,11 +32,11 @@ class Shard:
         return shard
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
+        return f"{self.number}/{self.total}"
 
     def folder(self, results: Path) -> Path:
         """Return its folder in a folder of results, such as ``shards/03-of-10``."""
-        return results / SHARDS / f"{self.number:0{len(str(self.of))}}-of-{self.of}"
+        return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
         """Return the keys of its trials among the `wanted` ones that all shards share.
@@ -49,12 +49,14 @@ class Shard:
         """
         places: dict[str, tuple[str, str]] = {}
         for trial, key in plan.trials:
-            if key in wanted:  # labels with the same numbers share a key
-                kept_together = f"{trial.split.index:06}" if by_split else trial.label
-                place = trial.dataset.name, kept_together
+            if key in wanted:
+                split = f"{trial.split.index:06}"  # sorted as text
+                place = trial.dataset.name, split if by_split else trial.label
+                # Trials with equal numbers share a key: the first label counts.
                 places[key] = min(places.get(key, place), place)
         groups: dict[tuple[str, ...], list[str]] = {}
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
-        return {key for group in order[self.number - 1 :: self.of] for key in groups[group]}
+        dealt = order[self.number - 1 :: self.total]
+        return {key for group in dealt for key in groups[group]}

@@ -63,18 +63,14 @@ class Split:
 
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
-        fields: dict[str, Any] = {"kind": self.kind, "groups": self.groups}
-        if self.kind in ("random", "kfold"):
-            fields |= {"seed": self.seed, "stratified": self.stratified}
-        if self.kind == "random" and self.train_size is None:
-            fields["test_size"] = self.test_size
-        elif self.kind == "random":
-            fields["train_size"] = self.train_size
-        elif self.kind == "time":
-            fields |= {"test_size": self.test_size, "index": self.index}
-        elif self.kind == "kfold":
-            fields |= {"n_splits": self.n_splits, "index": self.fold}
-        return fields
+        size = "test_size" if self.train_size is None else "train_size"
+        drawn = {"seed": self.seed, "stratified": self.stratified}
+        fields: dict[str, dict[str, Any]] = {
+            "random": drawn | {size: getattr(self, size)},
+            "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
+            "time": {"test_size": self.test_size, "index": self.index},
+        }
+        return {"kind": self.kind, "groups": self.groups, **fields.get(self.kind, {})}
 
 
 @dataclass(frozen=True)
@@ -116,9 +112,9 @@ class Trial:
     def candidates(self) -> dict[str, list[Any]]:
         """The tuned parameters with their candidates, those of random features first."""
         features = {} if self.fourier is None else self.fourier.candidates
-        mapped = {f"{_FOURIER}{name}": values for name, values in features.items()}
+        prefixed = {f"{_FOURIER}{name}": values for name, values in features.items()}
         own = {name: value["tune"] for name, value in self.params.items() if is_tuned(value)}
-        return mapped | own
+        return prefixed | own
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product.
@@ -128,6 +124,7 @@ class Trial:
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+        # Drawn in the order of the names, so that the order in the config does not matter.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
@@ -180,10 +177,9 @@ class Trial:
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
-        metric = {**asdict(self.metric), "package": METRICS.package(self.metric.name)}
         tuning: dict[str, Any] = {
             "candidates": self.candidates,
-            "metric": metric,
+            "metric": {**asdict(self.metric), "package": METRICS.package(self.metric.name)},
             "folds": self.folds,
             "rows": self.tuning_rows,
             "draw": self.draw if self._draws else None,

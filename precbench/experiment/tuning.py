@@ -23,7 +23,7 @@ def choose(
     """
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()
-    tried: dict[int, list[float]] = {}
+    tried: dict[int, list[float]] = {}  # the values of a candidate, by its number
     for number, solver, validation in train(candidates):
         value = np.nan
         if not solver.overflowed:
@@ -33,7 +33,7 @@ def choose(
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
         names = ", ".join(trial.candidates)
-        raise PrecbenchError(f"every candidate of {names} diverged: take smaller ones")
-    reached = levels([means[number] for number in numbers])
-    tied = [number for number, level in zip(numbers, reached, strict=True) if level == max(reached)]
-    return candidates[tied[len(tied) // 2]]
+        raise PrecbenchError(f"every candidate of {names} diverged: give smaller values to tune")
+    ranks = levels([means[number] for number in numbers])
+    best = [number for number, rank in zip(numbers, ranks, strict=True) if rank == max(ranks)]
+    return candidates[best[len(best) // 2]]

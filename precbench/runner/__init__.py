@@ -53,17 +53,16 @@ def to_do(
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
     """Return the keys of records of other code, of the same versions, than the present."""
-    trials = [(trial.code, key) for trial, key in plan.trials if key in keys]
-    records = [(store.read(key), code, key) for code, key in trials]
-    return [key for record, code, key in records if record is not None and record.code != code]
+    records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
+    return [record.key for trial, record in records if record and record.code != trial.code]
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a limit that stopped a trial, or would stop it, has changed."""
     seconds, passes = _limits(plan, trial)
     if record.stopped:
-        known = record.limit_seconds, record.limit_passes
-        return known != tuple(None if isinf(limit) else limit for limit in (seconds, passes))
+        limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
+        return (record.limit_seconds, record.limit_passes) != limits
     n_rows = record.fitted.get("n_rows_seen_") or 0
     most_rows = passes * (record.n_train or inf)
     return (record.seconds or 0.0) > seconds or n_rows > most_rows
@@ -113,8 +112,8 @@ def run_plan(
             if job.mark.exists():
                 record = store.read(job.key)
                 if record is None or record.status in RETRIED:  # no result to keep
-                    reason = "interrupted while it ran"
-                    store.write(base_record(job) | {"status": "interrupted", "reason": reason})
+                    outcome = {"status": "interrupted", "reason": "interrupted while it ran"}
+                    store.write(base_record(job) | outcome)
             job.mark.unlink(missing_ok=True)
         raise
 

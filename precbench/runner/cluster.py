@@ -57,7 +57,7 @@ class Cluster:
     @property
     def n_workers(self) -> int:
         """The present number of workers; each runs one trial at a time."""
-        with _errors_in_a_sentence(self.where):
+        with _errors_of_dask(self.where):
             return len(self.client.nthreads())
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
@@ -72,10 +72,10 @@ class Cluster:
                 "each other: time shards instead, each on a machine of its own (--shard)"
             )
         sent: dict[distributed.Future, Job] = {}
-        rows: dict[int, distributed.Future] = {}
+        rows: dict[int, distributed.Future] = {}  # by the id of the data set
         ended = queue.SimpleQueue[distributed.Future]()
         last_active = time.monotonic()
-        with _errors_in_a_sentence(self.where):
+        with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
                 for job in islice(waiting, most_sent - len(sent)):
@@ -100,11 +100,11 @@ class Cluster:
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job, and its rows if they have not been sent."""
-        number = id(job.dataset)
-        if number not in rows:  # as a task, which Dask repeats where a worker has died
-            rows[number] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
+        dataset_id = id(job.dataset)
+        if dataset_id not in rows:  # as a task, which Dask repeats where a worker has died
+            rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[number], pure=False)
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
 
 def _write_record(job: Job, future: distributed.Future) -> str | None:
@@ -132,7 +132,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
     with ExitStack() as opened:
         opened.enter_context(safe_path())
         opened.enter_context(dask.config.set(_SETTINGS))
-        with _errors_in_a_sentence(where), no_interrupt():
+        with _errors_of_dask(where), no_interrupt():
             scheduler = _scheduler(where, opened)
             client = distributed.Client(**scheduler, timeout=wait, set_as_default=False)
             opened.enter_context(client)
@@ -146,6 +146,7 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), _LOOPBACK)
+        # Pages of the dashboards are for this machine only.
         cluster = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, **pages)
         return {"address": opened.enter_context(cluster)}
     if "://" in where:
@@ -159,17 +160,19 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
 
 
 def _refuse_other_versions(client: distributed.Client) -> None:
+    """Require the same versions on all workers as in this process."""
     here = versions()
     for worker, there in client.run(versions).items():
         if different := [name for name in here if there.get(name) != here[name]]:
             raise PrecbenchError(
-                f"{worker} has {different[0]} {there.get(different[0])}, and here it is "
+                f"{worker} has {different[0]} {there.get(different[0])}, this machine "
                 f"{here[different[0]]}: install the same on all machines"
             )
 
 
 @contextmanager
-def _errors_in_a_sentence(where: str) -> Iterator[None]:
+def _errors_of_dask(where: str) -> Iterator[None]:
+    """Report any error of Dask as a `PrecbenchError`."""
     try:
         yield
     except PrecbenchError:
@@ -188,8 +191,10 @@ _one_at_a_time = threading.Lock()  # clocks and warnings belong to the whole pro
 
 def versions() -> dict[str, str | None]:
     """Return what must agree between client and workers: precbench, its source, and libraries."""
-    source = {"Python": platform.python_version(), "the source of precbench": code_of("precbench")}
-    return source | {n: v for n, v in package_versions().items() if n != "matplotlib"}
+    return {
+        "Python": platform.python_version(),
+        "the source of precbench": code_of("precbench"),
+    } | {n: v for n, v in package_versions().items() if n != "matplotlib"}
 
 
 def _run(job: Job, dataset: Dataset) -> tuple[dict[str, Any], Any, dict[str, Any]]:

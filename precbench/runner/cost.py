@@ -20,8 +20,8 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
     known: dict[tuple[str, str], list[float]] = {}
     for record in store.records():
         if record.status == "ok":
-            took = _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
-            known.setdefault((record.label, record.dataset), []).append(took)
+            seconds = _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
+            known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
         for t in trials
@@ -31,19 +31,20 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
 def _by_size(plan: Plan, trial: Trial) -> float:
     """Estimate the seconds of a trial from the size of its data and its passes."""
     X = plan.datasets[trial.dataset.name].X
-    n, d = X.shape
-    per_row = getattr(X, "nnz", n * d) / n
+    n_rows, n_features = X.shape
+    values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1
-    if "epochs" in trial.params:  # candidates that share the reading of the rows
+    # A candidate takes 80 % of a training, as fewer rows are left; less if they share visits.
+    if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:
         slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
         passes = (1 + tuned) * trial.limit.times_slowest * slowest
     else:
         passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
-    rows = n * (1 - trial.split.test_size)
-    return rows * passes * (per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
+    n_train = n_rows * (1 - trial.split.test_size)
+    return n_train * passes * (values_per_row * _SECONDS_PER_VALUE + _SECONDS_PER_ROW)
 
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:

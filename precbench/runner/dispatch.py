@@ -71,13 +71,16 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
         except BrokenProcessPool as error:  # which ends the other workers, too
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
-                ended = record.status if record is not None and record.run == job.run else None
-                if ended or job.mark.exists():
+                outcome = record.status if record is not None and record.run == job.run else None
+                if outcome or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
-                    yield waiting.pop(job.key), ended
+                    yield waiting.pop(job.key), outcome
             is_lost_at_start = len(waiting) == n_waiting
             if is_lost_at_start and was_lost_at_start:  # once may be by chance
-                raise PrecbenchError("worker processes die at their start") from error
+                raise PrecbenchError(
+                    "worker processes die at their start, perhaps for lack of memory: use fewer "
+                    "workers"
+                ) from error
             was_lost_at_start = is_lost_at_start
 
 
@@ -93,11 +96,11 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
     def arguments() -> Iterator[tuple[Job]]:
         for job in jobs:
-            number = id(job.dataset)
-            if number not in mapped and not _is_shared(job.dataset.X):
+            dataset_id = id(job.dataset)
+            if dataset_id not in mapped and not _is_shared(job.dataset.X):
                 paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
-                mapped[number] = _mapped(job.dataset, paths[-1])
-            yield (replace(job, dataset=mapped.get(number, job.dataset)),)
+                mapped[dataset_id] = _mapped(job.dataset, paths[-1])
+            yield (replace(job, dataset=mapped.get(dataset_id, job.dataset)),)
 
     try:
         yield arguments()

@@ -49,9 +49,9 @@ class Recorder:
         if self._started:
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
-        due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
+        is_due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
         self._started = True
-        if due:
+        if is_due:
             self._record_state(solver)
             if solver.n_rows_seen_:
                 self.next_rows = self._next_place(solver.n_rows_seen_)
@@ -63,6 +63,7 @@ class Recorder:
         return bool(self.stopped)
 
     def _next_place(self, n_rows: int) -> int:
+        """Return the row count of the checkpoint after `n_rows`."""
         if self._places:
             return next((place for place in self._places if place > n_rows), sys.maxsize)
         return max(n_rows + 1, int(n_rows * self._factor))
@@ -78,6 +79,7 @@ class Recorder:
         return {name: np.array(values) for name, values in self._states.items()}
 
     def _record_state(self, solver: Ranker) -> None:
+        """Append times, counts and the weights, or for other solvers the number of iterations."""
         solver.catch_up()
         state = {
             "rows_seen": solver.n_rows_seen_,

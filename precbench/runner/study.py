@@ -10,6 +10,7 @@ from precbench.store import SCHEMA, Store
 def run_study(
     study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None
 ) -> None:
+    """Compute a study, and write its values and its description."""
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache

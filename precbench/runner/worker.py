@@ -28,7 +28,6 @@ from precbench.experiment.tuning import choose
 from precbench.metrics import as_scores
 from precbench.runner.recorder import Recorder
 from precbench.solvers import SOLVERS, NonlinearRanker, Ranker
-from precbench.solvers.passes import Fit
 from precbench.store import Store
 from precbench.topk import ceil_share
 
@@ -124,13 +123,13 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     warm_up(trial.solver)
     chosen, tuning_seconds, tuning_stopped = _tune(job)
     params, trial = trial.params_of(chosen), trial.with_features(chosen)
-    rows = _rows(job, trial.fourier)
-    whole = rows.training
+    rows = _prepared_rows(job, trial.fourier)
+    training = rows.training
     solver = _solver(trial, params)
     recorder = Recorder(
-        **_checkpoint_schedule(trial, params, whole.n_rows),
+        **_checkpoint_schedule(trial, params, training.n_rows),
         limit=job.limit,
-        most_rows=job.passes * whole.n_rows,
+        most_rows=job.passes * training.n_rows,
     )
     gc.collect()
     # A collection in the middle of a training would count as its time.
@@ -138,7 +137,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            whole.train(solver, recorder)
+            training.train([solver], [recorder])
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
@@ -152,7 +151,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "description": job.trial.description(job.dataset.sha256),
         "title": job.dataset.title,
         "stand_in": job.dataset.stand_in,
-        "n_train": whole.n_rows,
+        "n_train": training.n_rows,
         "chosen": chosen,
         "tuning_seconds": tuning_seconds,
         "stopped": recorder.stopped or tuning_stopped,
@@ -167,12 +166,12 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Add the scores at as many checkpoints as the memory limit allows."""
+    """Reduce the checkpoints to as many as the memory limit allows, and add the scores at them."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # From the end, so that the last checkpoint, which is the result, is among them.
-    kept = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
-    arrays = {name: array[kept] for name, array in arrays.items()}
+    checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
+    arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
         scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
         for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
@@ -181,13 +180,14 @@ def _with_scores(
 
 
 def _solver(trial: Trial, params: dict[str, Any]) -> Ranker:
+    """Return the solver of a trial, unfitted, with the trial's seed."""
     solver = SOLVERS[trial.solver](**params)
     if "random_state" in solver.get_params():
         solver.set_params(random_state=trial.seed)
     return solver
 
 
-_SIZES = ("n_estimators", "max_iter", "n_components", "folds")
+_SIZE_PARAMETERS = ("n_estimators", "max_iter", "n_components", "folds")
 
 
 @functools.cache
@@ -202,7 +202,7 @@ def warm_up(solver: str) -> None:
         for name in ("perceptron-avg", "sgd-avg", solver):
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # two trees import what all need
-                sizes = [param for param in _SIZES if param in small.get_params()]
+                sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
             small.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
@@ -214,7 +214,7 @@ _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
-def _rows(job: Job, fourier: Fourier | None) -> Rows:
+def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     """Return the training rows, prepared unless they were the last ones."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
@@ -229,32 +229,30 @@ def _rows(job: Job, fourier: Fourier | None) -> Rows:
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the chosen parameters, the seconds it took, and whether the limit ended it.
+    """Return the chosen parameters, the seconds it took, and "tuning limit" if that ended it.
 
     All candidates together have the limit of one training.
     """
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
-    first = trial.combinations()[0]
-    # Before the clock starts: the first rows are prepared outside of its time.
-    _rows(job, trial.with_features(first).fourier)
+    # The first rows are prepared before the clock starts.
+    _prepared_rows(job, trial.with_features(trial.combinations()[0]).fourier)
     start, stopped = time.perf_counter(), ""
 
     def train_candidates(candidates: list[dict[str, Any]]) -> Iterator[tuple[int, Ranker, Sample]]:
+        """Yield the number of each candidate, its solver, and the rows to measure it on."""
         nonlocal stopped
         for fourier, numbers in _groups_of_shared_visits(trial, candidates):
-            rows = _rows(job, fourier)
+            rows = _prepared_rows(job, fourier)
             for fitting_rows, validation_rows in rows.divisions:
                 fitting = rows.training.part(fitting_rows)
-                share = len(numbers) / (len(candidates) * len(rows.divisions))
+                n_fits = len(candidates) * len(rows.divisions)
+                share = len(numbers) / n_fits  # of the time, for fits that run together
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
-                if len(solvers) > 1:
-                    fitting.train_together(list(map(Fit, solvers, deadlines)))
-                else:
-                    fitting.train(*solvers, *deadlines)
+                fitting.train(solvers, deadlines)
                 if any(deadline.passed for deadline in deadlines):
                     stopped = "tuning limit"
                 validation = rows.training.part(validation_rows)
@@ -270,7 +268,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
-    """Group the candidates that can learn together, by number, with their features."""
+    """Return groups of candidates that can learn together: their features and their numbers."""
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -294,26 +292,26 @@ class _Deadline:
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
     """Return the arguments of `Recorder` that place the checkpoints."""
-    wanted = trial.checkpoints
-    if isinstance(wanted, tuple):
-        return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in wanted]}
-    if wanted == 1:
+    checkpoints = trial.checkpoints
+    if isinstance(checkpoints, tuple):
+        return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in checkpoints]}
+    if checkpoints == 1:
         return {"first_rows": None}
-    if isinstance(wanted, str):
+    if isinstance(checkpoints, str):  # every call
         return {"first_rows": 1, "factor": 1.0}
     if "epochs" not in params:
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
     total = params["epochs"] * n_train
-    # A factor of 1 would mean a checkpoint at every call.
-    factor = max(1.001, (total / first) ** (1 / max(1, wanted - 1)))
+    growth = (total / first) ** (1 / max(1, checkpoints - 1))
+    factor = max(1.001, growth)  # 1 would mean a checkpoint at every call
     return {"first_rows": first, "factor": factor}
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
-    known = object.__dir__(solver)  # scikit-learn's own calls every property
-    names = [name for name in known if name.endswith("_") and not name.startswith("_")]
+    attributes = object.__dir__(solver)  # scikit-learn's own calls every property
+    names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name, None) for name in names}
     return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
 

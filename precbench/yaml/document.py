@@ -52,6 +52,7 @@ class Document:
         return InputError("\n".join(lines))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
+        """Return the file, and line and column of the nearest piece around `keys` in it."""
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -85,8 +86,8 @@ def extended(own: Document, folder: Path) -> Document:
         return own
     name = own.data["extends"]
     if not isinstance(name, str) or Path(name).name != name:
-        problem = "should be the name of a file beside this one, found"
-        raise own.refusal([(("extends",), f"{problem} {reprlib.repr(name)}")])
+        problem = f"should be the name of a file beside this one, found {reprlib.repr(name)}"
+        raise own.refusal([(("extends",), problem)])
     if not (folder / name).is_file():
         near = did_you_mean(name, (other.name for other in folder.glob("*.yaml")))
         raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])
@@ -116,6 +117,8 @@ def parse(text: str, file: str = "<text>") -> Document:
 
 
 class _Builder:
+    """Builds data from the events of the parser, and notes places and mistakes."""
+
     def __init__(self, text: str, file: str):
         self.file = file
         self.where: dict[Keys, tuple[int, int]] = {}
@@ -135,9 +138,8 @@ class _Builder:
 
     def _value(self, event: Any, keys: Keys) -> Any:
         """Return the data that begin with an event, and note the places of all of their parts."""
-        self.where.setdefault(
-            keys, _place(event.start_mark)
-        )  # a value in a mapping has the place of its key
+        # A value in a mapping keeps the place of its key.
+        self.where.setdefault(keys, _place(event.start_mark))
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, keys)
@@ -146,12 +148,14 @@ class _Builder:
         members = takewhile(lambda e: not isinstance(e, yaml.CollectionEndEvent), self._events)
         if isinstance(event, yaml.SequenceStartEvent):
             return [self._value(item, (*keys, i)) for i, item in enumerate(members)]
+        # Keys and values alternate: each key is followed by the events of its value.
         return {
             name: self._value(next(self._events), (*keys, name))
             for name in (self._key(key, keys) for key in members)
         }
 
     def _key(self, event: Any, keys: Keys) -> str:
+        """Return a key of the mapping at `keys`, and note its place."""
         self._refuse_hidden(event, keys)
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
@@ -164,6 +168,7 @@ class _Builder:
         return name
 
     def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
+        """Return a constant, a number, or else the text."""
         text = event.value
         if event.style:  # quoted, or a block of text
             return text
@@ -179,8 +184,9 @@ class _Builder:
                 return number
             self._refuse(event, keys, f"the number {text} is too large")
         elif _OTHER_BASE.fullmatch(text):
-            what = f"{text} (write a decimal number without leading zeros, or quotes)"
-            self._refuse(event, keys, what)
+            self._refuse(
+                event, keys, f"{text} (write a decimal number without leading zeros, or quotes)"
+            )
         elif _NOT_FINITE.fullmatch(text):
             self._refuse(event, keys, f"{text} (numbers must be finite)")
         return text
@@ -199,6 +205,7 @@ class _Builder:
             self._refuse(event, keys, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
+        """Note a mistake; raise with all of them if it is fatal, or if they are many."""
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
         self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
@@ -210,6 +217,7 @@ def _place(mark: Any) -> tuple[int, int]:
 
 
 def _complaint(file: str, place: tuple[int, int], keys: Keys, message: str) -> str:
+    """Return ``file:line:column: path: message``, with a path such as ``solvers.a.tune[0]``."""
     path = ""
     for key in keys:
         path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key

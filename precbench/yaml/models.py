@@ -125,12 +125,14 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_plain_words(cls, value: Any, handler: Any) -> Any:
+        """Validate a section; a missing key is not reported beside its misspelling."""
         try:
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
         fields = [str(f.validation_alias or name) for name, f in cls.model_fields.items()]
         problems = [(e, in_plain_words(e, [*fields, *cls.more_keys])) for e in errors]
+        # What is said of unknown keys, perhaps with the missing key as the one that was meant.
         hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
         return refuse(
             (cls._path(e["loc"]), text)

@@ -481,7 +481,7 @@ def test_a_provided_split_and_groups(streamed):
     ({"datasets": "[{file: X.npy, stream: true, labels: z.npy}]"}, "labels: no such file"),
     ({"datasets": "[{name: lettr, stream: true}]"}, "datasets[0].name: unknown data set"),
     ({"datasets": "[{name: letter, stream: true, file: a}]"}, "no such file"),
-    ({"datasets": "[{file: X.npy, stream: true}]"}, "say where the labels are"),
+    ({"datasets": "[{file: X.npy, stream: true}]"}, "the labels are missing"),
     ({"datasets": "[{file: mine.csv, stream: true}]"}, "can be streamed"),
 ])  # fmt: skip
 def test_mistakes_are_reported_before_anything_runs(streamed, changes, complaint, tmp_path):

@@ -83,6 +83,7 @@ class Card(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        """Require the keys that the format or generator needs, and refuse them elsewhere."""
         needed = {
             "files": self.format != "synthetic",
             "positive": self.format != "synthetic",
@@ -93,9 +94,9 @@ class Card(Section):
             "non_linear": self.generator == "signal",
         }
         refuse(
-            ((field,), "is missing" if wanted else "has no meaning here")
-            for field, wanted in needed.items()
-            if (getattr(self, field) not in (None, ())) != wanted
+            ((field,), "is missing" if is_needed else f"has no meaning for {self.format}")
+            for field, is_needed in needed.items()
+            if (getattr(self, field) not in (None, ())) != is_needed
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
         checks = (

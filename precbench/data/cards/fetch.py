@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -86,6 +86,7 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 
 def _inspect(card: Card, file: File) -> FileReport:
+    """Report on a file of the cache, after a check of its size and checksum."""
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
@@ -112,14 +113,15 @@ def _file_names(card: Card) -> str:
     return " and ".join(file.name for file in card.files)
 
 
-def _sources(card: Card, file: File, base: str) -> Iterator[tuple[str, str]]:
-    if base:
-        for name in (file.name, f"{file.name}.bz2"):
-            yield f"{base}/{card.folder}/{name}", name
-    yield from ((address, file.name) for address in file.urls)
+def _sources(card: Card, file: File, mirror: str) -> list[tuple[str, str]]:
+    """Return where to look for a file, each with its name there: the mirror, then its addresses."""
+    names = (file.name, f"{file.name}.bz2") if mirror else ()
+    mirrored = [(f"{mirror}/{card.folder}/{name}", name) for name in names]
+    return mirrored + [(address, file.name) for address in file.urls]
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
+    """Return the folder or address of the mirror, "" without one; refuse an unsafe address."""
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
         return text and str(Path(text).expanduser())
@@ -180,13 +182,14 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
 
 
 def _download(address: str, path: Path) -> None:
+    """Download a file as it is stored; refuse a redirect to an unsafe address."""
     import pooch
     import requests
 
     def check(answer: Any, **_: object) -> None:
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # before a redirect is followed
-            raise InputError(f"it redirects to {target}, which is not https")
+            raise InputError(f"it redirects to {target}, which is not an https address")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
@@ -196,8 +199,9 @@ def _download(address: str, path: Path) -> None:
         download(address, path, None)
     except requests.RequestException as error:
         answer = error.response
-        reason = "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
-        raise InputError(reason) from error
+        raise InputError(
+            "no connection" if answer is None else f"{answer.status_code} {answer.reason}"
+        ) from error
 
 
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
@@ -212,8 +216,8 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         targets |= {path for path in paths if path.is_file()}
     removed = {}
     for path in sorted(targets):
-        parts = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-        removed[path.relative_to(root).as_posix()] = sum(part.stat().st_size for part in parts)
+        files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+        removed[path.relative_to(root).as_posix()] = sum(file.stat().st_size for file in files)
         if not dry_run and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif not dry_run:

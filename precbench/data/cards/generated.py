@@ -136,7 +136,9 @@ def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
 
     ranks = np.arange(1, n_features + 1)
 
-    def excess(c: float) -> float:
-        return float(np.minimum(MOST_FREQUENT, c / ranks).mean() - density)
-
-    return np.minimum(MOST_FREQUENT, brentq(excess, 0, MOST_FREQUENT * n_features) / ranks)
+    c = brentq(
+        lambda c: np.minimum(MOST_FREQUENT, c / ranks).mean() - density,
+        0,
+        MOST_FREQUENT * n_features,
+    )
+    return np.minimum(MOST_FREQUENT, c / ranks)

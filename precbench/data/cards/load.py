@@ -76,8 +76,12 @@ def load_dataset(
         if on_missing == "error":
             raise
         is_stand_in = True
-        wanted = {"name", "format", "rows", "features", "positives", "stand_in"}
-        identity = {"generator": generated.STAND_IN_VERSION, **card.model_dump(include=wanted)}
+        identity = {
+            "generator": generated.STAND_IN_VERSION,
+            **card.model_dump(
+                include={"name", "format", "rows", "features", "positives", "stand_in"}
+            ),
+        }
         make = partial(generated.generate_stand_in, card)
     sha256 = key_of(identity)
     arrays = _load_prepared(name, sha256, dtype)
@@ -101,10 +105,11 @@ def _source(
 ) -> tuple[dict[str, Any], Callable[[], Arrays]]:
     """Return the identity of a data set, for its hash, and the function that makes its arrays."""
     if card.format == "synthetic":
-        wanted = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
         identity = {
             "synthetic": generated.VERSION,
-            **card.model_dump(include=wanted),
+            **card.model_dump(
+                include={"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
+            ),
             **card.model_dump(include={"non_linear"}, exclude_defaults=True),
         }
         return identity, partial(generated.generate, card)
@@ -119,6 +124,7 @@ def _source(
 
 
 def _read_only(arrays: Arrays) -> Arrays:
+    """Make the arrays read-only, and return them."""
     for array in (*parts(arrays.X), arrays.y, arrays.groups, arrays.optimum):
         if array is not None:
             array.flags.writeable = False

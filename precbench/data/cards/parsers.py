@@ -45,32 +45,35 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     return arrays
 
 
+# Each takes a card and its files, and returns the arrays before they are checked.
+
+
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
     from scipy.sparse import vstack
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
 
-    parts = [read_svmlight(path, card.features) for path in paths]
-    X = vstack([part for part, _ in parts], format="csr") if len(parts) > 1 else parts[0][0]
-    return Arrays(
-        dense_if_full(X), _signs(np.concatenate([labels for _, labels in parts]), card.positive)
-    )
+    matrices, labels = zip(*(read_svmlight(path, card.features) for path in paths), strict=True)
+    X = vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+    return Arrays(dense_if_full(X), _signs(np.concatenate(labels), card.positive))
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     assert card.label_column is not None
     label = card.label_column - 1
-    positive = str(card.positive)
     separator = "," if card.separator == "comma" else None
-    table = np.concatenate(
-        [_table(path, separator, {label: lambda text: float(text == positive)}) for path in paths]
-    )
+    # Labels may be text: 1 for the positive one, 0 for any other.
+    converters: dict[int | str, Callable[[str], float]] = {
+        label: lambda text: float(text == str(card.positive))
+    }
+    table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
     return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
+    """Read the features from one file, label and patient of the same rows from another."""
     X, info = (_table(path) for path in paths)
     if len(X) != len(info):
         raise InputError(
@@ -82,8 +85,11 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
             f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
             f"found {info.shape[1]}"
         )
-    patients = np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1]
-    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), patients.astype(np.int64))
+    return Arrays(
+        X,
+        _signs(info[:, KDD08_LABEL], card.positive),
+        np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1].astype(np.int64),
+    )
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -94,8 +100,8 @@ def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
                 f"{path}: expected {PPI_COLUMNS} features and a label, "
                 f"found {table.shape[1]} columns"
             )
-    kept = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
-    X = np.concatenate([table[:, kept] for table in tables])
+    columns = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
+    X = np.concatenate([table[:, columns] for table in tables])
     labels = np.concatenate([table[:, PPI_COLUMNS] for table in tables])
     return Arrays(np.ascontiguousarray(X), _signs(labels, card.positive))
 

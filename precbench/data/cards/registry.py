@@ -18,11 +18,12 @@ from precbench.locations import shipped
 
 @cache
 def _paths() -> dict[str, Path]:
+    """Return the files of all cards by name, the shipped ones first."""
     paths = dict(sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml")))
     for entry in find_entry_points("precbench.cards"):
         added = {path.stem: path for path in _cards_of(entry)}
         if repeated := sorted(paths.keys() & added.keys()):
-            raise refusal(entry, f"adds a data set named {repeated[0]!r}, and there is one already")
+            raise refusal(entry, f"adds a data set {repeated[0]!r}, and that name is in use")
         paths |= added
     return paths
 

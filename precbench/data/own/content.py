@@ -70,9 +70,9 @@ def content_of(
         amounts = {mark: as_numbers(values, mark) for mark in marks}
         amounts = {m: a for m, a in amounts.items() if not (np.isnan(a) & present).any()}
         if amounts:
-            (mark, found), *others = amounts.items()
-            differ = [m for m, a in others if not np.array_equal(a, found, equal_nan=True)]
-            return Content("numbers", found, mark, tuple(differ))
+            (mark, numbers), *others = amounts.items()
+            differ = [m for m, a in others if not np.array_equal(a, numbers, equal_nan=True)]
+            return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
 
 
@@ -99,6 +99,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         return np.full(len(values), np.nan)
     if decimal is not None:
         codes, distinct = pd.factorize(values.map(str, na_action="ignore"))
+        # The code of a missing value is -1: the NaN at the end.
         return np.array([*(_amount(text, decimal) for text in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
@@ -108,19 +109,19 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 
 
 def _amount(text: str, decimal: str) -> float:
-    """Parse a number with separators or a unit; NaN for other text."""
-    groups = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
+    """Parse a number with separators of thousands or a unit; NaN for other text."""
+    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
     bare = re.sub(
         rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip().replace("\u2212", "-")
     )
-    bare, n_signs = re.subn(r"\s*%$", "", bare)
+    bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
-    if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({groups}[0-9]{{3}})+|[0-9]+)", whole):
+    if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)", whole):
         return np.nan
     if not re.fullmatch("[0-9]*", fraction):
         return np.nan
-    exponent = "e-2" if n_signs else ""
-    return float(re.sub(groups, "", whole) + mark.replace(",", ".") + fraction + exponent)
+    exponent = "e-2" if n_percent_signs else ""
+    return float(re.sub(thousands, "", whole) + mark.replace(",", ".") + fraction + exponent)
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
@@ -133,8 +134,12 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
         return values.astype(str).to_numpy(dtype=object)
     except UnicodeDecodeError as error:
         name = str(values.name)
-        text = f"column {name!r} holds bytes, neither numbers nor text; drop it"
-        raise TableError(where, text, column=name, remedy=("drop", name)) from error
+        raise TableError(
+            where,
+            f"column {name!r} holds bytes, neither numbers nor text; drop it",
+            column=name,
+            remedy=("drop", name),
+        ) from error
 
 
 def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
@@ -143,11 +148,12 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
         values = values.dt.to_timestamp()
     elif values.dtype.kind != "M":
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
-    how = date_format or "ISO8601"
-    return pd.to_datetime(values, format=how, errors="coerce", utc=True).dt.as_unit("us")
+    moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
+    return moments.dt.as_unit("us")
 
 
 def check_date_format(text: str | None) -> None:
+    """Require a format in which a date can be written and read again."""
     try:
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:

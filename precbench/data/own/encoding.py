@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 1000
 # The limit if more than half of the values are distinct, as for identifiers
 _FEW_CATEGORIES = 100
-_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
-_SEVERAL = 0.1  # above this share of text, a column of numbers may be categorical
+# What an option may name beside columns
+_OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+_MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
 Categorical = Literal["error", "one-hot"] | Sequence[str]
@@ -112,11 +113,9 @@ class Gaps:
             f"{'category' if n == 1 else 'categories'} in {name} "
             f"({listed(sorted(self.unseen[name]), 3)})"
             for name, n in n_unseen.items()
-        ] + [
-            f"{count(n, 'value')} filled in {name}"
-            for name, n in self.filled.items()
-            if name not in empty
         ]
+        n_filled = {name: n for name, n in self.filled.items() if name not in empty}
+        counts += [f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()]
         sentences = (
             (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
             (
@@ -130,7 +129,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How rows of a file become rows of X; the same for training rows and new ones."""
+    """How rows of a file become rows of X, for training rows and new ones."""
 
     format: Format
     n_features: int
@@ -153,8 +152,8 @@ class Encoding:
         """
         header = table.frame.columns
         if not header.is_unique:
-            twice = header[header.duplicated()][0]
-            raise InputError(f"{table.where}: two columns are named {twice!r}")
+            name = header[header.duplicated()][0]
+            raise InputError(f"{table.where}: two columns are named {name!r}")
         names = list(header) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
@@ -162,19 +161,18 @@ class Encoding:
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
-        columns = tuple(
-            column
-            if column.categories is not None
-            else replace(
-                column, notation=(date_format if column.origin else decimal) or column.notation
-            )
-            for column in self.columns
-        )
-        return replace(self, columns=columns)
+        columns = []
+        for column in self.columns:
+            if column.categories is None:
+                notation = (date_format if column.origin else decimal) or column.notation
+                column = replace(column, notation=notation)
+            columns.append(column)
+        return replace(self, columns=tuple(columns))
 
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
+        """Return the features of a block of rows, and count its gaps in `gaps`."""
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}
         X = np.zeros((len(table), self.n_features))
@@ -195,14 +193,15 @@ class Encoding:
                 continue
             texts = texts_of(values, name)
             texts[is_missing] = column.fill
+            # Places in the sorted categories; -1 for an unseen text, whose features stay 0.
             codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts))
             known = np.flatnonzero(codes >= 0)
             X[known, span.start + codes[known]] = 1.0
             if len(known) < len(table):
                 gaps.uncategorised[column.name] += len(table) - len(known)
-                seen = gaps.unseen[column.name]
-                more = set(texts[codes < 0]) - seen
-                seen |= set(sorted(more)[: MOST_CATEGORIES + 1 - len(seen)])
+                unseen = gaps.unseen[column.name]
+                new = set(texts[codes < 0]) - unseen
+                unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
         gaps.n_rows += len(table)
         return X
 
@@ -260,13 +259,14 @@ def _learn_columns(
     missing: Missing,
     numeric: Sequence[str],
 ) -> tuple[Column, ...]:
+    """Learn each column, then what fills its gaps; raise the problems of all at once."""
     where, frame = table.where, table.frame
-    given = [categorical] if isinstance(categorical, str) else categorical
+    categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
     kinds: dict[str, str] = {}
-    for option, texts in (("categorical", given), ("numeric", numeric)):
+    for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
-            for name in named_columns(texts, names, f"{where}: {option}", _WORDS[option]):
+            for name in named_columns(texts, names, f"{where}: {option}", _OPTION_WORDS[option]):
                 if kinds.setdefault(name, option) != option:
                     raise InputError(f"{where}: {name!r} is both categorical and numeric")
     problems.raise_if_any()
@@ -274,7 +274,7 @@ def _learn_columns(
     for name in names:
         values = frame[name]
         with problems.collected():
-            columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in given)
+            columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in categorical)
         if values.isna().any() and not values.isna().all():
             with problems.collected():
                 if missing == "error":
@@ -285,13 +285,18 @@ def _learn_columns(
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
-            numbers = _numbers(frame[name], column, where)
-            columns[name] = replace(column, fill=fill_value(numbers, how))
+            columns[name] = replace(
+                column, fill=fill_value(_numbers(frame[name], column, where), how)
+            )
     return tuple(columns.values())
 
 
 def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
-    """Learn the categories of a column, its first day, or the notation of its numbers."""
+    """Learn the categories of a column, its first day, or the notation of its numbers.
+
+    `kind` is the option that names the column, "categorical" or "numeric"; `takes_text` makes any
+    column of text categorical.
+    """
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
@@ -302,17 +307,18 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         raise TableError(where, text, column=name, remedy=("drop", name))
     if kind == "categorical":
         if is_dated:
-            text = f"column {name!r} holds dates: remove it from categorical"
-            raise TableError(where, text)
+            raise TableError(where, f"column {name!r} holds dates: remove it from categorical")
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
     if content.holds == "text" and (kind == "numeric" or not takes_text):
         as_numeric = table.content(name, ignore_type=True)
         if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
-            text = (
+            raise TableError(
+                where,
                 f"column {name!r} holds numbers stored as text, such as "
-                f"{values.dropna().iloc[0]!r}: name it in numeric or in categorical"
+                f"{values.dropna().iloc[0]!r}: name it in numeric or in categorical",
+                column=name,
+                remedy=("numeric", name),
             )
-            raise TableError(where, text, column=name, remedy=("numeric", name))
         content = as_numeric if kind == "numeric" else content
     if content.others:
         raise ambiguous(values, content.notation, content.others, where)
@@ -327,10 +333,10 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         )
     if is_dated:
         moments = moments_of(values, where, content.notation)
+        is_wrong = moments.isna().to_numpy() & present
         what = "is not a date, unlike most values; correct it or drop the column"
-        refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
-        first = moments.min().date().isoformat()
-        return Column(name, origin=first, notation=content.notation)
+        refuse(values, is_wrong, what, where, drop=True)
+        return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
     return _learn_text(values, is_text, takes_text, where)
 
 
@@ -345,15 +351,15 @@ def _learn_text(
         refuse(values, is_text, what, where, drop=True)
     n_distinct = len(set(texts))
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
-    share = is_text.sum() / present.sum()
-    if share > 0.5:
+    text_share = is_text.sum() / present.sum()
+    if text_share > 0.5:
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
             raise _too_many(name, n_distinct, len(texts), where)
         advice, remedy = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (
-        share >= _SEVERAL
+        text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
@@ -366,7 +372,7 @@ def _learn_text(
     raise TableError(
         where,
         f"column {name!r}, {value} is not a number; {advice}",
-        kind="text" if share > 0.5 else "",
+        kind="text" if text_share > 0.5 else "",
         column=name,
         place=value,
         remedy=(remedy, name),
@@ -376,28 +382,35 @@ def _learn_text(
 def _learn_categories(
     values: pd.Series, most: int, where: str, *, are_words: bool = False
 ) -> Column:
-    distinct = pd.Series(texts_of(values.dropna(), where)).value_counts()
+    """Return a column with its sorted categories; the most frequent one fills gaps."""
+    counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
-    if len(distinct) > most:
-        raise _too_many(name, len(distinct), int(distinct.sum()), where)
+    if len(counts) > most:
+        raise _too_many(name, len(counts), int(counts.sum()), where)
+    categories = sorted(counts.index)
     # The first of equally frequent ones, as in SimpleImputer.
-    categories = sorted(distinct.index)
-    fill = max(categories, key=lambda text: distinct[text])
+    fill = max(categories, key=lambda text: counts[text])
     return Column(name, tuple(categories), fill, words=are_words)
 
 
 def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
+    """Return the error for too many categories, or for an identifier."""
     if n_distinct == n_rows > _FEW_CATEGORIES:
-        text = (
+        return TableError(
+            where,
             f"column {name!r} looks like an identifier (a different value in every row): add "
-            f"--id {name} or --drop {name}"
+            f"--id {name} or --drop {name}",
+            kind="identifier",
+            column=name,
+            remedy=("id", name),
         )
-        return TableError(where, text, kind="identifier", column=name, remedy=("id", name))
-    text = (
+    return TableError(
+        where,
         f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows; drop it "
-        f"(--drop {name}, or drop in a config)"
+        f"(--drop {name}, or drop in a config)",
+        column=name,
+        remedy=("drop", name),
     )
-    return TableError(where, text, column=name, remedy=("drop", name))
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
@@ -426,11 +439,13 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
     """Raise for the first missing value; `word` is its text in the file."""
     name, row = str(values.name), values.index[values.isna()][0] + 1
     if word:
-        text = (
+        raise TableError(
+            where,
             f"column {name!r}, row {row}: {word!r} counts as missing; name the column in "
-            "categorical if it is a word, or impute with missing: mean, median or most-frequent"
+            "categorical if it is a word, or impute with missing: mean, median or most-frequent",
+            column=name,
+            remedy=("categorical", name),
         )
-        raise TableError(where, text, column=name, remedy=("categorical", name))
     raise TableError(
         where,
         f"column {name!r}, row {row}: the value is missing; fill it, drop the column, "

@@ -63,8 +63,9 @@ def column_of(
     if name in table.columns:
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
-    text = f"no column {name!r}{near}; it has {listed(table.columns)}"
-    raise TableError(where, text, remedy=remedy)
+    raise TableError(
+        where, f"no column {name!r}{near}; it has {listed(table.columns)}", remedy=remedy
+    )
 
 
 def named_columns(
@@ -89,6 +90,8 @@ def named_columns(
 
 
 class Problems:
+    """The problems of a table, collected in order to be raised together."""
+
     def __init__(self, where: str) -> None:
         self.where = where
         self.errors: list[InputError] = []
@@ -106,11 +109,10 @@ class Problems:
 
     def raise_if_any(self) -> None:
         """Raise the collected errors, if any, with one line for each problem."""
-        if not self.errors:
-            return
         if len(self.errors) == 1:
             raise self.errors[0]
-        raise _SeveralError(self.where, self.errors)
+        if self.errors:
+            raise _SeveralError(self.where, self.errors)
 
 
 class _SeveralError(TableError):
@@ -119,26 +121,28 @@ class _SeveralError(TableError):
         lines = _lines(where, self.parts)
         super().__init__(where, lines[0])
         if len(lines) > 1:
-            told = [f"  {line}" for line in lines[:_SHOWN]]
+            shown = [f"  {line}" for line in lines[:_SHOWN]]
             if len(lines) > _SHOWN:
-                told.append(f"  and {len(lines) - _SHOWN:,} more")
-            self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *told]),)
+                shown.append(f"  and {len(lines) - _SHOWN:,} more")
+            self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *shown]),)
         tables = [part for part in parts if isinstance(part, TableError)]
-        out = {of for part in tables for how, of in part.remedies if how in ("drop", "id")}
+        remedies = [(part.column, remedy) for part in tables for remedy in part.remedies]
+        removed = {value for _, (option, value) in remedies if option in ("drop", "id")}
+        # A column that is left out needs no other remedy.
         self.remedies = [
-            (how, value)
-            for part in tables
-            for how, value in part.remedies
-            if how in ("drop", "id") or part.column not in out
+            (option, value)
+            for column, (option, value) in remedies
+            if option in ("drop", "id") or column not in removed
         ]
         self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
+    """Return a line for each problem, one for all columns with a problem of the same kind."""
     lines: dict[object, str] = {}
     for part in parts:
         kind = getattr(part, "kind", "")
-        names = [of.named for of in parts if isinstance(of, TableError) and of.kind == kind]
+        names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]
         if kind in _TOGETHER and len(names) > 1:
             lines[kind] = f"{len(names):,} columns {_TOGETHER[kind]}: {listed(names)}"
         else:

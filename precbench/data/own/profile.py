@@ -59,6 +59,7 @@ def profile_columns(
 
 
 def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Describe a column, see `profile_columns`."""
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
     holds, low, high = content.holds, "", ""
@@ -72,8 +73,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
         low = str(texts.mode().iloc[0])
     distinct, auc = int(texts.nunique()), None
     if y is not None and distinct > 1:
-        in_groups = holds == "text" or distinct <= FEW_VALUES
-        auc = auc_alone(texts, content.numbers, y, in_groups)
+        auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,
         "holds": f"{holds} ({content.notation})" if content.notation else holds,

@@ -43,6 +43,7 @@ from precbench.errors import InputError
 from precbench.npz import unpack
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
+_SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 VERSION = 4  # raise it when the same file gives other arrays: it is part of their identity
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
@@ -120,8 +121,8 @@ def read_own_file(
         An unknown format, a malformed or empty file; for a table a `TableError` with all
         problems, with column and row.
     """
-    given = {"format": format, "label": label, "groups": groups, "categorical": categorical}
-    own = open_table(path, given | asdict(Layout(**layout)))
+    reading = {"format": format, "label": label, "groups": groups, "categorical": categorical}
+    own = open_table(path, reading | asdict(Layout(**layout)))
     where, kind = own.where, own.format
     if missing not in get_args(Missing):
         raise InputError(f"missing must be one of {listed(get_args(Missing))}, found {missing!r}")
@@ -161,7 +162,7 @@ def read_own_file(
         }
         if any(only_tables.values()):
             wrong = listed(option for option, is_given in only_tables.items() if is_given)
-            raise InputError(f"{where}: {wrong} is for tables, and {kind} has no named columns")
+            raise InputError(f"{where}: {wrong} needs named columns, which {kind} files lack")
         X, arrays = _matrix(own.path, kind, dtype)
         column = partial(_vector, own.path, arrays, X.shape[0])
         roles = _Roles(
@@ -174,17 +175,13 @@ def read_own_file(
     options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
     options |= {"drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing}
     options["categorical"] = categorical if isinstance(categorical, str) else [*categorical]
-    digest = hashlib.sha256(json.dumps([VERSION, kind, options]).encode())
-    if own.is_file:
-        with own.path.open("rb") as file:
-            hashlib.file_digest(file, lambda: digest)
     name = own.path.name.split(".")[0]
     dataset = Dataset(
         name=name,
         title=name,
         X=to_dtype(X, dtype, where),
         y=roles.y,
-        sha256=digest.hexdigest() if own.is_file else "",
+        sha256=_identity(own, options) if own.is_file else "",
         groups=roles.groups,
         feature_names=encoding.feature_names,
         split_key=hashlib.sha256((roles.y > 0).tobytes()).hexdigest(),
@@ -194,12 +191,18 @@ def read_own_file(
     return dataset, encoding
 
 
+def _identity(own: OwnTable, options: dict[str, Any]) -> str:
+    """Hash a file, and how it is read."""
+    digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
+    with own.path.open("rb") as file:
+        hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()
+
+
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
     """Return a column of numbers of at least 0, for an option."""
     if table.frame is None:
-        raise InputError(
-            f"{table.path}: {option} is for tables, and this file has no named columns"
-        )
+        raise InputError(f"{table.path}: {option} needs named columns, which this file lacks")
     table.column(column)  # which may not exist
     encoding = Encoding.learn(table, [column], numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
@@ -241,8 +244,9 @@ def _assign_roles(
         with problems.collected():
             if label is not None:
                 column_of(frame, label, where, remedy)
-            text = f"name the label column, one of {listed(frame.columns)}"
-            raise TableError(where, text, remedy=remedy)
+            raise TableError(
+                where, f"name the label column, one of {listed(frame.columns)}", remedy=remedy
+            )
         label = likely
     roles = _Roles(None)
     with problems.collected():
@@ -258,25 +262,25 @@ def _assign_roles(
     for name in drop:
         with problems.collected():
             table.column(name)
-    named = list[str]()
+    id_columns = list[str]()
     with problems.collected():
-        named = named_columns(ids, frame.columns, f"{where}: id")
-    for name in named:
+        id_columns = named_columns(ids, frame.columns, f"{where}: id")
+    for name in id_columns:
         with problems.collected():
             require_unique(table.column(name), where)
-    others = {label, groups, time, *drop, *named}
+    others = {label, groups, time, *drop, *id_columns}
     features = [name for name in frame.columns if name not in others]
     if not features:
         problems.add(InputError(f"{where}: no column is left as a feature"))
     return roles, features
 
 
-def _likely_label(frame: pd.DataFrame, given: str | None) -> str | None:
-    """Guess the label column: one of two values, best with a similar or typical name."""
-    two = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
-    if given is not None:
-        return next(iter(get_close_matches(str(given).lower(), two, 1)), None)
-    return next((name for name in two if _LABEL.search(name)), two[-1] if two else None)
+def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
+    """Guess the label column: one of two values, with a name like `label` or a typical one."""
+    binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
+    if label is not None:
+        return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
+    return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
 
 
 def read_new_blocks(
@@ -293,7 +297,7 @@ def read_new_blocks(
     ``007`` stays ``007``, a missing value is ``""``. No label column is needed. Filled and unseen
     values are counted in `gaps`, and warned of at the end.
     """
-    path, how = Path(path), Layout(**layout)
+    path, file_layout = Path(path), Layout(**layout)
     kind = format_of(path, format)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
         raise InputError(f"{path}: the model was fitted to {encoding.format} rows, found {kind}")
@@ -305,22 +309,22 @@ def read_new_blocks(
             raise InputError(f"{path}: expected {encoding.n_features} features, found {X.shape[1]}")
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
-    fitting = _MOST_VALUES // max(1, encoding.n_features)
-    rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, fitting))
+    rows_at_once = _MOST_VALUES // max(1, encoding.n_features)
+    rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, rows_at_once))
     gaps = Gaps() if gaps is None else gaps
-    encoding = encoding.with_notation(how.decimal, how.date_format)
+    encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     blocks = read_blocks(
         path,
         kind,
-        how,
+        file_layout,
         texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
         words=[column.name for column in encoding.columns if column.words],
         rows_at_once=rows_at_once,
         keep=keep,
     )
-    for table, kept in blocks:
+    for table, kept_texts in blocks:
         gaps.places.append(table.index)
-        yield encoding.encode(table, str(path), gaps), kept
+        yield encoding.encode(table, str(path), gaps), kept_texts
     for sentence in gaps.sentences():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
 
@@ -336,14 +340,14 @@ def read_labels(
     own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
     if own.frame is not None:
         if label is None:
-            text = f"name the label column, one of {listed(own.frame.columns)}"
-            raise InputError(f"{own.path}: {text}")
+            raise InputError(
+                f"{own.path}: name the label column, one of {listed(own.frame.columns)}"
+            )
         return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
-        raise InputError(f"{path}: label is for tables, and {own.format} has no named columns")
+        raise InputError(f"{path}: label needs named columns, which {own.format} files lack")
     X, arrays = _matrix(own.path, own.format, "float64")
-    y = _vector(own.path, arrays, X.shape[0], "y")
-    return signs(y, own.where, positive, one_class=True)
+    return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True)
 
 
 # --- files without named columns ---
@@ -362,27 +366,18 @@ def _matrix(
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+    """Return X, dense or from the parts of a sparse matrix, and all arrays of an npz file."""
+    from scipy.sparse import coo_matrix
 
-    parts = ("data", "indices", "indptr", "shape")
     try:
         arrays = unpack(path, kinds="fiubUS", packed=True)
-        for name in arrays.keys() & {"X", *parts}:
+        for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
                 raise ValueError(f"{name} holds text")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
-        elif set(parts) <= set(arrays):
-            data, indices, indptr, shape = (arrays[part] for part in parts)
-            if max(shape, default=0) > LARGEST_INDEX:
-                raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
-            data = to_dtype(data, dtype, str(path))
-            kind = str(arrays["format"].astype(str)) if "format" in arrays else "csr"
-            made = csc_matrix if kind == "csc" else csr_matrix
-            matrix = made((data, indices, indptr), shape=tuple(shape))
-            matrix.check_format(full_check=True)
-            X = matrix.tocsr()
-            X.sum_duplicates()
+        elif set(_SPARSE_PARTS) <= set(arrays):
+            X = _sparse_matrix(path, arrays, dtype)
         else:
             raise InputError(
                 f"{path}: expected X, or data, indices, indptr and shape, found {listed(arrays)}"
@@ -399,13 +394,30 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
         entries = coo_matrix(X)
-        wrong = np.argmin(np.isfinite(entries.data))
-        row, column = entries.row[wrong], entries.col[wrong]
+        first_wrong = np.argmin(np.isfinite(entries.data))
+        row, column = entries.row[first_wrong], entries.col[first_wrong]
         raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
     return X, arrays
 
 
+def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
+    """Return the CSR matrix of the parts that `scipy.sparse.save_npz` writes, of CSR or CSC."""
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
+    if max(shape, default=0) > LARGEST_INDEX:
+        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
+    is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
+    make = csc_matrix if is_csc else csr_matrix
+    matrix = make((to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    X = matrix.tocsr()
+    X.sum_duplicates()
+    return X
+
+
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
+    """Return an array with a value for each row, after a check of its shape."""
     if name not in arrays:
         raise InputError(f"{path}: no array {name!r}; the file holds {listed(arrays)}")
     if arrays[name].shape != (length,):

@@ -33,22 +33,22 @@ def signs(
     """
     codes, distinct = _factorised(labels, where, "label")
     counts = np.bincount(codes)
-    given = [positive] if isinstance(positive, str | int | float) else positive
-    is_known = given is not None or canonical(distinct[0]) in (-1, 0, 1)
+    positives = [positive] if isinstance(positive, str | int | float) else positive
+    is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
     if one_class and len(distinct) == 1 and is_known:
-        is_hit = canonical(distinct[0]) in map(canonical, given or [1])
+        is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
         text = f"every label is {listed(distinct)}: all rows are "
         warnings.warn(f"{where}: {text}{'positive' if is_hit else 'negative'}", stacklevel=3)
         return np.full(len(codes), 1.0 if is_hit else -1.0)
-    is_positive = are_positive(distinct, where, given, counts)
+    is_positive = are_positive(distinct, where, positives, counts)
     negatives = np.flatnonzero(~is_positive).tolist()
-    if given is not None and len(negatives) > 1:
-        folded = {str(each).strip().casefold() for each in given}
+    if positives is not None and len(negatives) > 1:
+        folded = {str(label).strip().casefold() for label in positives}
         counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
         text = f"{where}: these labels count as negative: {counted}"
         similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
         if similar:
-            text += f"; these differ from {listed(given)} only in case: {listed(similar)}"
+            text += f"; these differ from {listed(positives)} only in case: {listed(similar)}"
         warnings.warn(text, stacklevel=3)
     return np.where(is_positive[codes], 1.0, -1.0)
 
@@ -64,16 +64,22 @@ def are_positive(
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
     if positive is None:
         if not set(names) <= {-1, 0, 1} or len(names) > 2:
-            text = f"name the positive label (positive), one of {listed(labels)}"
-            raise TableError(where, text, remedy=_likely_positive(labels, counts))
+            raise TableError(
+                where,
+                f"name the positive label (positive), one of {listed(labels)}",
+                remedy=_likely_positive(labels, counts),
+            )
         positive = [1]
-    wanted = {canonical(each): each for each in positive}
+    spelled = {canonical(label): label for label in positive}
     if len(names) == 1:
         raise InputError(f"{where}: one class only, every label is {listed(labels)}")
-    if unknown := [each for name, each in wanted.items() if name not in names]:
-        text = f"no row has the positive label {unknown[0]!r}; found {listed(labels)}"
-        raise TableError(where, text, remedy=_likely_positive(labels, counts))
-    is_positive = np.array([name in wanted for name in names])
+    if unknown := [label for name, label in spelled.items() if name not in names]:
+        raise TableError(
+            where,
+            f"no row has the positive label {unknown[0]!r}; found {listed(labels)}",
+            remedy=_likely_positive(labels, counts),
+        )
+    is_positive = np.array([name in spelled for name in names])
     if is_positive.all():
         raise InputError(f"{where}: one class only, all of {listed(labels)} are positive")
     return is_positive
@@ -90,8 +96,9 @@ def _likely_positive(
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None
     typical = [name for name in _POSITIVE if name in spellings]
-    by_rows = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
-    return "positive", [text for _, text in sorted(spellings[(typical + by_rows)[0]], reverse=True)]
+    rarest_first = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
+    likely = (typical + rarest_first)[0]
+    return "positive", [text for _, text in sorted(spellings[likely], reverse=True)]
 
 
 def canonical(label: object) -> object:
@@ -168,21 +175,21 @@ def ambiguous(
     """Return the error for a column that can be read in two ways."""
     name, option = str(values.name), "date_format" if "%" in str(notation) else "decimal"
     for value in values.dropna().drop_duplicates():
-        one = pd.Series([value], dtype=object)
+        single = pd.Series([value], dtype=object)
         readings = {
-            str(each): f"{moments_of(one, where, each)[0].date()}"
+            str(each): f"{moments_of(single, where, each)[0].date()}"
             if option == "date_format"
-            else f"{as_numbers(one, each)[0]:.15g}"
+            else f"{as_numbers(single, each)[0]:.15g}"
             for each in (notation, *others)
         }
-        if len({*readings.values()}) > 1:
+        if len({*readings.values()}) > 1:  # the first value that the notations read differently
             break
-    choices = " or ".join(f"{read} ({option} {each})" for each, read in readings.items())
+    choices = " or ".join(f"{reading} ({option} {each})" for each, reading in readings.items())
     return TableError(where, f"column {name!r}: {value!r} can be {choices}: name one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
-    """Return codes of the canonical values, and their first spellings."""
+    """Return the code of each row's canonical value, and the first spelling of each code."""
     codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
@@ -190,9 +197,10 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
         text = f"row {row}: the {what} is missing{others}"
         if what != "label":
             raise InputError(f"{where}: {text}; fill it in, or remove these rows")
-        remedy = ("open_list", f"{Path(where).stem}-ranked.csv")
         raise TableError(
-            where, f"{text}; remove these rows, or rank them with --open", remedy=remedy
+            where,
+            f"{text}; remove these rows, or rank them with --open",
+            remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
     spelled: dict[object, object] = {}
     for value in distinct:

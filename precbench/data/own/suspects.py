@@ -14,7 +14,7 @@ from precbench.metrics import auc
 
 # The AUC of a single column above which it looks like a leak
 LEAK = 0.99
-_GAPS_APART = 0.9  # difference between the classes' shares of gaps
+_GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
 FEW_VALUES = 100  # each may have its own share of positives
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
@@ -33,7 +33,7 @@ def look_for_suspects(
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {getattr(error, "column", "") for error in problems.errors}
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
-    enough = n_rows >= _FEWEST_ROWS
+    has_rows = n_rows >= _FEWEST_ROWS
     has_classes = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
     for name in names:
         values, content = table.column(name), table.content(name)
@@ -42,41 +42,59 @@ def look_for_suspects(
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:
-            if enough and n_distinct == n_rows:
-                text = (
-                    f"column {name!r} looks like an identifier (a different value in every row): "
-                    f"add --id {name}, or --allow {name} to use it"
-                )
+            if has_rows and n_distinct == n_rows:
                 problems.add(
-                    TableError(where, text, kind="identifier", column=name, remedy=("id", name))
+                    TableError(
+                        where,
+                        f"column {name!r} looks like an identifier (a different value in every "
+                        f"row): add --id {name}, or --allow {name} to use it",
+                        kind="identifier",
+                        column=name,
+                        remedy=("id", name),
+                    )
                 )
                 continue
-            is_code = name in padded or (is_whole and enough and _is_code(content.numbers))
+            is_code = name in padded or (is_whole and has_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-                text = (
-                    f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one length "
-                    "or with leading zeros): name it in categorical or in numeric"
-                )
                 problems.add(
-                    TableError(where, text, kind="codes", column=name, remedy=(option, name))
+                    TableError(
+                        where,
+                        f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one "
+                        "length or with leading zeros): name it in categorical or in numeric",
+                        kind="codes",
+                        column=name,
+                        remedy=(option, name),
+                    )
                 )
-        if y is None or not (enough and has_classes):
+        if y is None or not (has_rows and has_classes):
             continue
-        value = auc_alone(values, content.numbers, y, is_text or 0 < n_distinct <= FEW_VALUES)
-        gaps = [float(values.isna().to_numpy()[sign * y > 0].mean()) for sign in (1, -1)]
-        reason = f"has an AUC of {value:.3f} alone"
-        if value <= LEAK:
-            if abs(gaps[0] - gaps[1]) <= _GAPS_APART:
-                continue
-            reason = (
-                f"is missing in {gaps[0]:.0%} of the positive rows and {gaps[1]:.0%} of the others"
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES
+        if reason := _leak_reason(values, content.numbers, y, in_groups):
+            problems.add(
+                TableError(
+                    where,
+                    f"column {name!r} {reason}; it looks like a leak of the label: "
+                    f"add --drop {name}, or --allow {name} to use it",
+                    kind="leak",
+                    column=name,
+                    remedy=("drop", name),
+                )
             )
-        text = (
-            f"column {name!r} {reason}; it looks like a leak of the label: "
-            f"add --drop {name}, or --allow {name} to use it"
-        )
-        problems.add(TableError(where, text, kind="leak", column=name, remedy=("drop", name)))
+
+
+def _leak_reason(
+    values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
+) -> str:
+    """Return why a column looks like a leak of the label, "" if it does not."""
+    value = auc_alone(values, numbers, y, in_groups)
+    if value > LEAK:
+        return f"has an AUC of {value:.3f} alone"
+    is_missing = values.isna().to_numpy()
+    positive, other = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())
+    if abs(positive - other) <= _GAP_DIFFERENCE:
+        return ""
+    return f"is missing in {positive:.0%} of the positive rows and {other:.0%} of the others"
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
@@ -111,10 +129,10 @@ def auc_alone(
 ) -> float:
     """Return the AUC of a column in the better direction, missing values at either end."""
     aucs = [0.5]
-    if in_groups:
+    if in_groups:  # few values, or text: each has a share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
-    if not in_groups or ordered is numbers:
+    if not in_groups or ordered is numbers:  # values, or numbers, have an order
         codes, distinct = pd.factorize(ordered, sort=True)
         ends = (-1, len(distinct)) if codes.min() < 0 else (-1,)
         for end in ends:
@@ -130,12 +148,13 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
     """
     halves = np.array_split(np.random.default_rng(0).permutation(len(y)), 2)
     aucs = []
-    for one, other in (halves, halves[::-1]):
-        if len(set(y[other])) < 2:
+    n_values = codes.max() + 1
+    for learnt, measured in (halves, halves[::-1]):
+        if len(set(y[measured])) < 2:
             return 0.5
-        n_values = codes.max() + 1
-        positives = np.bincount(codes[one], y[one] > 0, n_values)
-        prior = (y[one] > 0).mean()
-        shares = (positives + prior) / (np.bincount(codes[one], minlength=n_values) + 1)
-        aucs.append(auc(y[other], shares[codes[other]]))
+        n_rows = np.bincount(codes[learnt], minlength=n_values)
+        positives = np.bincount(codes[learnt], y[learnt] > 0, n_values)
+        prior = (y[learnt] > 0).mean()  # counts as one more row of each value
+        shares = (positives + prior) / (n_rows + 1)
+        aucs.append(auc(y[measured], shares[codes[measured]]))
     return min(aucs)

@@ -31,12 +31,17 @@ _WORKBOOKS = (".xls", ".xlsb", ".ods")
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 TABLES = (*_SEPARATORS, "parquet", "xlsx")
 _NAMELESS = "Unnamed: "  # pandas' prefix for a column without a name
-_GAPS = (  # what pandas takes for missing
+_MISSING_TEXTS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-_MOST = 1_048_576, 16_384, 32_767, 2**28  # of Excel, and of a text that stands in many cells
-_SAMPLE = 50  # lines from which the separator is detected
+_SHEET_LIMITS = (
+    1_048_576,
+    16_384,
+    32_767,
+    2**28,
+)  # rows, columns and characters of a cell in Excel; of all cells
+_SAMPLE_LINES = 50  # lines from which the separator is detected
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
 
@@ -114,11 +119,14 @@ def is_frame(X: Any) -> bool:
 
 
 def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
-    """Read a file, if it has named columns; `options` are those of `read_own_file`."""
+    """Return a source as a table; `options` are those of `read_own_file`.
+
+    An svmlight or npz file, which has no named columns, is not read.
+    """
     if isinstance(source, OwnTable):
         return source
-    known = {name: options.get(name) for name in Layout.__dataclass_fields__}
-    layout = Layout(**{name: value for name, value in known.items() if value is not None})
+    chosen = {name: options.get(name) for name in Layout.__dataclass_fields__}
+    layout = Layout(**{name: value for name, value in chosen.items() if value is not None})
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
@@ -127,33 +135,38 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     kind = format_of(path, options.get("format"))
     if kind not in TABLES:
         return OwnTable(path, kind, None)
-    words = [options.get(name) for name in ("label", "groups")]
-    words += several(options.get("categorical") or ())
-    table = _read_whole(
-        path, kind, layout, frozenset(str(word) for word in words if word is not None)
-    )
+    # The columns in which NA and None are words.
+    columns = [options.get("label"), options.get("groups")]
+    columns += several(options.get("categorical") or ())
+    words = frozenset(str(name) for name in columns if name is not None)
+    table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
-        if layout.decimal == ",":
-            return _read_whole(path, kind, layout, table.words)
+        if layout.decimal == ",":  # pandas took 1.234 for a fraction
+            return _read_whole(path, kind, layout, words)
         table = replace(table, layout=layout, _contents={})
     return table
 
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
-    numbered = _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame))))
-    return OwnTable(Path(name), "parquet", numbered, is_file=False, layout=layout)
+    return OwnTable(
+        Path(name),
+        "parquet",
+        _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame)))),
+        is_file=False,
+        layout=layout,
+    )
 
 
-def several(given: str | Sequence[str]) -> list[str]:
-    """Return the texts, and the names in them that commas separate."""
-    texts = [given] if isinstance(given, str) else given
+def several(names: str | Sequence[str]) -> list[str]:
+    """Return the texts of an option, and the names in them that commas separate."""
+    texts = [names] if isinstance(names, str) else names
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
-def format_of(path: Path, given: str | None = None) -> Format:
-    kind = find_format(path, given)
+def format_of(path: Path, name: str | None = None) -> Format:
+    kind = find_format(path, name)
     if kind in get_args(Format):
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
@@ -189,7 +202,7 @@ def read_blocks(
         blocks = _read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
     while True:
-        with _errors_in_a_sentence(path), warnings.catch_warnings():
+        with _pandas_errors_as_input_errors(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
         if block is None:
@@ -208,8 +221,8 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
     nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
     empty = [name for name in nameless if frame[name].isna().all()]
     if empty:
-        text = f"{count(len(empty), 'column')} without a name and without values left out"
-        warnings.warn(f"{path}: {text}", stacklevel=4)
+        columns = count(len(empty), "column")
+        warnings.warn(f"{path}: {columns} with neither a name nor values left out", stacklevel=4)
     frame = _nested_as_text(frame.drop(columns=empty))
     return OwnTable(path, kind, frame, layout=layout, words=words)
 
@@ -224,20 +237,24 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on it."""
     frame = table.frame
-    known = {name for name, values in frame.items() if values.dtype.kind in "biuf"}
-    contents = [table.content(name) for name in frame if name not in known]
-    written = [c for c in contents if c.holds == "numbers" and c.notation]
-    marks = {content.notation for content in written if not content.others}
-    floats = [name for name in known if frame[name].dtype.kind == "f"]
-    for name, texts in raw_texts(table, floats if written else ()).items():
-        given = texts[texts.str.contains(".", regex=False)]
-        if "," in marks and given.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all() and len(given):
-            text = (
-                f"column {name!r}: {given.iloc[0]!r} has a point, but other columns have commas: "
-                "set the decimal mark (decimal) to . or ,"
+    parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}
+    contents = [table.content(name) for name in frame if name not in parsed]
+    amounts = [c for c in contents if c.holds == "numbers" and c.notation]
+    marks = {content.notation for content in amounts if not content.others}
+    # In these, pandas took the point for the decimal mark; it may separate thousands.
+    floats = [name for name in parsed if frame[name].dtype.kind == "f"]
+    for name, texts in raw_texts(table, floats if amounts else ()).items():
+        dotted = texts[texts.str.contains(".", regex=False)]
+        if dotted.empty:
+            continue
+        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():
+            raise TableError(
+                table.where,
+                f"column {name!r}: {dotted.iloc[0]!r} has a point, but other columns have commas: "
+                "set the decimal mark (decimal) to . or ,",
+                column=str(name),
             )
-            raise TableError(table.where, text, column=str(name))
-        marks |= {"."} if len(given) else set()
+        marks.add(".")
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -253,35 +270,39 @@ def _read_csv(
     rows_at_once: int | None,
     keep: Sequence[str],
 ) -> Iterator[Block]:
-    encoding, has_blank, last = _scan(path)
+    """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
+    encoding, has_blank_lines, open_line = _scan(path)
     if encoding == "cp1252" and layout.encoding is None:
-        said = "the text is not UTF-8; it is read as Windows-1252 (encoding names another)"
-        warnings.warn(f"{path}: {said}", stacklevel=5)
+        warnings.warn(
+            f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
+            "that is wrong",
+            stacklevel=5,
+        )
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
-    n_cells = last.count(options["sep"].encode()) + 1
-    if last and b'"' not in last and n_cells < len(header):
+    n_cells = open_line.count(options["sep"].encode()) + 1
+    if open_line and b'"' not in open_line and n_cells < len(header):
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    lines = _places_of_filled_rows(path, options) if has_blank else None
+    places = _places_of_filled_rows(path, options) if has_blank_lines else None
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
-    gaps = {name: [""] if name in words else _GAPS for name in header}
+    missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
     keep = _columns_to_keep(keep, header, path)
     as_text = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
-    with opened(path) as text, opened(path) as again, ExitStack() as stack:
-        options["dtype"] = dict.fromkeys(texts, "str")
-        options |= {"na_values": gaps, "keep_default_na": False}
+    options["dtype"] = dict.fromkeys(texts, "str")
+    options |= {"na_values": missing, "keep_default_na": False}
+    with opened(path) as stream, opened(path) as text_stream, ExitStack() as stack:
         if keep:
-            text_blocks = stack.enter_context(pd.read_csv(again, **as_text))
-        for frame in stack.enter_context(pd.read_csv(text, **options)):
-            texts_kept = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
-            if lines is not None:
-                frame.index = lines[frame.index]
+            text_blocks = stack.enter_context(pd.read_csv(text_stream, **as_text))
+        for frame in stack.enter_context(pd.read_csv(stream, **options)):
+            kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
+            if places is not None:
+                frame.index = places[frame.index]
             _warn_of_quotes(path, frame)
-            yield frame, texts_kept
+            yield frame, kept_texts
 
 
 def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
@@ -299,18 +320,18 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
     """Return the column names, and the options with which pandas reads the lines below them."""
     skipped = layout.skip_rows
     with opened(path) as stream, io.TextIOWrapper(stream, layout.encoding, newline="") as text:
-        lines = [*islice(text, skipped, skipped + _SAMPLE)]
+        lines = [*islice(text, skipped, skipped + _SAMPLE_LINES)]
         hint = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
-        if hint:  # of Excel
+        if hint:  # a first line by which Excel knows the separator
             skipped += 1
             lines = lines[1:]
         separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
         rows = csv.reader(chain(lines, text), delimiter=separator)
-        above, header = 0, []
+        n_blank, header = 0, []
         for header in rows:
             if header:
                 break
-            above = rows.line_num
+            n_blank = rows.line_num
     if not header:
         raise InputError(f"{path}: the file is empty")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
@@ -318,7 +339,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
     options: dict[str, Any] = {
         "sep": separator,
         "encoding": layout.encoding,
-        "skiprows": skipped + above,
+        "skiprows": skipped + n_blank,
         "header": 0,
         "names": header,
         "index_col": False,
@@ -333,8 +354,8 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end.
 
-    The encoding is UTF-8, UTF-16 with its mark, or else Windows-1252. Blank lines at the end do not
-    count.
+    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Blank lines at the
+    end do not count: they are held back in `ending` until more text follows.
     """
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, ending, last = "utf-8-sig", False, b"", b""
@@ -346,6 +367,7 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
             ending = (ending + chunk)[len(lines) :]
             last = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last + lines
             is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
+            # Two line ends in a row enclose a blank line.
             has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
             try:
                 decoder.decode(chunk)
@@ -356,10 +378,11 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Detect the separator: as many columns in each line, and more than one."""
+    """Return the separator that gives each line the same number of columns, more than one."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-        if len({len(row) for row in rows}) == 1 < len(rows[0]):
+        lengths = {len(row) for row in rows}
+        if len(lengths) == 1 and lengths != {1}:
             return separator
     return usual
 
@@ -380,14 +403,18 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
         n_lines = values.str.count("\n")
         if n_lines.max() >= _MANY_LINES:
             row = frame.index[int(n_lines.argmax())] + 1
-            text = f"row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines"
-            warnings.warn(f"{path}: {text}: check it for an unclosed quotation mark", stacklevel=6)
+            warnings.warn(
+                f"{path}: row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines: check it "
+                "for an unclosed quotation mark",
+                stacklevel=6,
+            )
 
 
 # --- Parquet and workbooks ---
 
 
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
+    """Yield the rows as `read_blocks` does; without `rows_at_once` all, and no text."""
     if rows_at_once is None:
         yield _with_index(pd.read_parquet(path), 0), pd.DataFrame()
         return
@@ -395,14 +422,12 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
     n_rows = 0
     with ParquetFile(path) as file:
-        groups = range(
-            file.num_row_groups
-        )  # one by one, since a reader keeps its buffers to its end
-        for batch in chain.from_iterable(file.iter_batches(rows_at_once, [i]) for i in groups):
-            frame = _with_index(batch.to_pandas(), n_rows)
-            n_rows += len(frame)
-            names = _columns_to_keep(keep, [*frame.columns], path)
-            yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
+        for group in range(file.num_row_groups):  # a reader keeps the buffers of its groups
+            for batch in file.iter_batches(rows_at_once, [group]):
+                frame = _with_index(batch.to_pandas(), n_rows)
+                n_rows += len(frame)
+                names = _columns_to_keep(keep, [*frame.columns], path)
+                yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
 
 
 def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> list[str]:
@@ -421,14 +446,14 @@ def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
 
 
 def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
-    """Restore the columns that pandas made the index."""
+    """Make named levels of the index columns again, and number the rows from `n_before`."""
     named = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index(level=named) if named else frame
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
 
 
 def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[Block]:
-    """Read a sheet, whole: it has at most a million rows."""
+    """Yield all rows of a sheet, at most a million, as one block."""
     from openpyxl import load_workbook
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
@@ -441,17 +466,19 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
             )
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
         lines = _sheet_rows(path, sheet, layout.skip_rows)
-        top, first = next((line for line in lines if set(line[1].values()) - {None}), (0, {}))
-        names = (first.get(i + 1) for i in range(max(first, default=0)))
+        # The first row with a value holds the column names; columns count from 1.
+        filled_lines = (line for line in lines if set(line[1].values()) - {None})
+        top, titles = next(filled_lines, (0, {}))
+        names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
-        rows = {}
+        rows = {}  # by place below the header
         for number, line in lines:
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):
                 raise InputError(
-                    f"{path}: a row has more values than there are column names; if there are "
-                    "lines before these, leave them out (skip_rows)"
+                    f"{path}: row {number} has more values than there are column names; if other "
+                    "lines precede the names, skip them (skip_rows)"
                 )
             if filled:
                 rows[number - top - 1] = [line.get(i + 1) for i in range(len(header))]
@@ -461,11 +488,11 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 
 
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row and its values by column, within the bounds of Excel."""
+    """Yield the number of each row and its values by column; refuse what Excel does not write."""
     # `iter_rows` of openpyxl makes all rows before a number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
 
-    book, before, n_characters = sheet.parent, 0, 0
+    book, previous, n_characters = sheet.parent, 0, 0
     with sheet._get_source() as source:
         formats = book._date_formats, book._timedelta_formats
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
@@ -474,18 +501,19 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             lengths = [len(value) for value in line.values() if isinstance(value, str)]
             n_characters += sum(lengths)
             sizes = number, max(line, default=0), max(lengths, default=0), n_characters
-            if any(n > most for n, most in zip(sizes, _MOST, strict=True)):
+            if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
-                    f"{path}: row {number:,} leaves the bounds of a sheet, which are {_MOST[0]:,} "
-                    f"rows of {_MOST[1]:,} cells of {_MOST[2]:,} characters, {_MOST[3]:,} in all: "
-                    "save the rows as CSV"
+                    "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
+                    "characters, {:,} in all: save the rows as CSV".format(
+                        path, number, *_SHEET_LIMITS
+                    )
                 )
-            if number <= before or len(line) < len(cells):
+            if number <= previous or len(line) < len(cells):
                 raise InputError(
-                    f"{path}: a row or a cell stands twice, or out of order, at row {number}: open "
+                    f"{path}: row {number} or one of its cells is repeated or out of order: open "
                     "the file with Excel, and save it again"
                 )
-            before = number
+            previous = number
             if number > skipped:
                 yield number, line
     for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
@@ -497,20 +525,20 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
 
 
 @contextmanager
-def _errors_in_a_sentence(path: Path) -> Iterator[None]:
-    """Report errors of pandas on a damaged file in one sentence."""
+def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
+    """Report any error of pandas and of the readers behind it as an `InputError`."""
     try:
         yield
     except pd.errors.ParserWarning as error:
         raise InputError(
-            f"{path}: the rows have more values than there are column names; if there are lines "
-            "before these, leave them out (skip_rows)"
+            f"{path}: the rows have more values than there are column names; if other lines "
+            "precede the names, skip them (skip_rows)"
         ) from error
     except InputError:
         raise
     except UnicodeDecodeError as error:
-        known = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
-        raise InputError(f"{path}: not {known} text: name its encoding") from error
+        encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
+        raise InputError(f"{path}: the text is not {encoding}: name its encoding") from error
     except ImportError as error:
         needs = "Parquet files need pyarrow; install precbench[parquet]"
         if path.suffix.lower() != ".parquet":

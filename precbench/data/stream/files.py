@@ -116,11 +116,11 @@ def open_stream(
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
-            raise InputError(f"{path}: an svmlight line begins with its label: name no other")
+            raise InputError(f"{path}: an svmlight file holds its labels: leave out labels")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
-            raise InputError(f"{path}: n_features has no meaning for npy, which has its columns")
+            raise InputError(f"{path}: the shape of an npy file is fixed: leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
@@ -129,6 +129,8 @@ def open_stream(
 
 
 class _Scan:
+    """What the first pass over a file collects: its digest, the labels, and the positive rows."""
+
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest
         self.target = target
@@ -215,13 +217,14 @@ class _TextBlocks(Source):
 
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
+    """Parse an svmlight file once, and return where its blocks begin."""
     starts, offsets = [0], [0]
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
         if opener(file):
             raise InputError(
-                f"{path}: a packed file cannot be read in random order; unpack it to stream it"
+                f"{path}: a compressed file cannot be read in random order; decompress it first"
             )
         for text, rows in parsed(file, os.fspath(path), n_features, block_bytes):
             scan.digest.update(text)
@@ -262,6 +265,7 @@ class Npy:
 
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> Self:
+        """Read the header of a file; refuse one that is not numbers in C order."""
         with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
@@ -344,15 +348,16 @@ class _NpyBlocks(Source):
 def _scan_npy(
     path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
 ) -> _NpyBlocks:
+    """Read and check an npy file once, and return its blocks."""
     if labels_path is None:
-        raise InputError(f"{path}: say where the labels are: in an npy file of their own (labels)")
+        raise InputError(f"{path}: the labels are missing: name the npy file with them (labels)")
     features = Npy.at(path, 2)
     n_rows, width = features.shape
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows")
     if width == 0:
-        raise InputError(f"{path}: no column is left as a feature")
+        raise InputError(f"{path}: the array has no columns")
     per_block = max(1, block_bytes // (width * features.dtype.itemsize))
     blocks = _NpyBlocks(
         n_features=width,

@@ -1,4 +1,4 @@
-"""Rows read from disk block by block, in random order if wanted, for data larger than memory.
+"""Rows read from disk block by block, in stored or random order, for data larger than memory.
 
 A stream is read again at every pass; rows, features and positives are counted when it is opened.
 """
@@ -115,7 +115,6 @@ class RowStream:
 
     @cached_property
     def _counts(self) -> tuple[int, int]:
-        """The numbers of rows and of positive ones."""
         counts = [(len(y), int(np.count_nonzero(y > 0))) for y in self._labels()]
         n_rows, n_pos = np.sum(counts, axis=0).tolist()
         return n_rows, n_pos
@@ -172,14 +171,14 @@ class RowStream:
         blocks = (
             self._visit_blocks(self._runs_in_order()) if rng is None else self._visit_buffers(rng)
         )
-        rest: list[Piece] = []  # fewer rows than a batch
+        rest: list[Piece] = []  # fewer rows than a batch, to be completed by the next block
         n_rest = 0
         for X, y, order in blocks:
-            missing = (batch_size - n_rest) % batch_size if n_rest else 0
-            if missing:
-                rest.append(_gathered(X, y, order[:missing]))
+            n_missing = batch_size - n_rest if n_rest else 0
+            if n_missing:
+                rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += len(rest[-1][1])
-                order = order[missing:]
+                order = order[n_missing:]
                 if n_rest < batch_size:
                     continue
                 yield _visit_all(*_stacked(rest))
@@ -215,6 +214,7 @@ class RowStream:
         return starmap(range, pairwise(ends.tolist()))
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
+        """Visit the rows of this part in runs of blocks; scaled rows are copies."""
         for first, X, y in self.source.read(runs):
             order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
             visit: Visit = X, y, order
@@ -225,6 +225,7 @@ class RowStream:
                 yield visit
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
+        """Visit the rows of one full buffer after another, at random within each."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
@@ -235,10 +236,9 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        copied = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
-        for X, y, rows in (
-            self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copied)
-        ):
+        copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
+        buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
+        for X, y, rows in buffers:
             yield X, y, rng.permutation(rows)
 
     @property
@@ -259,7 +259,7 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield the blocks that fill a buffer, and the numbers of the rows that are kept."""
+        """Yield the blocks of one full buffer after another, and their rows of this part."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
         n = 0
@@ -275,34 +275,34 @@ class RowStream:
             yield runs, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Fill the same array again and again, also in later passes: new memory is slow.
+        """Yield full buffers, each in the same array, which later passes reuse.
 
-        Pages that are never filled take no memory.
+        New memory is slow; pages that are never filled take none.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
-        longest = int(np.diff(self.source.starts).max())
-        shape = (min(n_rows, full + longest), self.source.n_features)
-        room = (
-            self._spare_buffers.pop() if self._spare_buffers else np.empty(shape, self.source.dtype)
-        )
-        labels = np.empty(len(room))
+        longest_block = int(np.diff(self.source.starts).max())
+        shape = (min(n_rows, full + longest_block), self.source.n_features)
+        spare = self._spare_buffers
+        buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
+        labels = np.empty(len(buffer))
         n = 0
         for first, X, y in self.source.read(runs):
-            kept = self._is_kept(first, first + len(y))
-            filled = slice(n, n + int(np.count_nonzero(kept)))
-            labels[filled] = y[kept]
-            room[filled] = X if kept.all() else X[kept]
+            is_kept = self._is_kept(first, first + len(y))
+            filled = slice(n, n + int(np.count_nonzero(is_kept)))
+            labels[filled] = y[is_kept]
+            buffer[filled] = X if is_kept.all() else X[is_kept]
             if self.scaler is not None:
-                self.scaler.transform_in_place(room[filled])
+                self.scaler.transform_in_place(buffer[filled])
             n = filled.stop
             if n >= full:
-                yield room[:n], labels[:n]
+                yield buffer[:n], labels[:n]
                 n = 0
         if n:
-            yield room[:n], labels[:n]
-        self._spare_buffers[:] = [room]
+            yield buffer[:n], labels[:n]
+        spare[:] = [buffer]
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
+        """Yield blocks stacked until they fill the buffer."""
         waiting: list[Piece] = []
         n_waiting = 0
         for visit in self._visit_blocks(runs):
@@ -441,9 +441,10 @@ def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
 
 
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
+    """Return the bits from `start` to `stop` as Booleans; only the bytes with them are unpacked."""
     first = start // 8
-    some = np.unpackbits(bits[first : -(-stop // 8)])
-    return some[start - 8 * first : stop - 8 * first].view(np.bool_)
+    flags = np.unpackbits(bits[first : -(-stop // 8)])
+    return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
 def n_bytes(X: Matrix) -> int:
@@ -455,6 +456,7 @@ def _visit_all(X: Matrix, y: NDArray[np.float64]) -> Visit:
 
 
 def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
+    """Return copies of the rows `order` of X, and their labels."""
     labels = np.asarray(y[order], dtype=np.float64)
     if isinstance(X, np.ndarray):
         return np.take(X, order, axis=0), labels
@@ -462,6 +464,7 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
+    """Join pieces, and empty the list to free their memory."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)
