@@ -323,8 +323,9 @@ def test_the_description_is_strict_json_and_complete(read):
          "groups": "keep", "validation_size": 0.2},
         "solver": "sgd-avg", "algorithm_version": {"solver": 1, "preparation": 1, "tuning": 1},
         "params": {n: v for n, v in tuned.params.items() if n != "eta0"},
-        "tuning": {"candidates": {"eta0": [0.1, 1.0]}, "metric": {"name": "precision_at_k",
-         "params": {"k": 0.5}, "package": ""}, **dict.fromkeys(["folds", "rows", "draw"])},
+        "tuning": {"candidates": {"eta0": [0.1, 1.0]},
+         "metric": {"name": "precision_at_k", "params": {"k": 0.5}, "package": ""},
+         **dict.fromkeys(["folds", "rows", "draw"])},
         "checkpoints": 20, "seed": tuned.seed,
     }  # fmt: skip
     assert first.description("ab" * 32)["tuning"] is None

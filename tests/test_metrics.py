@@ -250,8 +250,9 @@ DEFINITIONS = {
     prbep: (lambda y, scores: precision_at_k(y, scores, int((y == 1).sum())), {}),
     f1: (lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)), {}),
     f1_max: (slow_f1_max, {}), average_precision: (sklearn.metrics.average_precision_score, {}),
-    partial_auc_mcclish: (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores,
-     max_fpr=beta), {"beta": st.floats(0.01, 1)}),
+    partial_auc_mcclish:
+     (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
+     {"beta": st.floats(0.01, 1)}),
 }  # fmt: skip
 
 
@@ -319,8 +320,8 @@ def test_permuting_rows_changes_no_bit(name, data):
 
 @pytest.mark.parametrize(
     "names",
-    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]), np.array([-0.5,
-     2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
+    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]),
+     np.array([-0.5, 2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
     ids=str,
 )  # fmt: skip
 def test_the_greater_label_is_positive(names):

@@ -62,7 +62,6 @@ def saved(tmp_path_factory):
 
 
 def few(solver):
-    """Return parameters with which an ensemble is soon fitted."""
     known = SOLVERS[solver]().get_params()
     sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
     return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}

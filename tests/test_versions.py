@@ -126,7 +126,6 @@ def test_another_version_trains_what_has_it(finished, monkeypatch):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of two modules and a package, to be edited."""
     folder = tmp_path / "toy"
     (folder / "c").mkdir(parents=True)
     for name in ("__init__", "a", "b", "c/__init__", "c/d"):

@@ -315,7 +315,6 @@ STREAMED = ["npy", "svmlight, dense", "svmlight, sparse"]
 
 
 def written(folder, kind, n_rows):
-    """Write rows and, for an npy file, labels; return the paths."""
     y = np.where(np.arange(n_rows) % 10, -1, 1)
     if kind == "npy":
         path, labels = folder / f"X-{n_rows}.npy", folder / f"y-{n_rows}.npy"
@@ -352,7 +351,6 @@ SOLVERS = "{perceptron-avg: , sgd-avg: {eta0: {tune: [0.1, 1.0]}}}"
 
 @pytest.fixture
 def streamed(small, tmp_path):
-    """The small experiment on streams of its own rows."""
     table = pd.read_csv(tmp_path / "mine.csv")
     X, y = table.drop(columns="label").to_numpy(), table["label"].to_numpy()
     np.save(tmp_path / "X.npy", np.ascontiguousarray(X))
