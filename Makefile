@@ -67,7 +67,7 @@ promises: $(VENV)/.dev  ## See that each promise of docs/trust.md holds (FULL=1:
 
 # In packages of their own, so that the ordinary kernels stay; without the tests that watch the memory,
 # the speed and the limits of their process.
-KERNEL_TESTS = $(foreach t,laws twins minibatch intercept push online_auc cutting_plane ftrl bbr toppush model,\
+KERNEL_TESTS = $(foreach t,laws twins minibatch push cutting_plane ftrl bbr model,\
     tests/test_$(t).py) tests/data/test_svmlight.py tests/data/test_stream.py
 CASES ?= 5000
 SEED ?= 0

@@ -413,11 +413,10 @@ PassRanker._fit = interrupted
 
 
 @pytest.mark.promise("R2")
-@pytest.mark.parametrize("module", ["typer", "numpy.random"])
-@pytest.mark.parametrize(
-    "statement",
-    ['exec("signal.raise_signal(signal.SIGINT)")', "Lost(); __import__('time').sleep(1)"],
-)
+@pytest.mark.parametrize(("module", "statement"), [
+    ("typer", 'exec("signal.raise_signal(signal.SIGINT)")'),
+    ("numpy.random", "Lost(); __import__('time').sleep(1)"),
+])  # fmt: skip
 def test_an_interrupt_while_modules_are_imported(module, statement, tmp_path, monkeypatch):
     """Also one that Python ignores, as it is raised where nobody can catch it."""
     monkeypatch.chdir(tmp_path)

@@ -156,8 +156,8 @@ def test_a_fault_of_the_disk_at_any_moment(
 FIT = ["mine.csv", "--label", "label", "--k", "3", "--splits", "2", "--solver", "sgd-avg"]
 BEFORE = {
     "score": [["fit", *FIT, "--save", "scorer.npz"]], "report": [["run", "small.yaml"]],
-    "merge": [["run", "small.yaml", "--splits", "0"], ["run", "small.yaml", "--splits", "1",
-     "--out", "other"]],
+    "merge": [["run", "small.yaml", "--splits", "0"],
+     ["run", "small.yaml", "--splits", "1", "--out", "other"]],
 }  # fmt: skip
 COMMANDS = {
     "compare": ["compare", *FIT, "--jobs", "1", "--out", "out"],

@@ -305,16 +305,17 @@ def test_labels_and_k_of_any_type(name, problem):
 MALFORMED = [([0.0, 1.0], [1, 1], "2"), ([0.0, math.nan], [0, 1], "1"), ([0.0], [0, 1], "2 1")]
 WITH_K = [*(surrogate.value for surrogate in SURROGATES.values()), prec_loss, margins]
 REFUSED = [
-    *((partial(function, *rows), InputError, places) for function in (SURROGATES["ramp"].value,
-     SURROGATES["ramp"].subgradient, F1().value) for *rows, places in MALFORMED),
-    *((partial(function, *rows, 1), InputError, places) for function in (prec_loss,
-     margins) for *rows, places in MALFORMED),
-    *((partial(function, [0.0, 1.0], [0, 1], k), InputError, places) for function in WITH_K for k,
-     places in ((2, "k 2 1"), (True, "k"), (None, "k"))),
-    *((partial(objective.value, [0.0, 1.0], [0, 1], k=1), TypeError,
-     "'k'") for objective in (PartialAUC(), AUC(), F1())),
-    *((partial(PartialAUC, beta), InputError, "beta 0 1") for beta in (0, -0.1, 1.0001, 2,
-     math.nan, True, "0.1", None)),
+    *((partial(function, *rows), InputError, places)
+     for function in (SURROGATES["ramp"].value, SURROGATES["ramp"].subgradient, F1().value)
+     for *rows, places in MALFORMED),
+    *((partial(function, *rows, 1), InputError, places) for function in (prec_loss, margins)
+     for *rows, places in MALFORMED),
+    *((partial(function, [0.0, 1.0], [0, 1], k), InputError, places) for function in WITH_K
+     for k, places in ((2, "k 2 1"), (True, "k"), (None, "k"))),
+    *((partial(objective.value, [0.0, 1.0], [0, 1], k=1), TypeError, "'k'")
+     for objective in (PartialAUC(), AUC(), F1())),
+    *((partial(PartialAUC, beta), InputError, "beta 0 1")
+     for beta in (0, -0.1, 1.0001, 2, math.nan, True, "0.1", None)),
 ]  # fmt: skip
 
 

@@ -250,8 +250,9 @@ DEFINITIONS = {
     prbep: (lambda y, scores: precision_at_k(y, scores, int((y == 1).sum())), {}),
     f1: (lambda y, scores: sklearn.metrics.f1_score(y, np.where(scores > 0, 1, -1)), {}),
     f1_max: (slow_f1_max, {}), average_precision: (sklearn.metrics.average_precision_score, {}),
-    partial_auc_mcclish: (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores,
-     max_fpr=beta), {"beta": st.floats(0.01, 1)}),
+    partial_auc_mcclish:
+     (lambda y, scores, beta: sklearn.metrics.roc_auc_score(y, scores, max_fpr=beta),
+     {"beta": st.floats(0.01, 1)}),
 }  # fmt: skip
 
 
@@ -319,8 +320,8 @@ def test_permuting_rows_changes_no_bit(name, data):
 
 @pytest.mark.parametrize(
     "names",
-    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]), np.array([-0.5,
-     2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
+    [np.array([0, 1]), np.array([1, 2], dtype=np.uint8), np.array([False, True]),
+     np.array([-0.5, 2.5]), np.array(["benign", "malignant"]), np.array(["b", "g"], dtype=object)],
     ids=str,
 )  # fmt: skip
 def test_the_greater_label_is_positive(names):
@@ -364,12 +365,13 @@ OUT_OF_RANGE = [
     *((partial(resolve_k, k, 5), "k") for k in NO_K), (partial(resolve_k, 6, 5), "k 6 5"),
     (partial(resolve_k, 0.5, 0), "0"), (partial(resolve_k, 7, 5, 6), "k 7 6"),
     (partial(resolve_k, "1 %", 5), "k 1 %"), (partial(interval_at_k, *THREE, 4), "k 4 3"),
-    *((partial(interval_at_k, *THREE, 1, level=level), "level") for level in (0, 1, math.nan,
-     5e-324, "0.05", None)),
-    *((partial(partial_pr_auc, *TWO, recall), "recall") for recall in (-0.1, 1, 1.5, True, "half",
-     math.nan)),
-    *((partial(metric, *TWO, beta), "beta") for metric in (partial_auc, partial_auc_mcclish,
-     recall_at_fpr) for beta in (0, -0.1, 1.1, math.nan, True, "0.1")),
+    *((partial(interval_at_k, *THREE, 1, level=level), "level")
+     for level in (0, 1, math.nan, 5e-324, "0.05", None)),
+    *((partial(partial_pr_auc, *TWO, recall), "recall")
+     for recall in (-0.1, 1, 1.5, True, "half", math.nan)),
+    *((partial(metric, *TWO, beta), "beta")
+     for metric in (partial_auc, partial_auc_mcclish, recall_at_fpr)
+     for beta in (0, -0.1, 1.1, math.nan, True, "0.1")),
     *((partial(pnorm_risk, *TWO, p), "p") for p in (0, -1, math.inf, math.nan, True, "2")),
     (partial(pnorm_risk, *TWO, 1, loss="hinge"), "loss 'hinge'"),
     (partial(precision_at_k, *TWO, 1, ties="mean"), "ties 'mean'"),

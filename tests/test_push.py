@@ -29,7 +29,6 @@ each_method = pytest.mark.parametrize("method", ["coordinate", "newton"])
 
 
 def problem(n=120, d=5, seed=0, noise=0.4):
-    """Overlapping classes, features in [0, 1]."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, d))
     noisy = X @ rng.standard_normal(d) + noise * rng.standard_normal(n)
@@ -357,7 +356,6 @@ ENTRIES = st.lists(
 
 
 def point_of(entries):
-    """Return entries with their labels, of both classes as in a fit."""
     point = np.array([value for value, _ in entries])
     labels = np.where([positive for _, positive in entries], 1, -1).astype(np.int8)
     if abs(labels.sum()) == len(labels):

@@ -73,8 +73,6 @@ def test_a_run_writes_tables_and_figures(small, tmp_path, figure):
     measured = final[final["metric"] == "precision_at_k(k=0.5)"].groupby("solver")["value"]
     at_k = drawn.loc[drawn["share"] == 0.5, "median"]
     pd.testing.assert_series_equal(at_k.sort_index(), measured.median(), check_names=False)
-    everything = pd.read_csv(folder / "precision-k.csv").groupby(["solver", "split"])
-    assert (everything["k"].last() == 180).all() and (everything["k"].first() == 1).all()
     store = Store(folder)
     for record in store.records():
         arrays = store.arrays(record.key)

@@ -237,10 +237,10 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
 
 
 @pytest.mark.parametrize(("call", "parts"), [
-    *((lambda f=f, values=values, share=share: f(values, share),
-     places) for f in (resampled_interval, lambda values, share: resampled_test(values, values,
-     share)) for values, share, places in (([], 0.3, ""), ([[0.5]], 0.3, ""), ([0.5, np.nan], 0.3,
-     ""), ([0.5, 0.6], 1.0, "test_share"), ([0.5, 0.6], -0.1, "test_share"))),
+    *((lambda f=f, values=values, share=share: f(values, share), places)
+     for f in (resampled_interval, lambda values, share: resampled_test(values, values, share))
+     for values, share, places in (([], 0.3, ""), ([[0.5]], 0.3, ""), ([0.5, np.nan], 0.3, ""),
+     ([0.5, 0.6], 1.0, "test_share"), ([0.5, 0.6], -0.1, "test_share"))),
     (lambda: resampled_test([0.5, 0.6], [0.5], 0.3), "2 1"),
     (lambda: mean_ranks([[0.5, np.nan], [0.5, 0.4]]), "1 0"),
     (lambda: friedman_test([[0.5], [0.6]]), "methods"),
@@ -256,8 +256,8 @@ def test_the_binomial_interval_is_that_of_clopper_and_pearson():
     (lambda: expected_hits([0.5], 5, 1.0, 5), "test_share 1.0"),
     (lambda: expected_total([0.5], 1.0, 0, 0.3, None), "tested = 0"),
     (lambda: cliques([1, 2], [[1]]), "(1, 1) 2"),
-    *((lambda f=f, text=text: f(text), "not numbers") for f in (holm, mean_ranks,
-     lambda v: signed_rank_test(v, v)) for text in (["a"], [{}], [1j])),
+    *((lambda f=f, text=text: f(text), "not numbers")
+     for f in (holm, mean_ranks, lambda v: signed_rank_test(v, v)) for text in (["a"], [{}], [1j])),
 ])  # fmt: skip
 def test_arguments_without_a_meaning_get_a_sentence(call, parts):
     with raises(InputError, parts):

@@ -26,7 +26,6 @@ TASKS = ("german", "ionosphere", "letter", "magic", "sonar", "abalone19")
 
 
 def split_table(values, solvers=("ensemble", "sgd-avg", "no-skill"), n=2, names=TASKS):
-    """Return a table of the survey: by task and contestant the same value of every measure."""
     rows = [
         {"task": task, "solver": solver, "split": split, "seconds": 1.0, "stopped": False}
         | dict.fromkeys(ranking.MEASURES, value)
@@ -52,10 +51,11 @@ def test_every_solver_and_contestant_has_a_kind():
 
 def run_of(folder, smoke=False, **changed):
     rows = pd.DataFrame(
-        {"dataset": "german", "stand_in": False, "solver": ["no-skill", "no-skill", "sgd-avg",
-         "sgd-avg"], "split": [0, 1, 0, 1], "wall_seconds": 0.25, "tuning_seconds": [None, None,
-         0.5, 0.5], "metric": AP, "value": [0.3, 0.2, 0.7, 0.9], "status": ["ok", "ok", "ok",
-         "timeout"], "stopped": [None, None, "limit", None], "final": True} | changed,
+        {"dataset": "german", "stand_in": False,
+         "solver": ["no-skill", "no-skill", "sgd-avg", "sgd-avg"], "split": [0, 1, 0, 1],
+         "wall_seconds": 0.25, "tuning_seconds": [None, None, 0.5, 0.5], "metric": AP,
+         "value": [0.3, 0.2, 0.7, 0.9], "status": ["ok", "ok", "ok", "timeout"],
+         "stopped": [None, None, "limit", None], "final": True} | changed,
     )  # fmt: skip
     folder.mkdir(parents=True)
     rows.to_csv(folder / "results.csv", index=False)

@@ -26,9 +26,8 @@ pytestmark = pytest.mark.promise("R25")
 MORE = "raise the version of what you changed, and renew its numbers in golden.json"
 GOLDEN = json.loads((ROOT / "tests" / "golden.json").read_text())
 PREPARED = {
-    **{f"{scaling}, fitted on {part}": {"scaling": scaling,
-     "scaling_fitted_on": part} for scaling in ("standardise", "unit",
-     "standardise-unit-norm") for part in ("train", "all")},
+    **{f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
+     for scaling in ("standardise", "unit", "standardise-unit-norm") for part in ("train", "all")},
     "unit-norm": {"scaling": "unit-norm"},
     "k folds": {"protocol": "{split: kfold, n_splits: 3, stratified: true}"},
     "stratified": {"protocol": "{n_splits: 2, stratified: true, test_size: 0.4, seed: 3}"},
@@ -127,7 +126,6 @@ def test_another_version_trains_what_has_it(finished, monkeypatch):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of two modules and a package, to be edited."""
     folder = tmp_path / "toy"
     (folder / "c").mkdir(parents=True)
     for name in ("__init__", "a", "b", "c/__init__", "c/d"):

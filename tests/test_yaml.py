@@ -24,8 +24,8 @@ def complaint(text):
     ("1e-3", 1e-3), (".5", 0.5), ("-12", -12), ("true", True), ("null", None), ("~", None),
     ("''", ""), ("yes", "yes"), ("True", "True"), ("2024-01-01", "2024-01-01"), ("1_000", "1_000"),
     ("'010'", "010"), ("1: 2", {"1": 2}),
-    ("a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n", {"a": {"b": [1, {"c": 2.0}], "d": None},
-     "e": "1\n"}),
+    ("a: {b: [1, {c: 2.0}], d: }\ne: |\n  1\n",
+     {"a": {"b": [1, {"c": 2.0}], "d": None}, "e": "1\n"}),
 ])  # fmt: skip
 def test_values(text, value):
     data = parse(text).data
@@ -69,8 +69,7 @@ def test_all_mistakes_are_reported_at_once():
 def test_bombs_end_in_a_short_message_within_a_second(text):
     start = time.perf_counter()
     message = complaint(text)
-    assert time.perf_counter() - start < 1 and message.count("\n") < 20
-    assert len(message) < 3000
+    assert time.perf_counter() - start < 1 and message.count("\n") < 20 and len(message) < 3000
 
 
 @pytest.mark.promise("R13")

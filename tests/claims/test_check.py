@@ -29,7 +29,6 @@ pytestmark = pytest.mark.usefixtures("in_this_process")
 
 @pytest.fixture
 def quick(monkeypatch, claims, computed):
-    """Read the claims and compute the studies once for all tests."""
     monkeypatch.setattr(check_command, "load_claims", lambda: claims)
     monkeypatch.setattr(check_command, "_quick_studies", lambda _: computed)
 

@@ -22,7 +22,6 @@ def folder_of_claims(tmp_path_factory):
 
 @pytest.fixture
 def with_mistake(folder_of_claims, monkeypatch):
-    """Put a mistake into a file; returns the refusal."""
     monkeypatch.setattr(published, "shipped", lambda _: folder_of_claims)
 
     def refusal(old, new, file="rudin2009/table-3-magic"):

@@ -167,8 +167,8 @@ ROWS, FEATURES, POSITIVES = 40, 5, 3
 def pair_card():
     return make_card(
         name="pair", format="kdd08",
-        files=[{"name": "Features.txt", "max_bytes": 10_000}, {"name": "Info.txt",
-         "max_bytes": 10_000}],
+        files=[{"name": "Features.txt", "max_bytes": 10_000},
+         {"name": "Info.txt", "max_bytes": 10_000}],
         rows=ROWS, features=FEATURES, positives=POSITIVES,
     )  # fmt: skip
 

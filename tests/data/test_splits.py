@@ -101,8 +101,8 @@ def test_any_group_tests_with_the_same_probability():
     y = np.arange(len(groups)) % 3 == 0
     first = np.unique(groups, return_index=True)[1]
     folds = np.array(
-        [stratified_group_folds(y, groups, 3,
-         np.random.RandomState(seed))[first] for seed in range(300)],
+        [stratified_group_folds(y, groups, 3, np.random.RandomState(seed))[first]
+         for seed in range(300)],
     )  # fmt: skip
     assert np.mean(folds == 0, axis=0) == pytest.approx(1 / 3, abs=0.09)
     assert len({(fold[:, None] == fold).tobytes() for fold in folds}) > 1  # not only other names
