@@ -897,7 +897,10 @@ class Metric:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
         fields = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
-        text = pattern.format(**{name: self.params.get(name, name) for name in fields})
+        values = {name: name for name in fields}  # unless the metric has a default
+        for name, default in self._spec.parameters.items():
+            values[name] = name if default is inspect.Parameter.empty else default
+        text = pattern.format(**values | self.params)
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
         others = {name: value for name, value in self.params.items() if name not in fields}
         return f"{text} ({_assignments(others)})" if others else text

@@ -190,10 +190,8 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    """Require the rows of this experiment, with each of its metrics.
-
-    A run that was interrupted after its config had changed leaves rows of the former config.
-    """
+    """Require the rows of this experiment, with each of its metrics."""
+    # A run that was interrupted after its config had changed leaves rows of the former config.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
         raise InputError(f"{path} has no row of the part test; {_RUN_AGAIN}")

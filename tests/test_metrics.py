@@ -410,6 +410,7 @@ def test_smaller_is_better():
     ("lift_at_k", {"k": 100}, "lift_at_k(k=100)", "lift@100"), ("auc", {}, "auc", "AUC"),
     ("partial_auc", {"beta": 0.1}, "partial_auc(beta=0.1)", "pAUC(0.1)"),
     ("pnorm_risk", {"p": 4}, "pnorm_risk(p=4)", "p-norm risk, p = 4"),
+    ("partial_pr_auc", {}, "partial_pr_auc", "PR-AUC (recall ≥ 0.95)"),
 ])  # fmt: skip
 def test_labels_and_notation(name, params, label, written):
     metric = Metric(name, params)

@@ -257,10 +257,8 @@ def choose_method(
 
 
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    """Return the simplest of the methods that are as good as the first, the reference if it is.
-
-    If simple ones are preferred, methods within one standard error of the first are as good.
-    """
+    """Return the simplest of the methods that are as good as the first, the reference if it is."""
+    # If simple ones are preferred, methods within one standard error of the first are as good.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
     if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
@@ -276,10 +274,8 @@ def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    """Return the table with a ``verdict`` on each method against the first, the recommended one.
-
-    `n_tested` distinct rows were at the top; of these are intervals that would have no width.
-    """
+    """Return the table with a ``verdict`` on each method against the first, the recommended one."""
+    # `n_tested` distinct rows were at the top; of these are intervals that would have no width.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)

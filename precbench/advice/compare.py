@@ -250,11 +250,9 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the sections ``common`` and ``solvers`` of a config.
-
-    Beside classifiers of scikit-learn, which share no parameters of ours, each entry of our own
-    gets the common ones instead.
-    """
+    """Return the sections ``common`` and ``solvers`` of a config."""
+    # Beside classifiers of scikit-learn, which share no parameters of ours, each entry of our own
+    # gets the common ones instead.
     own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(own) == len(entries):
         return {"common": shared_parameters(common, own), "solvers": entries}

@@ -70,8 +70,8 @@ class Worth:
                     f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
                 )
         if (self.gain is None) == (self.column is None):
-            several = "both are given" if self.column else "a cost alone gives no profit"
-            raise InputError(f"give a gain of each hit, or a column of gains: {several}")
+            problem = "both are given" if self.column else "a cost alone gives no profit"
+            raise InputError(f"{problem}: give either one gain for all hits, or a column of gains")
 
 
 class Profit(Fields):
@@ -374,7 +374,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
     try:
         stored = parse(path.read_bytes(), _Stored)
     except ValueError as error:
-        raise InputError(f"{path}: {error}; compare again") from None
+        raise InputError(f"{path}: {error}; run precbench compare again") from None
     is_current = stored.of == _digest(folder)
     return (stored, stored.tables, stored.command) if is_current else None
 

@@ -263,10 +263,8 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Return a piece of YAML with each ``{name}`` replaced by its value; note unknown names.
-
-    A text that is nothing but ``{name}`` becomes the value itself, which may be a number.
-    """
+    """Return a piece of YAML with each ``{name}`` replaced by its value; note unknown names."""
+    # A text that is nothing but ``{name}`` becomes the value itself, which may be a number.
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):

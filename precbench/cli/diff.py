@@ -116,10 +116,8 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    """Return the difference of two means over common splits, with its paired interval.
-
-    ``low`` and ``high`` are None without one; ``differing`` of ``splits`` values differ.
-    """
+    """Return the difference of two means over common splits, with its paired interval."""
+    # ``low`` and ``high`` are None without one; ``differing`` of ``splits`` values differ.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None

@@ -144,10 +144,8 @@ def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float
 def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test.
-
-    The lists are probabilities that each row is listed; ``rows`` is the number on only one list.
-    """
+    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test."""
+    # The lists are probabilities that each row is listed; ``rows`` is the number on only one list.
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)

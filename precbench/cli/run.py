@@ -91,7 +91,7 @@ class RunOptions:
     smoke: Annotated[
         bool,
         typer.Option(
-            "--smoke", help="Run at the smoke size of the config.", rich_help_panel=_CHOICE
+            "--smoke", help="Try the config out at its small smoke size.", rich_help_panel=_CHOICE
         ),
     ] = False
     rerun: Annotated[
@@ -99,8 +99,8 @@ class RunOptions:
         typer.Option(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (which includes these three), diverged or skipped; with "
-            "changed-code also what other code of the same versions has trained; repeatable.",
+            "failed (also these three), diverged or skipped; or, with changed-code, those "
+            "trained before the source code changed; repeatable.",
             rich_help_panel=_CHOICE,
         ),
     ] = None
@@ -256,10 +256,8 @@ def _chosen(
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the known names that match any pattern.
-
-    A pattern that matches none is returned itself, so that `Experiment.select` refuses it.
-    """
+    """Return the known names that match any pattern."""
+    # A pattern that matches none is returned itself, so that `Experiment.select` refuses it.
     names: list[str] = []
     for pattern in patterns:
         matches = [name for name in known if fnmatchcase(name, pattern)]

@@ -51,12 +51,10 @@ def show_status(
 
 
 def _status(store: Store) -> dict[str, Any]:
-    """Return how far an experiment is.
-
-    ``process`` is the id of the process that runs it, or None; ``asked``, ``done`` and ``left``
-    count the trials of the last run, ``outcomes`` the records by status. ``seconds_left`` is
-    estimated from the trials that this run has finished; None if it cannot be.
-    """
+    """Return how far an experiment is."""
+    # ``process`` is the id of the process that runs it, or None; ``asked``, ``done`` and ``left``
+    # count the trials of the last run, ``outcomes`` the records by status. ``seconds_left`` is
+    # estimated from the trials that this run has finished; None if it cannot be.
     request = store.request()
     records = (store.read(key) for key in request.keys)
     outcomes = Counter(str(record.status) for record in records if record is not None)

@@ -227,10 +227,8 @@ def _split_by_time(
 def _split_at_window(
     time: NDArray[np.int64] | NDArray[np.float64], share: float, index: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before window `index`, and those in it; window 0 is the latest.
-
-    Each window is a fraction of the rows, and begins and ends at the nearest change of time.
-    """
+    """Return the rows before window `index`, and those in it; window 0 is the latest."""
+    # Each window is a fraction of the rows, and begins and ends at the nearest change of time.
     order = np.argsort(time, kind="stable")
     sorted_time = time[order]
     size = max(1, round(share * len(time)))
@@ -323,10 +321,8 @@ def stratified_group_folds(
 def _deal_to_lowest(
     load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
 ) -> NDArray[np.int64]:
-    """Return how many of `n_units` go to each fold when each unit goes to the lowest load.
-
-    A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
-    """
+    """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
+    # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]
     # The common load of the first 1, 2, ... folds once they have shared all units.

@@ -471,10 +471,9 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems of a parameter with every solver and metric that has it.
-
-    `path` is the place of its name in the file, the keys of `values` are the places of its values.
-    """
+    """Return the problems of a parameter with every solver and metric that has it."""
+    # `path` is the place of its name in the file, the keys of `values` are the places of its
+    # values.
     if name == "random_state":
         return at(path, parameter_problems("", name, None))
     takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})

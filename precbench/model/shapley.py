@@ -177,11 +177,10 @@ def _of_waves(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    """Explain weights of random Fourier features.
-
-    Each feature is the real part of a product over the columns, of exp(i times what the column adds
-    to the phase), so that its Shapley value is the integral that the kernel computes for trees.
-    """
+    """Explain weights of random Fourier features."""
+    # Each feature is the real part of a product over the columns, of exp(i times what the column
+    # adds to the phase), so that its Shapley value is the integral that the kernel computes for
+    # trees.
     amplitude = (
         np.sqrt(2 / len(coef)) * coef * np.exp(1j * (features.weights @ mean + features.offset))
     )

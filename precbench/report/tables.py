@@ -373,11 +373,9 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
-    """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``.
-
-    `texts` are missing where there is nothing to say. The points of the sweep are named unless a
-    text holds at all of them.
-    """
+    """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``."""
+    # `texts` are missing where there is nothing to say. The points of the sweep are named unless a
+    # text holds at all of them.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")

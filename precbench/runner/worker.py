@@ -318,11 +318,9 @@ def _scalars(solver: Ranker) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
-    """Raise `TrialTimeoutError` after a number of seconds.
-
-    If compiled code does not return by then, the process ends a little later, and the parent finds
-    a mark without a record.
-    """
+    """Raise `TrialTimeoutError` after a number of seconds."""
+    # If compiled code does not return by then, the process ends a little later, and the parent
+    # finds a mark without a record.
     started = time.monotonic()
     # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
     timer = threading.Timer(

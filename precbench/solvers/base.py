@@ -317,10 +317,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1.
-
-        With `reset`, `classes_` become those of y or of `classes`; else y must hold no others.
-        """
+        """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1."""
+        # With `reset`, `classes_` become those of y or of `classes`; else y must hold no others.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())

@@ -67,10 +67,8 @@ class SquaredPairRanker(LinearRanker):
         second: NDArray[np.float64],
         noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
-        """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball.
-
-        With noise (a, b), the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
-        """
+        """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball."""
+        # With noise (a, b), the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)
             return

@@ -463,10 +463,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def _lists(
         self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
     ) -> tuple[Any, NDArray[np.intp], int]:
-        """Divide the rows into the fewest lists of equal length for a ranking objective.
-
-        Return the order of the rows, the lengths of the lists, and the rows at the top of each.
-        """
+        """Divide the rows into the fewest lists of equal length for a ranking objective."""
+        # Return the order of the rows, the lengths of the lists, and the rows at the top of each.
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))

@@ -261,10 +261,8 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """Maximise the risk of `at_least_k` over y' with k ones or more; return value, subgradient.
-
-    That is the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``.
-    """
+    """Maximise the risk of `at_least_k` over y' with k ones or more; return value, subgradient."""
+    # That is the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)
@@ -282,12 +280,10 @@ class _Tangent(NamedTuple):
 
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Search the ray from the best point through the iterate for a point with a smaller P.
-
-    On the ray P is a parabola plus a convex function. Tangents of the latter are kept at both ends
-    of an interval around the minimum; the next probe is where the parabola plus the higher tangent
-    is least.
-    """
+    """Search the ray from the best point through the iterate for a point with a smaller P."""
+    # On the ray P is a parabola plus a convex function. Tangents of the latter are kept at both
+    # ends of an interval around the minimum; the next probe is where the parabola plus the higher
+    # tangent is least.
     origin, direction = best, iterate.w - best.w
     drift = iterate.scores - best.scores
     linear, square = dot(best.w, direction), dot(direction, direction)

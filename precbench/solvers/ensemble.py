@@ -161,10 +161,8 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the weights of columns of log odds, and an intercept, by logistic regression.
-
-    Weights are at least 0, and 0 for columns with a value that is not finite.
-    """
+    """Return the weights of columns of log odds, and an intercept, by logistic regression."""
+    # Weights are at least 0, and 0 for columns with a value that is not finite.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape

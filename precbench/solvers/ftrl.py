@@ -170,10 +170,8 @@ class FTRL(LinearRanker):
         starts: NDArray[np.intp],
         trace: Trace,
     ) -> None:
-        """Take the penalty of each batch at w, then the best w for all rows so far.
-
-        `columns` are the features that the loss has, `starts` the first rows of the batches.
-        """
+        """Take the penalty of each batch at w, then the best w for all rows so far."""
+        # `columns` are the features that the loss has, `starts` the first rows of the batches.
         n_features, n_rows = len(self.coef_), len(loss.positive)
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
         penalties, mean = np.empty(len(starts)), np.zeros(len(columns))
@@ -207,9 +205,9 @@ class FTRL(LinearRanker):
                 break
         if n_failed:
             warn(
-                f"{n_failed} of {self.n_iter_} times w may be off by up to {self.error_:.3g}, more "
-                f"than tol={self.tol:g} of the radius; raise tol, or max_iter={self.max_iter} "
-                "unless double precision is the limit"
+                f"w may be off by up to {self.error_:.3g} in {n_failed} of {self.n_iter_} updates, "
+                f"more than tol={self.tol:g} times the radius; raise max_iter={self.max_iter}, or "
+                "tol if that does not help"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -276,11 +274,9 @@ class FTRL(LinearRanker):
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point.
-
-        Stop when the gap is at most `tol`, or certifies an error of w of at most `distance`. Return
-        None if the trace ends the fit.
-        """
+        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point."""
+        # Stop when the gap is at most `tol`, or certifies an error of w of at most `distance`.
+        # Return None if the trace ends the fit.
 
         def primal(point: Point) -> float:
             return point.risk + 0.5 * eta * dot(point.w, point.w)

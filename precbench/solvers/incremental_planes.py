@@ -278,11 +278,9 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return directions of the active planes' shares (but the first) and of w, and a length.
-
-        `edges` are the slopes of these planes less that of the first, `-rises` their heights less
-        its height. The `gradient` of the regularised mean of the planes is 0 at the best w.
-        """
+        """Return directions of the active planes' shares (but the first) and of w, and a length."""
+        # `edges` are the slopes of these planes less that of the first, `-rises` their heights less
+        # its height. The `gradient` of the regularised mean of the planes is 0 at the best w.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]

@@ -86,10 +86,8 @@ class MiniBatchRanker(PassRanker):
         k_by_size(top, self._batch_length(labels))  # fills its cache
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        """Return a candidate of `minibatch_pass` for `n_steps` batches of `n_rows` rows.
-
-        `n_before` is the number of batches of the same visit that precede these.
-        """
+        """Return a candidate of `minibatch_pass` for `n_steps` batches of `n_rows` rows."""
+        # `n_before` is the number of batches of the same visit that precede these.
         rule = self._rule()
         return (
             rule.code,

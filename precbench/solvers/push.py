@@ -112,11 +112,9 @@ class PushRanker(LinearRanker):
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
-        """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative.
-
-        A step ends at the root of the derivative (1). A feature that ranks no pair wrongly has no
-        root: it gets a finite step, and is not used again.
-        """
+        """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
+        # A step ends at the root of the derivative (1). A feature that ranks no pair wrongly has no
+        # root: it gets a finite step, and is not used again.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -157,11 +155,9 @@ def _damped_step(
     axes: NDArray[np.float64],
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
-    """Return the next w, the risk there and the next damping; None if no step is accepted.
-
-    A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
-    where it changes by rounding only, if the gradient gets smaller. Else the damping grows.
-    """
+    """Return the next w, the risk there and the next damping; None if no step is accepted."""
+    # A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
+    # where it changes by rounding only, if the gradient gets smaller. Else the damping grows.
     slopes = axes.T @ point.gradient
     rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:

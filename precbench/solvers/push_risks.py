@@ -218,11 +218,9 @@ class ExponentialRisk(PushRisk):
         return Evaluation(scores, float(value), gradient, self.p * float(value), noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the scores, and of each term m its value and sums by class, 0 the positives.
-
-        These are ``G_m + c_m`` (n_terms,), and for each class the logarithm of the sum of the
-        exponentials (n_terms, 2) and the mean row that they weigh (n_terms, 2, n_features).
-        """
+        """Return the scores, and of each term m its value and sums by class, 0 the positives."""
+        # These are ``G_m + c_m`` (n_terms,), and for each class the logarithm of the sum of the
+        # exponentials (n_terms, 2) and the mean row that they weigh (n_terms, 2, n_features).
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
         values, logs, means = (

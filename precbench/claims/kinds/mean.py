@@ -173,10 +173,8 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return the columns whose powers of ten, ours and printed, do not fit together, and why.
-
-    One draw gives all measures of a column; those with logarithms vary together.
-    """
+    """Return the columns whose powers of ten, ours and printed, do not fit together, and why."""
+    # One draw gives all measures of a column; those with logarithms vary together.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
@@ -197,10 +195,8 @@ def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
 def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
-    """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours.
-
-    `misfit` says that our power is a wrong one, `ambiguity` that others pass as well, or nothing.
-    """
+    """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
+    # `misfit` says that our power is a wrong one, `ambiguity` that others pass as well, or nothing.
     claim, error = cell.claim, float(placement.smallest_error[i])
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",

@@ -67,7 +67,10 @@ class ExactClaim(Claim):
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
-            raise InputError(f"{self.id}: its cell selects {len(rows)} values, not {n_expected}")
+            raise InputError(
+                f"{self.id}: `cell` selects {len(rows)} values, expected {n_expected}; name more "
+                "of its columns, or fewer"
+            )
         if self.argmin is not None:
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")

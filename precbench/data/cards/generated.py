@@ -67,12 +67,10 @@ def _with_margin(card: Card) -> Arrays:
 
 
 def _with_signal(card: Card) -> Arrays:
-    """Generate Gaussian features; the positives are the rows with the most signal plus noise.
-
-    The signal is a linear function and, for the share `non_linear` of its variance, a sum of
-    squares of features and of products of neighbours, with random factors. A Gaussian feature
-    correlates with neither.
-    """
+    """Generate Gaussian features; the positives are the rows with the most signal plus noise."""
+    # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
+    # squares of features and of products of neighbours, with random factors. A Gaussian feature
+    # correlates with neither.
     assert card.non_linear is not None
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))

@@ -292,11 +292,9 @@ def _learn_columns(
 
 
 def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
-    """Learn the categories of a column, its first day, or the notation of its numbers.
-
-    `kind` is the option that names the column, "categorical" or "numeric"; `takes_text` makes any
-    column of text categorical.
-    """
+    """Learn the categories of a column, its first day, or the notation of its numbers."""
+    # `kind` is the option that names the column, "categorical" or "numeric"; `takes_text` makes any
+    # column of text categorical.
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"

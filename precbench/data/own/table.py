@@ -352,11 +352,9 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
-    """Return the encoding, whether there may be blank lines, and the last line if it has no end.
-
-    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Blank lines at the
-    end do not count: they are held back in `ending` until more text follows.
-    """
+    """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
+    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Blank lines at the
+    # end do not count: they are held back in `ending` until more text follows.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, ending, last = "utf-8-sig", False, b"", b""
     with opened(path) as stream:

@@ -274,10 +274,8 @@ def _steps(
 def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Yield Theorem 13: the mean loss of all w on all rows against that on the next batches.
-
-    It leaves w_0 = 0 out, at which all scores are tied.
-    """
+    """Yield Theorem 13: the mean loss of all w on all rows against that on the next batches."""
+    # It leaves w_0 = 0 out, at which all scores are tied.
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)

@@ -197,10 +197,8 @@ def _generalisation(
 
 
 def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
-    """Return the epsilon to which a statement gives the probability 0.05, with I = K = n.
-
-    `cover` is the number of functions, `least` the smallest risk; epsilon counts in `halves`.
-    """
+    """Return the epsilon to which a statement gives the probability 0.05, with I = K = n."""
+    # `cover` is the number of functions, `least` the smallest risk; epsilon counts in `halves`.
 
     def log_bound(log_epsilon: float) -> float:  # of the probability, relative to 0.05
         part = math.exp(log_epsilon) / halves
@@ -214,10 +212,8 @@ def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
 def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
-    """Compare the minimisers of R_p,exp over one space of functions (Theorem 4).
-
-    They start at several points, and with dependent features are found by Newton's method, too.
-    """
+    """Compare the minimisers of R_p,exp over one space of functions (Theorem 4)."""
+    # They start at several points, and with dependent features are found by Newton's method, too.
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
