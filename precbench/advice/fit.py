@@ -127,8 +127,8 @@ def fit(
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": forecast})
     groups = [] if dataset.groups is None else dataset.groups.tolist()
-    about = {"weight": weight, "groups": len(set(groups))}
-    model.about.update(measured.model_dump(exclude_unset=True) | about)
+    model.about.update(measured.model_dump(exclude_unset=True))
+    model.about.update(weight=weight, groups=len(set(groups)))
     return model
 
 

@@ -269,7 +269,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
         shown = data[data["fpr"].between(low, right)]
         lines.draw(full, data, "fpr", marker="")
-        lines.draw(top, shown, "fpr", marker="")
+        lines.draw(top, shown, "fpr")
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
@@ -330,7 +330,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
             right = _TOP_SHARE * rows[x].max()
             for j, what in enumerate(("full", "top of the list")):
                 axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
-                lines.draw(axes, rows, x, y, marker="")
+                lines.draw(axes, rows, x, y)
                 axes.locator_params(integer=True)
                 axes.set(title=f"{part} set, {what}", ylabel="true positives")
                 if i == len(parts) - 1:

@@ -116,12 +116,12 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)
     rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
     place = ["task", "solver", "split"]
-    about = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
+    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
         if measure.of == "negatives":
             wide[metric] = share_of_area(wide[metric], measure.share)
-    return about.join(wide).reset_index()[COLUMNS]
+    return fits.join(wide).reset_index()[COLUMNS]
 
 
 def share_of_area(mcclish: Any, beta: float) -> Any:
@@ -220,12 +220,12 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     n = values.shape[1]
     each = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
     drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, table in each.items():
         means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
-        found |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
-    return pd.DataFrame(found, values.columns).sort_values("rank", kind="stable")
+        columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
+    return pd.DataFrame(columns, values.columns).sort_values("rank", kind="stable")
 
 
 def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
