@@ -32,7 +32,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or ""."""
     import difflib
 
-    spellings = {other.lower(): other for other in valid}
+    spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     slips = [other for other in spellings if _is_one_letter_off(lower, other)]
     # Valid names from which the given one differs by a slip are near, other names only if similar.

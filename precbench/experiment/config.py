@@ -230,7 +230,8 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part with some solvers, data sets and splits (indices); None means all."""
+        """Return the part with some solvers, data sets and splits; None means all."""
+        # `seeds` are indices of splits.
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -310,7 +311,7 @@ class Experiment(Section):
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
         params = {**self.common, **entry.params, **swept}
-        defaults = solver_defaults(entry.solver)  # all parameters: others are not for this solver
+        defaults = solver_defaults(entry.solver)  # of all its parameters; those of others drop out
         return Trial(
             experiment=self.name,
             dataset=dataset,

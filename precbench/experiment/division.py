@@ -88,7 +88,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     train, test = split_rows(
         dataset,
         rule.kind,
-        rule.fold if rule.kind == "kfold" else rule.index,
+        rule.fold if rule.kind == "kfold" else rule.index,  # which of the splits
         n_splits=rule.n_splits,
         test_size=rule.test_size,
         train_size=rule.train_size,
@@ -119,7 +119,7 @@ def divide_into_folds(
     assert trial.folds is not None
     y, groups = dataset.y[rows], None
     if dataset.groups is not None and trial.split.groups == "keep":
-        groups = np.unique(dataset.groups[rows], return_inverse=True)[1]
+        _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # numbered from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
     most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds with both classes
     if most < 2:
@@ -163,9 +163,9 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # `check_division` has seen that there is one
         return lambda numbers: numbers >= n_train
+    # A row draws a number from [0, 1) by seed and purpose; `share` accepts those in an interval.
     if rule.kind == "random":
         return share(0.0, rule.test_size, rule.seed, "test")
-    # Fold i of n has the rows that draw a number from [i/n, (i+1)/n).
     return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")
 
 

@@ -152,7 +152,7 @@ class Streamed:
             )
         first = solvers[0]  # all visit the rows in the order that the settings of one give
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
-        fits = list(map(Fit, solvers, traces))
+        fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:

@@ -173,7 +173,7 @@ class Trial:
         # These scalings fit nothing: equal numbers have one key, whatever the setting.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        if not isinstance(self.dataset, NamedData):
+        if not isinstance(self.dataset, NamedData):  # options that the hash of the data leaves open
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")

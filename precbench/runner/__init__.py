@@ -39,7 +39,7 @@ def to_do(
                 missing[key] = trial
         elif (
             record is None
-            or record.status in RETRIED
+            or record.status in RETRIED  # without a result
             or (timing and record.timing != "sequential")
             or (changed_code and record.code != trial.code)
             or _limit_has_changed(plan, trial, record)
@@ -84,7 +84,7 @@ def run_plan(
     from precbench.runner.worker import Job, base_record
 
     machine = "" if elsewhere else store.add_environment(environment())
-    run = secrets.token_hex(8)
+    run = secrets.token_hex(8)  # an id, which tells its records from earlier ones
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)

@@ -70,7 +70,7 @@ class Cluster:
                 "each other down; use --shard to time shards, each on a machine of its own"
             )
         sent: dict[distributed.Future, Job] = {}  # and not ended yet
-        rows: dict[int, distributed.Future] = {}  # by the id of the data set
+        rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         last_active = time.monotonic()
         with _errors_of_dask(self.where):

@@ -47,7 +47,7 @@ def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
 
 def _record_death(job: Job, seconds: float) -> str:
     """Record a job whose worker died twice, the last time after `seconds`; return its status."""
-    if seconds > job.trial.timeout:
+    if seconds > job.trial.timeout:  # its own timer waits for compiled code to return
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
         status, reason = "crashed", "the process died twice while working on it"
