@@ -30,8 +30,8 @@ def check_division(rule: Split, dataset: Dataset) -> None:
         )
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
-            f"data set {dataset.name} has no times for protocol.split: time; name the column of "
-            "times in its entry (time: COLUMN), or set protocol.split to random"
+            f"data set {dataset.name} has no times for protocol.split: time; name a file's column "
+            "of times in its entry (time: COLUMN), or set protocol.split to random"
         )
     if (
         isinstance(dataset, StreamedDataset)
