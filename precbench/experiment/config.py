@@ -439,7 +439,7 @@ def load_config(config: str | Path) -> Experiment | Study:
     If there is no such file, the place in the repository, ``configs/NAME.yaml``, works, too.
     """
     names, path = config_names(), Path(config)
-    if str(config) in names or not path.is_file():  # a name goes before a file called so
+    if str(config) in names or not path.is_file():  # shipped names go before files
         name = str(config).removeprefix("configs/").removesuffix(".yaml")
         path = shipped("configs") / f"{name}.yaml"
     if not path.is_file():

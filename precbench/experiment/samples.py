@@ -68,7 +68,7 @@ def read_data(
         from precbench.data.own.read import read_own_file
 
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset, _ = read_own_file(entry.file, dtype=dtype, **options)  # and the encoding
+        dataset, _ = read_own_file(entry.file, dtype=dtype, **options)  # no encoding
         # Without a key of its own, its splits depend on its name.
         dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:

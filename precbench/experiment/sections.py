@@ -289,7 +289,7 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Read a metric: a name, or a mapping from it to parameters; ``common`` has defaults."""
+    """Read a metric: a name, or ``{name: parameters}``; ``common`` gives those that are missing."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:

@@ -80,7 +80,7 @@ class Recorder:
 
     def _record_state(self, solver: Ranker) -> None:
         """Append times, counts and the weights, or for other solvers the number of iterations."""
-        solver.catch_up()  # bring weights up to date that a solver changes late
+        solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,
             "wall_seconds": self.seconds,
