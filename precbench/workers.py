@@ -54,7 +54,7 @@ def no_interrupt() -> Iterator[None]:
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
     """Start workers, unless as many run, and return their executor without waiting."""
-    # Each first calls `function`, as ``module:name``, with the arguments: by default int(), a no-op.
+    # Each first calls `function` (``module:name``) with the arguments; the default does nothing.
     global _executor  # also `end` uses it
     from joblib.executor import get_memmapping_executor
 
