@@ -5,28 +5,27 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-_MOST_SECONDS = 10  # for cleaning up
-_SOON = 0.01  # seconds
-
 
 def main() -> None:
-    """Import and run the command line."""
-    _handle(_interrupt)
-    signal.signal(signal.SIGALRM, _interrupt)
-    sys.unraisablehook = _interrupt_again
-    from precbench import workers
+    """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM ends it."""
+    _handle(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
+    signal.signal(signal.SIGALRM, _interrupt)  # the alarm: cleaning up hangs, interrupt it
+    sys.unraisablehook = _interrupt_again  # if Python has dropped the KeyboardInterrupt
+    from precbench import workers  # only now, with the handlers set, as this takes time
 
     try:
         from precbench.cli import app
 
         app()
-    except KeyboardInterrupt:  # while modules were imported
+    except KeyboardInterrupt:  # while modules were imported; later `app` handles it
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        _handle(signal.SIG_IGN)
+        _handle(signal.SIG_IGN)  # workers are ended without another interrupt
         workers.end()
-        with suppress(MemoryError):  # else CPython ends by SIGINT, not with 130, after an exec
+        # A KeyboardInterrupt that left code run by exec makes CPython end by SIGINT, not with 130;
+        # the next exec, even of nothing, clears its note of this.
+        with suppress(MemoryError):
             exec("")
 
 
@@ -40,14 +39,14 @@ def _handle(handler: Any) -> None:
 def _interrupt(*_: Any) -> None:
     """Raise `KeyboardInterrupt`; clean-up is not interrupted again, unless it hangs."""
     _handle(signal.SIG_IGN)
-    signal.alarm(_MOST_SECONDS)
+    signal.alarm(10)  # seconds for cleaning up
     raise KeyboardInterrupt
 
 
 def _interrupt_again(lost: Any) -> None:
     """Repeat an interrupt that was lost in a callback, as of garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
-        signal.setitimer(signal.ITIMER_REAL, _SOON)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM raises another
     else:
         sys.__unraisablehook__(lost)
 

@@ -1,7 +1,7 @@
 """Errors with a cause outside the code, with exit codes, and hints for misspelt names."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class PrecbenchError(Exception):
@@ -29,27 +29,33 @@ class DataUnavailableError(PrecbenchError):
 
 
 def did_you_mean(name: object, valid: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or "".
-
-    A name that differs by one letter too many, missing, wrong or swapped is always near.
-    """
+    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or ""."""
     import difflib
 
-    spellings = {other.lower(): other for other in valid}
+    spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     slips = [other for other in spellings if _is_one_letter_off(lower, other)]
+    # Valid names from which the given one differs by a slip are near, other names only if similar.
     near = difflib.get_close_matches(lower, slips or spellings, n=1, cutoff=0.0 if slips else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
 
-def _is_one_letter_off(one: str, other: str) -> bool:
-    """Compare what follows the common beginning, but for one letter or two swapped ones."""
-    start = len(os.path.commonprefix([one, other]))  # noqa: RUF071 (of letters, as meant)
-    rest, others = one[start:], other[start:]
-    are_swapped = rest[1::-1] == others[:2]
+def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> str:
+    """Return the end of a message about an unknown name: the nearest valid one, else all."""
+    # With ``precbench list LISTED`` the user can see all of them.
+    near = did_you_mean(name, valid)
+    if not near:
+        return f"; choose from {', '.join(valid)}"
+    return f"{near}; precbench list {listed} shows all" if listed else near
+
+
+def _is_one_letter_off(given: str, valid: str) -> bool:
+    """Return whether `given` is `valid` with one slip: a letter, or two swapped ones."""
+    start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (of letters, as meant)
+    rest, valid_rest = given[start:], valid[start:]
     return (
-        rest[1:] == others  # a letter too many
-        or rest == others[1:]  # a missing one
-        or rest[1:] == others[1:]  # a wrong one
-        or (are_swapped and rest[2:] == others[2:])
+        rest[1:] == valid_rest  # a letter too many
+        or rest == valid_rest[1:]  # a missing one
+        or rest[1:] == valid_rest[1:]  # a wrong one
+        or (rest[1::-1] == valid_rest[:2] and rest[2:] == valid_rest[2:])  # two swapped ones
     )

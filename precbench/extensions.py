@@ -15,6 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NoReturn, TypeVar
 
 from precbench.errors import InputError
+from precbench.text import one_line
 
 _Member = TypeVar("_Member")
 
@@ -53,11 +54,11 @@ class Registry(Mapping[str, _Member]):
         check: Callable[[Any], _Member],
         load: Callable[[str], _Member] | None = None,
     ):
-        self._group = group
-        self._built_in = built_in
-        self._check = check
-        self._load = load or built_in.__getitem__
-        self._loaded: dict[str, _Member] = {}
+        self._group = group  # of entry points, such as "precbench.solvers"
+        self._built_in = built_in  # names with members, or with what `load` needs
+        self._check = check  # from the object of an entry point to a member, or an error
+        self._load = load or built_in.__getitem__  # from the name of a built-in member to it
+        self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
@@ -82,16 +83,16 @@ class Registry(Mapping[str, _Member]):
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:
+        # Load a member on first use; a package's member that fails raises `InputError`.
         if name not in self._loaded and name in self._built_in:
             self._loaded[name] = self._load(name)
         if name not in self._loaded:
-            entry = self._added[name]
+            entry = self._added[name]  # `KeyError` for an unknown name
             try:
                 self._loaded[name] = self._check(entry.load())
             except Exception as error:
                 kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-                text = " ".join(str(error).split())
-                raise refusal(entry, f"cannot be used: {kind}{text}") from error
+                raise refusal(entry, f"cannot be used: {kind}{one_line(str(error))}") from error
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -105,8 +106,8 @@ class Registry(Mapping[str, _Member]):
 
     def __setitem__(self, name: str, member: Any) -> NoReturn:
         raise InputError(
-            f"{name!r} cannot be assigned, because worker processes would not find it: "
-            f"install a package with an entry point in the group {self._group}"
+            f"member {name!r} cannot be assigned to the registry, because worker processes would "
+            f"not find it; install a package with an entry point in the group {self._group}"
         )
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from precbench.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Yield ``.<name>.<random>.tmp`` beside `target`; it is removed at the end if left."""
+    """Yield the path ``.<name>.<random>.tmp`` beside `target`; remove it at the end if left."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -26,12 +26,11 @@ def temporary(target: Path) -> Iterator[Path]:
 
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files of one folder, each whole or not at all; text is made `visible`.
-
-    The last file is the commit mark of the others: it is absent while they are replaced.
-    """
+    """Write files of one folder, each whole or not at all; text is made `visible`."""
+    # The last file is the commit mark of the others: it is absent while they are replaced.
     *others, mark = contents
     with ExitStack() as stack:
+        # All are written under temporary names before any is put in its place.
         paths = {target: stack.enter_context(temporary(target)) for target in contents}
         for target, content in contents.items():
             paths[target].write_bytes(
@@ -49,11 +48,8 @@ def writing(
     advice: str = "",
     refused: type[PrecbenchError] = PrecbenchError,
 ) -> Iterator[None]:
-    """Report an error of the operating system in one line.
-
-    `advice` says what to do besides freeing space. `refused` is the error for other causes than a
-    full disk or too long a name.
-    """
+    """Report an error of the operating system in one line, with `advice`."""
+    # `refused` is the error for other causes than a full disk or too long a name.
     try:
         yield
     except OSError as error:
@@ -61,16 +57,15 @@ def writing(
             raise PrecbenchError(disk_full(place, advice)) from error
         reason = error.strerror or str(error)
         kind = InputError if error.errno == errno.ENAMETOOLONG else refused
-        raise kind(f"cannot write to {place}: {reason}{advice and f'; {advice}'}") from error
+        raise kind(
+            f"cannot write to {place}: {reason}; {advice or 'check the path and its permissions'}"
+        ) from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write a file of the user's choice to, whole or not at all.
-
-    An existing file is replaced; through a symbolic link, the file that it leads to.
-    """
-    target = Path(os.path.realpath(path))  # a link stays
+    """Yield a path to write a file of the user's choice to, whole or not at all."""
+    target = Path(os.path.realpath(path))  # what a link leads to is replaced, the link stays
     with writing(path, "choose another place", InputError), temporary(target) as unfinished:
         if target.exists() and not target.is_file():
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")

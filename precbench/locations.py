@@ -28,10 +28,11 @@ def cache_folder() -> Path:
 
     try:
         return user_cache_path("precbench")
-    except RuntimeError:
+    except RuntimeError:  # the user has no home folder
         folder = Path("precbench-cache").absolute()
         warnings.warn(
-            f"this user has no home: the cache is {folder} (PRECBENCH_CACHE names another)",
+            f"this user has no home folder, so the cache is {folder}; set PRECBENCH_CACHE to a "
+            "folder of your choice",
             stacklevel=2,
         )
         return folder

@@ -15,11 +15,11 @@ class DamagedError(ValueError):
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Return the content of an npz file, the same for the same arrays."""
+    """Return the content of an npz file, the same for the same arrays (it holds no time)."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # any size
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     return content.getvalue()
 
@@ -38,16 +38,21 @@ def unpack(
             members = {member.filename.removesuffix(".npy"): member for member in archive.filelist}
             for name in members if names is None else names:
                 if name not in members:
-                    raise DamagedError(f"it has no array {name}")
+                    raise DamagedError(f"the array {name} is missing; write the file again")
                 if members[name].compress_type != zipfile.ZIP_STORED and not packed:
-                    raise DamagedError(f"{name} is compressed")
+                    raise DamagedError(f"the array {name} is compressed; write it by numpy.savez")
                 with archive.open(members[name]) as stream:
                     array = np.lib.format.read_array(stream, allow_pickle=False)
                     if stream.read(1):  # at the end, zipfile compares the checksum
-                        raise DamagedError(f"{name} is longer than its shape says")
+                        raise DamagedError(
+                            f"the array {name} is longer than its shape says; write the file again"
+                        )
                 if array.dtype.kind not in kinds:
-                    raise DamagedError(f"{name} holds values of type {array.dtype}")
-                arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+                    raise DamagedError(
+                        f"the array {name} has the type {array.dtype}, whose kind is none of "
+                        f"{', '.join(kinds)} (see numpy.dtype.kind); convert its values"
+                    )
+                arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)  # native
     except (FileNotFoundError, DamagedError):
         raise
     except Exception as error:  # a damaged archive has many ways to fail

@@ -11,23 +11,21 @@ from pathlib import Path
 
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:
-    """Hash the source of a package or module, without some of its modules; 12 hexadecimal digits.
-
-    A compiled module counts with its ``SOURCE``, the hash of what it was compiled from: binaries
-    differ between machines.
-    """
+    """Hash the source of a package or module, without some modules; 12 hexadecimal digits."""
+    # A compiled module counts with its SOURCE, the hash of what it was compiled from: binaries
+    # differ between machines.
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
-    if not spec.submodule_search_locations:
+    if not spec.submodule_search_locations:  # a module, not a package
         return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:12]
     folder = Path(spec.origin).parent
     digest = hashlib.sha256()
     for path in sorted([*folder.rglob("*.py"), *folder.rglob(f"*{EXTENSION_SUFFIXES[0]}")]):
         *folders, file = path.relative_to(folder).parts
-        name = ".".join([*folders, file.partition(".")[0]])
+        name = ".".join([*folders, file.partition(".")[0]])  # inside the package: "data.splits"
         if name.partition(".")[0] not in without:
             content = path.read_bytes()
-            if path.suffix != ".py":
+            if path.suffix != ".py":  # compiled
                 content = str(getattr(import_module(f"{package}.{name}"), "SOURCE", "")).encode()
             digest.update(f"{name}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]

@@ -34,12 +34,12 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
 
 
 def _refusal(error: ValidationError) -> ValueError:
-    """Return the error that says in a line which fields are missing, or what is wrong first."""
+    """Return an error with all missing fields in one line, else with the first problem."""
     problem, *others = problems = error.errors(include_url=False, include_input=False)
-    places = [".".join(map(str, part["loc"])) for part in problems]
+    places = [".".join(map(str, part["loc"])) for part in problems]  # "" for the whole object
     missing = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
     if missing:
-        return ValueError(f"it lacks {', '.join(missing)}")
+        return ValueError(f"fields are missing: {', '.join(missing)}")
     if problem["type"] == "json_invalid":
         return ValueError(f"not JSON: {problem['ctx']['error']}")
     message = problem["msg"].removeprefix("Value error, ")

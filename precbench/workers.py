@@ -30,7 +30,7 @@ _executor: Any = None
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Keep processes started meanwhile from importing files of the current folder."""
-    before = os.environ.get(_SAFE_PATH, "")  # empty counts as unset
+    before = os.environ.get(_SAFE_PATH, "")  # Python takes "" as unset
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
@@ -44,7 +44,7 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # starting it would unblock the signal
+        resource_tracker.ensure_running()  # now: its start unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -53,26 +53,24 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers with one BLAS thread each, unless as many run; this does not wait.
-
-    Each imports ``module:name`` and calls it with the arguments first. Return the executor.
-    """
-    global _executor
+    """Start workers, unless as many run, and return their executor without waiting."""
+    # Each first calls `function` (``module:name``) with the arguments; the default does nothing.
+    global _executor  # also `end` uses it
     from joblib.executor import get_memmapping_executor
 
     own = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
     with safe_path(), no_interrupt(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # joblib's, when other workers than before are wanted
-        # Workers that began with other arguments are replaced.
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
+            # It needs the first only; the others make joblib start new workers if they change.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
-            env=_ENVIRONMENT | own,
-            max_nbytes=None,
+            env=_ENVIRONMENT | own,  # one BLAS thread; the settings of this process
+            max_nbytes=None,  # arrays are sent whole, or are memory maps already
             temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )
-        for _ in range(n_workers):  # the first starts them all
+        for _ in range(n_workers):  # one call each; the first starts all workers
             _executor.submit(_call, function, *arguments)
     return _executor
 
@@ -87,8 +85,9 @@ def _prepare(parent: int, *_: str) -> None:
     if sys.platform == "linux":
         import ctypes
 
+        # The kernel kills this process when the parent dies.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has died already
+    if os.getppid() != parent:  # it has died before the call above
         os._exit(1)
 
 
@@ -103,7 +102,7 @@ def end() -> None:
     """Kill the workers; idle ones end by themselves after minutes."""
     global _executor
     if _executor is not None:
-        with suppress(RuntimeError):  # the thread that watches them could not be started
+        with suppress(RuntimeError):  # of joblib, whose thread for this could not be started
             _executor.shutdown(kill_workers=True)
         _executor = None
 
@@ -111,11 +110,9 @@ def end() -> None:
 def run(
     function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
 ) -> Generator[_Result]:
-    """Call a function in worker processes and yield the results as they come.
-
-    Arguments are taken from `calls` when a worker is free; memory maps are passed by reference. If
-    a worker dies, `BrokenProcessPool` is raised and all others are killed.
-    """
+    """Call a function in worker processes and yield the results as they come."""
+    # `calls` yields the arguments when a worker is free; memory maps are passed by reference. If a
+    # worker dies, `BrokenProcessPool` is raised and all others are killed.
     executor, waiting = begin(n_workers), iter(calls)
     running: set[Future[_Result]] = set()
     try:
@@ -128,7 +125,10 @@ def run(
             for future in done:
                 yield future.result()
             if not (done or _is_whole(executor)):
-                raise BrokenProcessPool("a worker, or the thread that watches them, has died")
+                raise BrokenProcessPool(
+                    "a worker process, or the thread that watches the workers, has died; make the "
+                    "calls without a result again"
+                )
     finally:
         if running:  # after an error, or an interruption
             end()

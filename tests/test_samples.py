@@ -298,7 +298,7 @@ def test_a_card_is_streamed_from_the_cache(small, in_this_process, tmp_path):
 def test_a_provided_split_and_groups(streamed):
     trial = load_config(streamed(protocol="{split: provided}")).trials()[0]
     data = read_data(trial.dataset)
-    with raises(InputError, "mine 'random' 'kfold'"):
+    with raises(InputError, "mine random kfold"):
         check_division(trial.split, data)
     data = replace(data, n_train=400)
     check_division(trial.split, data)

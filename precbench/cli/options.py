@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
 JSON = "Print JSON instead of text."
@@ -28,10 +28,9 @@ NoRowHashes = Annotated[
 Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
-def refuse_unknown(what: str, value: str | None, known: Collection[str]) -> None:
+def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
     if value is not None and value not in known:
-        near = did_you_mean(value, known)
-        raise InputError(f"unknown {what} {value!r}{near}; choose from {', '.join(known)}")
+        raise InputError(f"unknown {what} {value!r}{nearest_or_all(value, known, listed)}")
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:

@@ -66,7 +66,7 @@ def rank(
       precbench rank pnorm-push --small
       precbench rank my-solver --parameters '{depth: {tune: [2, 4]}}' --jobs 2
     """
-    refuse_unknown("solver", name, SOLVERS)
+    refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
     params = survey_config["solvers"].get(name) or {}
     if options.parameters:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError, did_you_mean, nearest_or_all
 from precbench.experiment.sections import (
     Checkpoints,
     Data,
@@ -130,7 +130,7 @@ class Experiment(Section):
     @field_validator("plots")
     @classmethod
     def _choose_plots(cls, plots: tuple[Plot, ...] | None, info: ValidationInfo) -> Any:
-        """Return the given plots, else those that suit the sweep and the metrics."""
+        """Return the given plots; by default those that suit the sweep and the metrics."""
         if plots is not None:
             return plots
         if info.data.get("sweep"):
@@ -154,46 +154,45 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the sweep, and with what refers to it."""
+        """Yield problems of ``sweep``, and of the parts of ``smoke`` and ``plots`` that need it."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
-                yield ("smoke", "sweep"), "there is no sweep"
+                yield ("smoke", "sweep"), "has no meaning without a sweep: add one, or remove this"
             if "accuracy-sweep" in plots:
                 yield (
                     ("plots", plots.index("accuracy-sweep")),
-                    "accuracy-sweep needs a sweep, and there is none",
+                    "accuracy-sweep needs a sweep, and there is none: add one, or remove this",
                 )
         elif len(self.sweep) != 1:
-            yield ("sweep",), "should name exactly one parameter"
+            yield ("sweep",), f"should name one parameter, found {', '.join(self.sweep)}"
         else:
             [(name, values)] = self.sweep.items()
             yield from self._swept_value_problems(("sweep", name), name, values)
             if smoke.sweep:
                 yield from self._swept_value_problems(("smoke", "sweep"), name, smoke.sweep)
-        known = [entry.name for entry in self.datasets]
-        for i, dataset in enumerate(smoke.datasets or ()):
-            yield from at(
-                ("smoke", "datasets", i), unknown("data set of this config", dataset, known)
-            )
+        names = [entry.name for entry in self.datasets]
+        for i, name in enumerate(smoke.datasets or ()):
+            yield from at(("smoke", "datasets", i), unknown("data set of this config", name, names))
 
     def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
-        """Return what is wrong with swept values: unknown, repeated, or alike in a metric."""
-        places = {(*path, i): value for i, value in enumerate(values)}
+        """Return the problems of swept values: invalid or repeated ones, metrics made the same."""
+        places = {(*path, i): value for i, value in enumerate(values)}  # in the file
         if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
+        # Metrics that differ in the swept parameter alone become the same at each of its values.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
-            path, [f"makes two metrics the same: {labels[i]}" for i in repeats(labels)]
+            path, [f"makes two metrics the same: {labels[i]}; remove one" for i in repeats(labels)]
         )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
-        """Yield keys without meaning for a stream, or beside another key."""
+        """Yield the problems of keys that mean nothing for a stream, or beside another key."""
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        values: dict[Keys, object] = {
+        values: dict[Keys, object] = {  # by place; refused below if set
             ("tuning", "folds"): tuning.folds,
             ("tuning", "rows"): tuning.rows,
         }
@@ -204,7 +203,7 @@ class Experiment(Section):
             why = "has no meaning with split: time, where the latest rows are measured"
             yield from ((place, why) for place, value in values.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        for name in streams[:1]:
+        for name in streams[:1]:  # one is enough to refuse them
             values |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
             yield from ((place, why) for place, value in values.items() if value)
@@ -221,6 +220,7 @@ class Experiment(Section):
                     f"{entry.solver} needs all rows at once, and {name} is streamed",
                 )
                 for label, entry in self.solvers.items()
+                # Only some solvers learn from pieces, and some only with suitable parameters.
                 if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
             )
 
@@ -230,7 +230,8 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part with some solvers, data sets and splits (indices); None means all."""
+        """Return the part with some solvers, data sets and splits; None means all."""
+        # `seeds` are indices of splits.
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -260,14 +261,15 @@ class Experiment(Section):
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
         changes: dict[str, Any] = {
             "rows": smoke.rows,
-            "datasets": chosen or self.datasets,
+            "datasets": chosen or self.datasets,  # all, if `select` has left none of those chosen
             "protocol": self.protocol.model_copy(
                 update={"splits": self.protocol.indices[: smoke.n_splits]}
             ),
+            # `replace` ignores those of the lengths that a solver does not have.
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:
+        if self.sweep is not None:  # by default its first and its last value
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -300,21 +302,22 @@ class Experiment(Section):
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
         """Return the trial of a solver, by its label, on a split at a point of the sweep."""
         protocol, entry = self.protocol, self.solvers[label]
-        own_scaling: Scaling | None = getattr(dataset, "scaling", None)
         seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
-        if protocol.split == "kfold":  # the same for all folds of a repetition
+        if protocol.split == "kfold":  # all folds of a repetition are of one division of the rows
             repetition = index // protocol.folds
-            # The first has no number, so that its folds are those of a config without repetitions.
+            # Repetition 0 has the folds of a config without repetitions.
             partition = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
         params = {**self.common, **entry.params, **swept}
-        defaults = solver_defaults(entry.solver)
+        defaults = solver_defaults(entry.solver)  # of all its parameters; those of others drop out
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=own_scaling or self.scaling or _recommended_scaling(dataset),
+            scaling=getattr(dataset, "scaling", None)
+            or self.scaling
+            or _recommended_scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
             split=Split(
@@ -369,11 +372,11 @@ class Study(Section):
     @field_validator("smoke")
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """Check the parameters at the smoke size; a mapping may only have keys of the full size."""
+        """Check the parameters at the smoke size, which replace those of the full size."""
         if {"kind", "parameters"} <= set(info.data):
             parameters = info.data["parameters"]
-            _arguments(info.data["kind"], {**parameters, **smoke})
-            refuse(
+            _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
+            refuse(  # a key of a mapping of `smoke` that the mapping of the full size lacks
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
@@ -384,10 +387,10 @@ class Study(Section):
 
     @model_validator(mode="after")
     def _try_if_quick(self) -> "Study":
-        """Detect parameters that are invalid only together, by a trial computation."""
+        """Refuse parameters that are invalid only together: compute a quick study on trial."""
         if self.is_quick:
             try:
-                self.smoke_size().compute()
+                self.smoke_size().compute()  # the function of the study raises
             except ValueError as error:
                 refuse(at(("parameters",), [str(error)]))
         return self
@@ -414,9 +417,9 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _parameters_of(kind: str) -> type[Section]:
-    """Return the section for the parameters in the signature of a study."""
+    """Return a model of the parameters in a config, from the signature of a study's function."""
     function = STUDIES[kind].function
-    # A config names metrics, as an experiment does; the function takes callables.
+    # A config names metrics; the function takes a mapping from their labels to the metrics.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[
             Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
@@ -424,7 +427,7 @@ def _parameters_of(kind: str) -> type[Section]:
     }
     types = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {
-        name: (as_configured.get(types[name], types[name]), ...)
+        name: (as_configured.get(types[name], types[name]), ...)  # pydantic: ... for required
         for name in inspect.signature(function).parameters
     }
     return create_model(kind, __base__=Section, **fields)
@@ -436,21 +439,19 @@ def load_config(config: str | Path) -> Experiment | Study:
     If there is no such file, the place in the repository, ``configs/NAME.yaml``, works, too.
     """
     names, path = config_names(), Path(config)
-    if str(config) in names or not path.is_file():
+    if str(config) in names or not path.is_file():  # shipped names go before files
         name = str(config).removeprefix("configs/").removesuffix(".yaml")
         path = shipped("configs") / f"{name}.yaml"
     if not path.is_file():
-        nearest = did_you_mean(config, names)
-        raise InputError(
-            f"no config {str(config)!r}{nearest}: neither a file nor one of {', '.join(names)}"
-        )
+        remedy = nearest_or_all(config, names, "configs")
+        raise InputError(f"no file and no shipped config is named {str(config)!r}{remedy}")
     return from_document(load(path), path.parent)
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Check the content of a config file; relative paths in it start at `folder`."""
     document = extended(document, folder)
-    # The last key marks a study whose first key is misspelt.
+    # The key `study` marks a study; where it is misspelt, `parameters` does.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
@@ -472,14 +473,13 @@ def _shared_problems(
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
     """Return the problems of a parameter with every solver and metric that has it."""
-    # `path` is the place of its name in the file, the keys of `values` are the places of its
-    # values.
-    if name == "random_state":
+    # `path` is the place of its name in the file; `values` are its values by their places.
+    if name == "random_state":  # refused for any solver
         return at(path, parameter_problems("", name, None))
     takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
     measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not takers and not measures:
-        known = {known for entry in solvers.values() for known in solver_defaults(entry.solver)}
+        known = {own for entry in solvers.values() for own in solver_defaults(entry.solver)}
         hint = did_you_mean(name, sorted(known))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
@@ -488,5 +488,5 @@ def _shared_problems(
         for metric in measures:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # the others would repeat it
+        problems += at(place, texts[:1])  # one is enough: most solvers have the same constraint
     return problems

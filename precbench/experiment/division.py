@@ -23,13 +23,15 @@ from precbench.seeds import trial_seed, uniforms
 
 
 def check_division(rule: Split, dataset: Dataset) -> None:
-    """Refuse a rule that the data set does not allow."""
+    """Refuse a rule for splits that the data set does not allow."""
     if rule.kind == "provided" and dataset.n_train is None:
-        raise InputError(f"{dataset.name} comes without a provided split; use 'random' or 'kfold'")
+        raise InputError(
+            f"data set {dataset.name} has no provided split; set protocol.split to random or kfold"
+        )
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
-            f"{dataset.name} has no times to split by: name the column of its file (time: COLUMN), "
-            "or use 'random'"
+            f"data set {dataset.name} has no times for protocol.split: time; name a file's column "
+            "of times in its entry (time: COLUMN), or set protocol.split to random"
         )
     if (
         isinstance(dataset, StreamedDataset)
@@ -37,26 +39,26 @@ def check_division(rule: Split, dataset: Dataset) -> None:
         and rule.groups == "keep"
     ):
         raise InputError(
-            f"{dataset.name} has groups, and the rows of a stream are divided one by one; set "
-            "groups: ignore, or do not stream it"
+            f"data set {dataset.name} has groups, but the rows of a stream are divided one by one; "
+            "set protocol.groups to ignore, or remove stream: true from the data set"
         )
 
 
 def smallest_part(trial: Trial, dataset: Dataset) -> int:
-    """Return the approximate size of the smallest part; 1 if unknown."""
+    """Return a rough lower bound of the rows of any part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
-    tested = trial.split.test_share(n_rows)
-    if tested is None or trial.split.kind == "time":
+    test_share = trial.split.test_share(n_rows)
+    if test_share is None or trial.split.kind == "time":
         return 1
-    validated = trial.validation_size if trial.folds is None else 1 / trial.folds
-    return int(min(tested, 1 - tested) * min(validated, 1 - validated) * n_rows)
+    validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
+    # The smaller share of a division in two, first of all rows, then of the training rows
+    smaller = min(test_share, 1 - test_share) * min(validation_share, 1 - validation_share)
+    return int(smaller * n_rows)
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Return the numbers of positives and of all rows in "training", "test" and "validation".
-
-    The last only if the trial has candidates.
-    """
+    """Return the numbers of positives and of all rows in "training", "test" and "validation"."""
+    # The last only if the trial has candidates.
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
         parts = {"training": streams.train, "test": streams.test}
@@ -67,29 +69,26 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     rows = {"training": train, "test": test}
     if trial.candidates and trial.folds:
         folds = divide_into_folds(trial, dataset, train)
-        rows["validation"] = train[min((fold for _, fold in folds), key=len)]
+        rows["validation"] = train[min((fold for _, fold in folds), key=len)]  # the smallest fold
     elif trial.candidates:
-        rows["validation"] = train[n_fit:]
+        rows["validation"] = train[n_fit:]  # the training rows after those for fitting
     return {
-        n: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
-        for n, numbers in rows.items()
+        part: (int(np.count_nonzero(dataset.y[numbers] > 0)), len(numbers))
+        for part, numbers in rows.items()
     }
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
-    """Divide rows in memory; return the split, and the number of training rows before validation.
-
-    The training rows are in random order, the validation set last: the same order for every solver,
-    so that comparisons on a split are paired. Without anything to tune, too few rows for a
-    validation set are no error.
-    """
+    """Divide rows in memory; return the split, and the number of training rows for fitting."""
+    # The training rows are in random order, those for validation last: the same order for every
+    # solver, so that comparisons on a split are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
     train, test = split_rows(
         dataset,
         rule.kind,
-        rule.fold if rule.kind == "kfold" else rule.index,
+        rule.fold if rule.kind == "kfold" else rule.index,  # which of the splits
         n_splits=rule.n_splits,
         test_size=rule.test_size,
         train_size=rule.train_size,
@@ -102,7 +101,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         fit, validation = validation_split(
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
-    except InputError:
+    except InputError:  # too few rows: no error if nothing is tuned on them
         if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)
@@ -112,33 +111,31 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Divide training rows, as places in `rows`, into stratified folds; groups stay together.
-
-    There are at most as many folds as a class has rows, or groups. Each is a pair of the other rows
-    and its own.
-    """
+    """Divide training rows, as places in `rows`, into stratified folds; groups stay together."""
+    # A fold is a pair of arrays: the places of the other rows, and of its own. There are at most as
+    # many folds as a class has rows, or groups.
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
     y, groups = dataset.y[rows], None
     if dataset.groups is not None and trial.split.groups == "keep":
-        groups = np.unique(dataset.groups[rows], return_inverse=True)[1]
-    ids = np.arange(len(rows)) if groups is None else groups
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))
+        _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # numbered from 0
+    ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds with both classes
     if most < 2:
         raise InputError(
-            f"{dataset.name}: the training rows of split {trial.split.index} cannot be divided "
-            "into folds with rows of both classes in each: leave out tuning.folds"
+            f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "
+            "divided into folds with rows of both classes in each; remove tuning.folds"
         )
     seed = trial_seed(trial.seed, "folds")
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
-    # Large groups may leave a fold, or the others, with one class.
+    # Large groups may leave a fold, or all others together, with one class: such a fold is dropped.
     usable = [(fit, own) for fit, own in folds if len({*y[fit]}) == len({*y[own]}) == 2]
     if not usable:
         raise InputError(
-            f"{dataset.name}: the groups of split {trial.split.index} leave no fold of the "
-            "training rows with both classes: leave out tuning.folds, or ignore the groups"
+            f"data set {dataset.name}: the groups of split {trial.split.index} leave no fold of "
+            "training rows with both classes; remove tuning.folds, or set protocol.groups to ignore"
         )
     return usable
 
@@ -152,9 +149,10 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
+    # Return the parts of a stream, by functions that say of row numbers whether they are in a part.
     rule, rows = trial.split, dataset.X
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
-    if rule.kind == "none":
+    if rule.kind == "none":  # trained and measured on all rows
         return StreamDivision(rows, rows, validation)
     is_test = _test_rows(rule, dataset)
     return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), validation)
@@ -165,6 +163,7 @@ def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
     if rule.kind == "provided":
         n_train = dataset.n_train or 0  # `check_division` has seen that there is one
         return lambda numbers: numbers >= n_train
+    # A row draws a number from [0, 1) by seed and purpose; `share` accepts those in an interval.
     if rule.kind == "random":
         return share(0.0, rule.test_size, rule.seed, "test")
     return share(rule.fold / rule.n_splits, (rule.fold + 1) / rule.n_splits, rule.seed, "test")

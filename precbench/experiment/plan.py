@@ -32,7 +32,7 @@ class Plan:
 
     @cached_property
     def most_epochs(self) -> Mapping[tuple[str, Any], int]:
-        """The most epochs of a solver, by data set and point of the sweep."""
+        """The most epochs of any solver, by data set and point of the sweep."""
         most: dict[tuple[str, Any], int] = {}
         for trial, _ in self.trials:
             if "epochs" in trial.params:
@@ -44,6 +44,7 @@ class Plan:
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
+        # The words for every kind of split are made; those of this one are taken.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
@@ -100,16 +101,14 @@ def make_plan(
     smoke: bool = False,
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
-    """Load the data of an experiment and compute the keys of its trials.
-
-    `only` names the data sets to load, `datasets` are those that are loaded already. Without
-    `stand_ins`, ``on_missing: stand-in`` and ``skip`` are errors.
-    """
+    """Load the data of an experiment and compute the keys of its trials."""
+    # `only` names the data sets to load, `datasets` are those that are loaded already. Without
+    # `stand_ins`, ``on_missing: stand-in`` and ``skip`` are errors.
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
-    datasets = dict(datasets or {})
-    absent: dict[str, str] = {}
+    datasets = dict(datasets or {})  # a copy, to add those that are loaded here
+    absent: dict[str, str] = {}  # messages about skipped data sets
     for entry in experiment.datasets:
         if entry.name in datasets or (only is not None and entry.name not in only):
             continue
@@ -140,13 +139,13 @@ def make_plan(
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse trials that differ in their limit only, which is not part of the key."""
-    first: dict[str, Trial] = {}
+    """Refuse trials that differ in their limit only: with one key, they would share a record."""
+    first: dict[str, Trial] = {}  # with a key
     for trial, key in trials:
         other = first.setdefault(key, trial)
         if other.limit != trial.limit:
             raise InputError(
-                f"the solvers {other.label!r} and {trial.label!r} differ in their limit only: "
+                f"the solvers {other.label!r} and {trial.label!r} differ in their limit only; "
                 "give them the same limit, or run them in two experiments"
             )
 
@@ -155,7 +154,7 @@ def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
     """Refuse metrics that need more rows than the part that they measure has."""
-    checked = set[tuple[Any, ...]]()
+    checked = set[tuple[Any, ...]]()  # cases; the trials of a case have the same parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
         tuned_by = (trial.metric,) if trial.candidates else ()
@@ -165,28 +164,28 @@ def _refuse_too_few_rows(
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
         measured = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
-        # Dividing the rows takes time: not if one positive and half of the rows would be enough.
+        # Dividing takes time; needless if 1 positive and half of the rows expected would be enough.
         fewest = 1, max(1, smallest_part(trial, dataset) // 2)
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
             continue
         try:
             sizes = part_sizes(trial, dataset)
-        except InputError:  # the trial will say so
+        except InputError:  # the rows cannot be divided, which the trial reports when it runs
             continue
         for part, size in sizes.items():
             for metric in measured.get(part, ()):
                 if shortage := _shortage(metric, size):
                     sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
-                    remedy = ", or choose by another (tuned_by)" if part == "validation" else ""
-                    remedy += ", or more rows to smoke" if smoke else ""
-                    raise InputError(
-                        f"{metric.label} cannot be measured on the {part} set of split "
-                        f"{trial.split.index} of {sized}: {shortage}{remedy}"
+                    others = ", or choose by another (tuned_by)" if part == "validation" else ""
+                    others += ", or more rows to smoke" if smoke else ""
+                    raise InputError(  # a shortage ends with a first remedy: "give k = 5 or less"
+                        f"the metric {metric.label} cannot be measured on the {part} set of split "
+                        f"{trial.split.index} of {sized}: {shortage}{others}"
                     )
 
 
 def _shortage(metric: Metric, size: tuple[int, int]) -> str:
-    """Return why a metric needs more positives and rows than `size`, "" if it does not."""
+    """Return why a metric needs more than `size` (positives, rows); "" if it does not."""
     try:
         metric.check_size(*size)
     except InputError as error:

@@ -49,15 +49,14 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set of a config entry.
-
-    `rows` keeps at most this many rows: a random choice, always the same, with the classes in their
-    proportions, but at least two rows of each, and 2 % if it has that many. For a streamed file
-    each row is chosen independently. Without `stand_ins`, ``on_missing: stand-in`` is an error.
-    """
+    """Load the data set of a config entry, with at most `rows` rows."""
+    # They are a random choice, always the same, with the classes in their proportions, but at least
+    # two rows of each, and 2 % if it has that many; of a streamed file each row is chosen
+    # independently. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
+        # The other fields of an entry are the arguments of its reader, here and below.
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
         streamed = open_stream(entry.file, dtype=dtype, **options)
         streamed = replace(streamed, name=entry.name, title=entry.name)
@@ -69,7 +68,8 @@ def read_data(
         from precbench.data.own.read import read_own_file
 
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset = read_own_file(entry.file, dtype=dtype, **options)[0]
+        dataset, _ = read_own_file(entry.file, dtype=dtype, **options)  # no encoding
+        # Without a key of its own, its splits depend on its name.
         dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
@@ -142,19 +142,17 @@ class Streamed:
         return self.X.labels()
 
     def train(self, solvers: Sequence[Any], traces: Sequence[Trace]) -> None:
-        """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``.
-
-        The clock runs while blocks are read and shuffled: that is the cost of streaming.
-        """
+        """Fit solvers on the shuffled rows, or in stored order with ``shuffle=False``."""
+        # The clock runs while blocks are read and shuffled: that is the cost of streaming.
         n_rows, n_features = self.X.shape
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
-                f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive: a "
-                "ranking needs rows of both classes"
+                f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
+                "needs rows of both classes: take another split, or more rows"
             )
-        first = solvers[0]
+        first = solvers[0]  # all visit the rows in the order that the settings of one give
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
-        fits = list(map(Fit, solvers, traces))
+        fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
 
     def scored_by(self, solver: LinearRanker) -> NDArray[np.float64]:
@@ -166,12 +164,12 @@ class Streamed:
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the scores under each weight vector; one reading of the rows serves several."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, as memory allows
         for first in range(0, len(models), at_once):
-            batch = models[first : first + at_once]
-            scores = np.empty((len(batch), self.n_rows))  # one row of scores a model
+            batch = models[first : first + at_once]  # pairs of weights and intercept
+            scores = np.empty((len(batch), self.n_rows))
             start = 0
-            for X, y in self.X:
+            for X, y in self.X:  # blocks of rows
                 rows, stop = as_rows(X), start + len(y)
                 for i, (w, intercept) in enumerate(batch):
                     scores[i, start:stop] = linear_scores(rows, w) + intercept
@@ -207,20 +205,22 @@ class Rows:
         """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
-        X, _ = self._prepared
-        rows = InMemory(X, self._dataset.y[self.split[0].train])
-        for array in (rows.y, *parts(X)):
+        X, _ = self._prepared  # the training rows; the function that prepares others
+        division, _ = self.split
+        rows = InMemory(X, self._dataset.y[division.train])
+        for array in (rows.y, *parts(X)):  # of a sparse X three arrays
             array.flags.writeable = False
         return rows
 
     @cached_property
     def test(self) -> Sample:
+        # The test rows, scaled and mapped by what the training rows determine
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
-        train, test = self.split[0]
-        X = self._dataset.gathered(test, train)
+        (train, test), _ = self.split
+        X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            X = self._prepared[1](X)
+            X = self._prepared[1](X)  # the function beside the training rows
         return InMemory(X, self._dataset.y[test])
 
     def part(self, name: str) -> Sample:
@@ -229,17 +229,18 @@ class Rows:
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
         """Pairs of the training rows that candidates are fitted to and compared on."""
+        # Each as a slice or an array of places, or, for a stream, as a function that accepts rows
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
             return [(all_but(validation), validation)]
-        split, n_fit = self.split
+        split, n_fit = self.split  # the first `n_fit` training rows are for fitting
         if trial.folds and trial.candidates:
             return divide_into_folds(trial, self._dataset, split.train)
         n_all = len(split.train)
         fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
         n_validation = round(fraction * (n_all - n_fit))
-        # The first rows of both parts: they are in random order.
+        # The first rows of the fitting and of the validation rows, both in random order
         return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
@@ -257,12 +258,12 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, and the function that scales and maps others likewise."""
+        """The training rows, scaled and mapped, and the function that does so to other rows."""
         trial, train = self._trial, self.split[0].train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
-        X = scale(X_train)
+        X = scale(X_train)  # in place: X_train is a copy
         if (features := trial.fourier) is None:
             return X, scale
         from precbench.solvers.random_features import fitted_sampler, mapped
@@ -274,16 +275,16 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw about `rows` rows, stratified by class; the rarer class has a least share."""
+    """Draw `rows` rows, stratified by class; the rarer class has at least `_LEAST_SHARE`."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
-    members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]
+    members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]  # row numbers by class
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
     if sizes[rare] <= fewest:
         sizes[rare] = min(fewest, len(members[rare]))
-        sizes[1 - rare] = rows - sizes[rare]
+        sizes[1 - rare] = rows - sizes[rare]  # the other class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
         for numbers, size in zip(members, sizes, strict=True)

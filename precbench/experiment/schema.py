@@ -9,8 +9,6 @@ from precbench.metrics import METRICS
 from precbench.solvers import SOLVERS
 from precbench.text import first_line
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_ANY: dict[str, Any] = {}
 _TEXT = {"type": "string"}
 _LABELLED = {"$ref": "#/$defs/LabelledSolver"}
 
@@ -21,19 +19,20 @@ def config_schema() -> dict[str, Any]:
     It accepts whatever `load_config` does; what depends on several keys, or on data, only
     `load_config` checks.
     """
+    # The schemas of pydantic, changed in place where a validator accepts more or a registry less
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
     definitions["NamedData"]["properties"]["name"] = {"enum": list(DATASETS)}
     definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
     for name in ("FileData", "StreamedFile"):
-        definitions[name]["required"].remove("name")  # that of the file, if there is none
+        definitions[name]["required"].remove("name")  # by default the name of the file
     definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
     entry = definitions.pop("SolverEntry")
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
-    definitions["LabelledSolver"] = _labelled(shared)
+    definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`
     properties = experiment["properties"]
-    kinds = properties["datasets"]["items"]["anyOf"]
+    kinds = properties["datasets"]["items"]["anyOf"]  # mappings; a name alone is accepted, too
     properties["datasets"] = _listed({"anyOf": [{"enum": list(DATASETS)}, *kinds]})
     properties["metrics"] = _listed({"$ref": "#/$defs/Metric"})
     properties["solvers"] = {
@@ -41,12 +40,12 @@ def config_schema() -> dict[str, Any]:
         "minProperties": 1,
         "description": "Labels, with the solver (by default the label) and its parameters.",
         "properties": {name: _solver(name, shared) for name in SOLVERS},
-        "additionalProperties": _LABELLED,
+        "additionalProperties": _LABELLED,  # a label that is no name of a solver
     }
     properties["extends"] = _TEXT | {"description": "A file beside this one, whose keys hold here."}
-    experiment["required"] = []  # they may be in the file that this one extends
+    experiment["required"] = []  # keys may be in the file that this one extends
     return {
-        "$schema": _DIALECT,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "precbench config",
         "$defs": definitions,
         "if": {"required": ["study"]},
@@ -93,7 +92,7 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},
-            "then": {"properties": dict.fromkeys((*shared, *solver_defaults(name)), _ANY)}
+            "then": {"properties": {key: {} for key in (*shared, *solver_defaults(name))}}
             | {"additionalProperties": False},
         }
         for name in SOLVERS

@@ -74,6 +74,7 @@ def _checkpoints(value: Any) -> Any:
     """Check a count, "every", or a list of passes, and return it."""
     if isinstance(value, list):
         are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
+        # Distinct, ascending and above 0: with 0 in front, sorting changes nothing.
         if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
@@ -108,6 +109,7 @@ def _existing_file(file: Any, info: ValidationInfo) -> Any:
     """Return the path of a file; a relative one starts at the folder of the config."""
     if not isinstance(file, str):
         return file
+    # The context is the folder of the config.
     path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (~ may stay)
     if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
         beside = [other.name for other in path.parent.glob("*")]
@@ -174,10 +176,11 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Choose the kind of data set first, so that only its own mistakes are reported."""
+    """Validate an entry as the kind that its keys show, to report mistakes of this kind only."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
+        # By default the name is that of the file, without suffixes.
         named = {"name": Path(str(entry["file"])).name.split(".")[0], **entry}
         kind = StreamedFile if "stream" in entry else FileData
         return kind.model_validate(named, context=info.context)
@@ -230,9 +233,9 @@ class Protocol(Section):
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        explicit = self.model_fields_set
+        explicit = self.model_fields_set  # keys in the file
         splits = self.splits or ()
-        n_all = len(self._all)
+        n_all = len(self._all)  # splits of all repetitions
         # The key, whether its value is wrong, and why.
         cases = [
             *(
@@ -286,7 +289,7 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Read a metric; it inherits parameters from ``common``."""
+    """Read a metric: a name, or ``{name: parameters}``; ``common`` gives those that are missing."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
@@ -297,6 +300,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
+    # `replace` takes those of `common` that the metric has.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -334,10 +338,11 @@ class Limit(Section):
 
 
 def _tunable(kind: Any) -> PlainValidator:
-    """Return a validator of a value of a type, or of a choice of such values to tune."""
+    """Return a validator of values of a type, and of ``{tune: [values of it]}``."""
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
+        # Return a value, or a choice to tune, if the adapter of its type accepts what is in it.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
@@ -390,7 +395,7 @@ class SolverEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _gather_parameters(cls, value: Any) -> Any:
-        """Move the keys that are not those of a section to `params`."""
+        """Move all keys but those of `SOLVER_KEYS` to `params`, as the fields need them."""
         if not isinstance(value, dict):
             return value
         own = {name: value[name] for name in SOLVER_KEYS if name in value}
@@ -403,13 +408,14 @@ class SolverEntry(Section):
     @field_validator("params")
     @classmethod
     def _refuse_unsuited(cls, params: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        # Refuse parameters that the solver, which is validated before, does not have or accept.
         if "solver" in info.data:
             refuse(
                 problem
                 for name, value in params.items()
                 for problem in at((name,), parameter_problems(info.data["solver"], name, value))
             )
-        else:  # the key that names it may be misspelt
+        else:  # the solver is refused: perhaps the key that names it is misspelt
             near = {name: did_you_mean(name, SOLVER_KEYS) for name in params}
             refuse(((name,), f"unknown key{hint}") for name, hint in near.items() if hint)
         return params
@@ -456,9 +462,9 @@ def is_tuned(value: Any) -> bool:
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return the problems of a mapping in place of a value."""
+    """Return the problems of a mapping in place of a value, which should be a choice to tune."""
     candidates = value["tune"] if is_tuned(value) else None
-    if not isinstance(value, dict):
+    if not isinstance(value, dict):  # a plain value
         return []
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
@@ -489,15 +495,15 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
         try:
             estimator = SOLVERS[solver](**{name: candidate})
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
-                check_k(candidate)  # its message says what may have been meant
-            estimator._validate_params()
+                check_k(candidate)  # raises, with a better message than the next line
+            estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold
         except (TypeError, ValueError) as error:
             problems.append(str(error))
     return problems
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters: names, types, a trial evaluation."""
+    """Return the problems of a metric's parameters: names, types, an evaluation on trial."""
     spec = METRICS[metric]
     defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [
@@ -514,9 +520,9 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # A perfect ranking with enough positives for any count among the parameters.
+    # A perfect ranking, with labels as scores and enough positives for any count in the parameters
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
-    if not problems and n_pos <= _LARGEST_TRY:
+    if not problems and n_pos <= _LARGEST_TRY:  # else it would take long
         labels = [1] * n_pos + [0] * 2
         try:
             spec(labels, labels, **params)

@@ -22,12 +22,12 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
+        # Read text such as "3/10": shard 3 of 10.
         match = re.fullmatch(SHARD, text)
-        shard = cls(*map(int, match.groups())) if match else cls(0, 0)
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # which is refused
         if not 1 <= shard.number <= shard.total:
             raise InputError(
-                f"--shard {text!r}: expected the number of a shard and how many there are, from "
-                "1/10 to 10/10"
+                f"--shard {text!r} is not NUMBER/TOTAL; for ten shards give 1/10, 2/10 ... 10/10"
             )
         return shard
 
@@ -39,7 +39,7 @@ class Shard:
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of its trials among the `wanted` ones that all shards share.
+        """Return the keys of the trials in this shard, among the `wanted` of all shards.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which hashes alone would not promise. With
@@ -47,14 +47,14 @@ class Shard:
         machine, the largest groups first. The result does not depend on the order of the config,
         nor on what is done.
         """
-        places: dict[str, tuple[str, str]] = {}
+        places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:
             if key in wanted:
                 split = f"{trial.split.index:06}"  # sorted as text
                 place = trial.dataset.name, split if by_split else trial.label
                 # Trials with equal numbers share a key: the first label counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}
+        groups: dict[tuple[str, ...], list[str]] = {}  # keys that are dealt together
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))

@@ -54,7 +54,7 @@ class Split:
         return self.index % self.n_splits
 
     def test_share(self, n_rows: int) -> float | None:
-        """Return the fraction of rows in the test set, None if every split has the same."""
+        """Return the fraction of rows in the test set, None if the data set determines it."""
         if self.kind == "kfold":
             return 1 / self.n_splits
         if self.kind == "random" and self.train_size is not None:
@@ -64,7 +64,7 @@ class Split:
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
         size = "test_size" if self.train_size is None else "train_size"
-        drawn = {"seed": self.seed, "stratified": self.stratified}
+        drawn = {"seed": self.seed, "stratified": self.stratified}  # of splits by chance
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
@@ -117,18 +117,17 @@ class Trial:
         return prefixed | own
 
     def combinations(self) -> list[dict[str, Any]]:
-        """Return the values of the tuned parameters to try, in the order of their product.
-
-        More than `draw` are sampled without replacement, by a seed from the names and lists alone.
-        """
+        """Return the values of the tuned parameters to try, in the order of their product."""
+        # Of more than `draw`, so many are drawn without replacement, with a seed from names and
+        # lists alone.
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-        # Drawn in the order of the names, so that the order in the config does not matter.
+        # Places are drawn in the order of the names, whatever that in the config, then reordered.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
-        drawn: set[tuple[int, ...]] = set()
+        drawn: set[tuple[int, ...]] = set()  # places in the lists
         while len(drawn) < (self.draw or 0):
             drawn.add(tuple(rng.integers(sizes)[order].tolist()))
         return [
@@ -142,6 +141,7 @@ class Trial:
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with the random features of a choice of candidates."""
+        # Their keys are such as "fourier.gamma"; the others are of the solver.
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
@@ -154,6 +154,7 @@ class Trial:
     @property
     def code(self) -> str:
         """A hash of the code that trains it, for its record; not part of its key."""
+        # Without the parts that no number depends on; with the package that adds the solver
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -164,16 +165,15 @@ class Trial:
         """Return everything that the numbers of the trial depend on; its hash is the trial's key.
 
         Code counts by its versions: a number that moves without a new version fails a test
-        (tests/test_versions.py). ``parts`` are those whose scores are stored, for a solver without
-        weights.
+        (tests/test_versions.py).
         """
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # The other scalings fit nothing: equal numbers have one key, whatever this setting.
+        # These scalings fit nothing: equal numbers have one key, whatever the setting.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        if not isinstance(self.dataset, NamedData):
+        if not isinstance(self.dataset, NamedData):  # options that the hash of the data leaves open
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")
@@ -198,7 +198,7 @@ class Trial:
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-        if not isinstance(SOLVERS[self.solver](), LinearRanker):
+        if not isinstance(SOLVERS[self.solver](), LinearRanker):  # the scores of parts are stored
             fields["parts"] = list(self.parts)
         return fields
 

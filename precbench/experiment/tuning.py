@@ -16,16 +16,14 @@ def choose(
     trial: Trial,
     train: Callable[[list[dict[str, Any]]], Iterable[tuple[int, Ranker, Sample]]],
 ) -> dict[str, Any]:
-    """Choose the candidate that ranks other rows best; among ties the middle one.
-
-    `train` takes the candidates and yields, in any order, the number of each, the trained solver
-    and the rows to measure it on: once for each candidate, or once for each fold.
-    """
+    """Choose the candidate that ranks other rows best; among ties the middle one."""
+    # `train` takes the candidates and yields, in any order, the number of each, the trained solver
+    # and the rows to measure it on: once for each candidate, or once for each fold.
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()
-    tried: dict[int, list[float]] = {}  # the values of a candidate, by its number
+    tried: dict[int, list[float]] = {}  # by the number of a candidate: values, better if larger
     for number, solver, validation in train(candidates):
-        value = np.nan
+        value = np.nan  # if the weights are not finite
         if not solver.overflowed:
             value = sign * trial.metric(validation.y, validation.scored_by(solver))
         tried.setdefault(number, []).append(value)
@@ -33,7 +31,7 @@ def choose(
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
         names = ", ".join(trial.candidates)
-        raise PrecbenchError(f"every candidate of {names} diverged: give smaller values to tune")
-    ranks = levels([means[number] for number in numbers])
+        raise PrecbenchError(f"every candidate of {names} diverged; give smaller values to tune")
+    ranks = levels([means[number] for number in numbers])  # equal ones alike
     best = [number for number, rank in zip(numbers, ranks, strict=True) if rank == max(ranks)]
     return candidates[best[len(best) // 2]]

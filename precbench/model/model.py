@@ -20,7 +20,7 @@ from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
 from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError, did_you_mean, nearest_or_all
 from precbench.model import archive
 from precbench.model.calibration import Calibration
 from precbench.model.drift import Drift, Profile
@@ -44,10 +44,7 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     Other or unknown solvers and unknown parameters raise an error; `fit` checks the values.
     """
     if name not in SOLVERS:
-        raise InputError(
-            f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}; choose from "
-            f"{', '.join(SOLVERS)}"
-        )
+        raise InputError(f"unknown solver {name!r}{nearest_or_all(name, SOLVERS, 'solvers')}")
     solver = SOLVERS[name]()
     if not _can_be_kept(solver):
         others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))

@@ -26,23 +26,20 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return the trials without a usable record by key, in the order of the plan.
-
-    With `timing`, records of trials that ran in parallel are unusable. `rerun` returns only trials
-    whose record has one of these statuses. `changed_code` makes records of other code than the
-    present one unusable.
-    """
+    """Return the trials without a usable record by key, in the order of the plan."""
+    # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`, those
+    # of other code than the present one. `rerun` are statuses: the trials with such a record only.
     missing: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in missing or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if rerun:
+        if rerun:  # the conditions below do not count
             if record is not None and record.status in rerun:
                 missing[key] = trial
         elif (
             record is None
-            or record.status in RETRIED
+            or record.status in RETRIED  # without a result
             or (timing and record.timing != "sequential")
             or (changed_code and record.code != trial.code)
             or _limit_has_changed(plan, trial, record)
@@ -58,11 +55,12 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a limit that stopped a trial, or would stop it, has changed."""
+    """Return whether a trial, stopped or not, would end otherwise under the present limits."""
     seconds, passes = _limits(plan, trial)
-    if record.stopped:
+    if record.stopped:  # at the limits in the record, which has None for infinite ones
         limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
         return (record.limit_seconds, record.limit_passes) != limits
+    # It ended by itself: would it be stopped now?
     n_rows = record.fitted.get("n_rows_seen_") or 0
     most_rows = passes * (record.n_train or inf)
     return (record.seconds or 0.0) > seconds or n_rows > most_rows
@@ -86,11 +84,11 @@ def run_plan(
     from precbench.runner.worker import Job, base_record
 
     machine = "" if elsewhere else store.add_environment(environment())
-    run = secrets.token_hex(8)
+    run = secrets.token_hex(8)  # an id, which tells its records from earlier ones
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)
-        last = store.read(key)
+        last = store.read(key)  # how the trial ended before
         jobs.append(
             Job(
                 trial=trial,
@@ -109,7 +107,7 @@ def run_plan(
         yield from dispatch(jobs, elsewhere or partial(run_here, n_workers=n_workers))
     except (KeyboardInterrupt, GeneratorExit):
         for job in jobs:
-            if job.mark.exists():
+            if job.mark.exists():  # the trial was running
                 record = store.read(job.key)
                 if record is None or record.status in RETRIED:  # no result to keep
                     outcome = {"status": "interrupted", "reason": "interrupted while it ran"}
@@ -125,5 +123,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
+            # The work of the solver with most epochs, in passes of this one, by the cost of a row
             passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes

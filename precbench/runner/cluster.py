@@ -26,15 +26,13 @@ try:
     import distributed
 except ImportError:
     raise MissingPackageError(
-        "a cluster needs the package distributed: pip install 'precbench[cluster]'"
+        "--cluster needs the package distributed; run pip install 'precbench[cluster]'"
     ) from None
 
 
-_RESUMES = "what is finished is kept, and the same command resumes from there"
 _SENT_AHEAD = 100  # jobs for each worker
 _LOOK_SECONDS = 1.0
 _FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
-_LOOPBACK = "127.0.0.1:0"
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
     # A local worker starts again after its death, unless it takes longer than this.
@@ -68,41 +66,42 @@ class Cluster:
         """
         if any(job.timing == "sequential" for job in jobs):
             raise InputError(
-                "--timing and --cluster exclude each other, since the workers of a machine disturb "
-                "each other: time shards instead, each on a machine of its own (--shard)"
+                "--timing cannot be combined with --cluster, since the workers of a machine slow "
+                "each other down; use --shard to time shards, each on a machine of its own"
             )
-        sent: dict[distributed.Future, Job] = {}
-        rows: dict[int, distributed.Future] = {}  # by the id of the data set
-        ended = queue.SimpleQueue[distributed.Future]()
+        sent: dict[distributed.Future, Job] = {}  # and not ended yet
+        rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
+        ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         last_active = time.monotonic()
         with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                for job in islice(waiting, most_sent - len(sent)):
+                for job in islice(waiting, most_sent - len(sent)):  # the next jobs
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
-                with suppress(queue.Empty):
+                with suppress(queue.Empty):  # none has ended in time: is any worker at work?
                     future = ended.get(timeout=_LOOK_SECONDS)
                     last_active = time.monotonic()
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue
-                if any(self.client.processing().values()):
+                if any(self.client.processing().values()):  # jobs by worker
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(
                         f"no worker of the cluster {self.where} has been at work for "
-                        f"{self.wait:g} s: {_RESUMES}"
+                        f"{self.wait:g} s; check the workers and repeat the command, which resumes"
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job, and its rows if they have not been sent."""
+        """Send a job, and its rows unless `rows` has them; they are added there."""
         dataset_id = id(job.dataset)
         if dataset_id not in rows:  # as a task, which Dask repeats where a worker has died
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
+        # Dask passes the result of the task in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
         return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
@@ -111,7 +110,7 @@ def _write_record(job: Job, future: distributed.Future) -> str | None:
     """Write the record of a job that has ended; return its status, None if its workers died."""
     try:
         record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
-    except (distributed.KilledWorker, TimeoutError):
+    except (distributed.KilledWorker, TimeoutError):  # the latter if a result is lost with them
         return None
     store = Store(job.folder)
     store.write(record | {"environment": store.add_environment(machine)}, arrays)
@@ -130,7 +129,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
-        opened.enter_context(safe_path())
+        opened.enter_context(safe_path())  # for workers that start later, too
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where), no_interrupt():
             scheduler = _scheduler(where, opened)
@@ -142,11 +141,11 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client that say where its scheduler is."""
+    """Return the arguments of a client for its scheduler; a local one ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
-        pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), _LOOPBACK)
         # Pages of the dashboards are for this machine only.
+        pages = dict.fromkeys(("dashboard_address", "worker_dashboard_address"), "127.0.0.1:0")
         cluster = distributed.LocalCluster(n_workers=int(number), threads_per_worker=1, **pages)
         return {"address": opened.enter_context(cluster)}
     if "://" in where:
@@ -154,8 +153,8 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
     if Path(where).is_file():
         return {"scheduler_file": where}
     raise InputError(
-        f"--cluster {where}: expected the address of a scheduler (tcp://host:8786), its file, or "
-        "local:N for N processes of this machine"
+        f"--cluster {where} is neither an address nor a file; give the address of a scheduler "
+        "(tcp://host:8786), its file, or local:N for N processes of this machine"
     )
 
 
@@ -163,11 +162,12 @@ def _refuse_other_versions(client: distributed.Client) -> None:
     """Require the same versions on all workers as in this process."""
     here = versions()
     for worker, there in client.run(versions).items():
-        if different := [name for name in here if there.get(name) != here[name]]:
-            raise PrecbenchError(
-                f"{worker} has {different[0]} {there.get(different[0])}, this machine "
-                f"{here[different[0]]}: install the same on all machines"
-            )
+        for name, version in here.items():
+            if there.get(name) != version:
+                raise PrecbenchError(
+                    f"the worker {worker} has {name} {there.get(name)}, but this machine has "
+                    f"{version}; install the same version on all machines"
+                )
 
 
 @contextmanager
@@ -179,8 +179,8 @@ def _errors_of_dask(where: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise PrecbenchError(
-            f"the cluster {where} does not answer, or has no workers "
-            f"({type(error).__name__}: {error}): {_RESUMES}"
+            f"the cluster {where} does not answer, or has no workers ({type(error).__name__}: "
+            f"{error}); check the scheduler and repeat the command, which resumes"
         ) from error
 
 

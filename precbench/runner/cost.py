@@ -17,7 +17,7 @@ _ITERATIONS = 100  # of a solver that names no largest number of them and has no
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
     """Estimate the seconds of each trial, from earlier trials or by its size."""
-    known: dict[tuple[str, str], list[float]] = {}
+    known: dict[tuple[str, str], list[float]] = {}  # seconds by label and data set
     for record in store.records():
         if record.status == "ok":
             seconds = _SECONDS_PER_TRIAL + (record.seconds or 0.0) + (record.tuning_seconds or 0.0)
@@ -32,10 +32,11 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     """Estimate the seconds of a trial from the size of its data and its passes."""
     X = plan.datasets[trial.dataset.name].X
     n_rows, n_features = X.shape
-    values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows
+    values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
-    tuned = n_candidates > 1
-    # A candidate takes 80 % of a training, as fewer rows are left; less if they share visits.
+    tuned = n_candidates > 1  # counts as 0 or 1
+    # After tuning there is one training. A candidate takes 0.8 of one, as validation rows are left
+    # out, or 0.4 if candidates share passes; under a limit, all together take one.
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:

@@ -33,7 +33,7 @@ def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
     of a job whose worker died. Such a job is repeated alone; if its worker dies again, it is
     recorded as crashed or timed out.
     """
-    lost = []
+    lost = []  # jobs whose worker died, perhaps because of another job
     for job, status in run(jobs):
         if status is None:
             lost.append(job)
@@ -42,12 +42,12 @@ def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
     for job in lost:
         started = time.monotonic()
         [(_, status)] = run([job])
-        yield job, status or _killer(job, time.monotonic() - started)
+        yield job, status or _record_death(job, time.monotonic() - started)
 
 
-def _killer(job: Job, seconds: float) -> str:
-    """Record a job that killed its worker twice, and return its status."""
-    if seconds > job.trial.timeout:
+def _record_death(job: Job, seconds: float) -> str:
+    """Record a job whose worker died twice, the last time after `seconds`; return its status."""
+    if seconds > job.trial.timeout:  # its own timer waits for compiled code to return
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
         status, reason = "crashed", "the process died twice while working on it"
@@ -56,19 +56,18 @@ def _killer(job: Job, seconds: float) -> str:
 
 
 def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | None]]:
-    """Run jobs in worker processes of this machine, see `dispatch`.
-
-    A single job also runs in a process of its own, so that a crash does not end the run.
-    """
+    """Run jobs in worker processes of this machine, see `dispatch`."""
+    # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
-    while waiting:
+    while waiting:  # again with new workers if one has died
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
         except BrokenProcessPool as error:  # which ends the other workers, too
+            # Yield the jobs that had begun: those with a record of this run, or with a mark.
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
                 outcome = record.status if record is not None and record.run == job.run else None
@@ -78,8 +77,8 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             is_lost_at_start = len(waiting) == n_waiting
             if is_lost_at_start and was_lost_at_start:  # once may be by chance
                 raise PrecbenchError(
-                    "worker processes die at their start, perhaps for lack of memory: use fewer "
-                    "workers"
+                    "worker processes die at their start, perhaps for lack of memory; use fewer "
+                    "workers (--jobs)"
                 ) from error
             was_lost_at_start = is_lost_at_start
 
@@ -91,10 +90,11 @@ def _run(job: Job) -> tuple[str, str]:
 @contextmanager
 def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
     """Yield the jobs as arguments of `_run`; files with their rows are removed at the end."""
-    mapped: dict[int, Dataset] = {}
+    mapped: dict[int, Dataset] = {}  # by the id of the data set
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
+        # Yield jobs, their rows mapped from a file if many: written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in mapped and not _is_shared(job.dataset.X):
@@ -112,8 +112,9 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 def _is_shared(X: Any) -> bool:
     """Return whether rows are memory maps of the cache, or streamed, or few."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X
-    if getattr(values, "nbytes", 0) <= _MOST_SENT:
+    if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
+    # A view may be of a memory map, perhaps through other views.
     while values is not None and not isinstance(values, np.memmap):
         values = getattr(values, "base", None)
     return values is not None
@@ -123,6 +124,7 @@ def _mapped(dataset: Dataset, path: Path) -> Dataset:
     """Write a data set to a file of this user, and map its arrays into memory."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Others cannot read the file, nor have put one there before ("x").
         with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             joblib.dump(dataset, stream)
     return joblib.load(path, mmap_mode="r")

@@ -29,31 +29,31 @@ class Recorder:
         limit: float = np.inf,
         most_rows: float = np.inf,
     ):
-        self._places = places
+        self._places = places  # row counts, ascending
         self._factor = factor
-        self.next_rows = sys.maxsize if first_rows is None else first_rows
+        self.next_rows = sys.maxsize if first_rows is None else first_rows  # of a checkpoint
         if places:
             self.next_rows = self._next_place(0)
-        self.seconds = 0.0
-        self.stopped = ""
+        self.seconds = 0.0  # of the wall clock, while the solver learnt
+        self.stopped = ""  # "limit" once a limit is reached
         self._limit = limit
         self._most_rows = most_rows
         self._cpu_seconds = 0.0
-        self._states: dict[str, list[Any]] = defaultdict(list)
-        self._wall = self._cpu = 0.0
-        self._started = False
-        self._from_the_start = first_rows is not None
+        self._states: dict[str, list[Any]] = defaultdict(list)  # by field, a value per checkpoint
+        self._wall = self._cpu = 0.0  # the clocks at the end of the last call
+        self._started = False  # by the first call
+        self._from_the_start = first_rows is not None  # whether that is checkpoint 0
 
     def __call__(self, solver: Ranker) -> bool:
         """Record a checkpoint if one is due; return whether a limit is reached."""
-        if self._started:
+        if self._started:  # add the time since the last call
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
         is_due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
         self._started = True
         if is_due:
             self._record_state(solver)
-            if solver.n_rows_seen_:
+            if solver.n_rows_seen_:  # else `first_rows` comes next
                 self.next_rows = self._next_place(solver.n_rows_seen_)
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
@@ -80,12 +80,12 @@ class Recorder:
 
     def _record_state(self, solver: Ranker) -> None:
         """Append times, counts and the weights, or for other solvers the number of iterations."""
-        solver.catch_up()
+        solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,
             "wall_seconds": self.seconds,
             "cpu_seconds": self._cpu_seconds,
-            "mistakes": getattr(solver, "n_mistakes_", -1),
+            "mistakes": getattr(solver, "n_mistakes_", -1),  # -1 if not counted
         }
         if isinstance(solver, LinearRanker):
             state["coef"] = np.array(solver.coef_)

@@ -13,7 +13,7 @@ def run_study(
     """Compute a study, and write its values and its description."""
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
-        load_dataset(name, mirror=mirror)  # into the cache
+        load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
     values = sized.compute()
     description = {
         "schema": SCHEMA,

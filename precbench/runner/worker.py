@@ -85,16 +85,14 @@ def base_record(job: Job) -> dict[str, Any]:
 
 
 def run_job(job: Job) -> str:
-    """Run a trial, write its record whatever the outcome, and return its status.
-
-    If the process dies, there is a mark and no record.
-    """
+    """Run a trial, write its record whatever the outcome, and return its status."""
+    # If the process dies, there is a mark and no record.
     with contextlib.suppress(OSError):  # a full disk is reported with the record
         job.mark.parent.mkdir(parents=True, exist_ok=True)
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # Only now: without a record, the mark tells the parent which trial the process died of.
+    # Only now: a mark without a record tells the parent which trial the process died of.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -113,16 +111,15 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
     if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
-        _prepared.clear()
+        _prepared.clear()  # too large to keep for the next trial
     return record, arrays
 
 
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the fields that this adds to the record, and the arrays."""
-    trial = job.trial
-    warm_up(trial.solver)
+    warm_up(job.trial.solver)
     chosen, tuning_seconds, tuning_stopped = _tune(job)
-    params, trial = trial.params_of(chosen), trial.with_features(chosen)
+    trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
     rows = _prepared_rows(job, trial.fourier)
     training = rows.training
     solver = _solver(trial, params)
@@ -132,8 +129,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         most_rows=job.passes * training.n_rows,
     )
     gc.collect()
-    # A collection in the middle of a training would count as its time.
-    gc.disable()
+    gc.disable()  # a collection in the middle of a training would count as its time
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -141,7 +137,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     finally:
         gc.enable()
     arrays = recorder.finish(solver)
-    if isinstance(solver, NonlinearRanker):
+    if isinstance(solver, NonlinearRanker):  # scores, as there are no weights to score rows by
         measured = {part: cast(InMemory, rows.part(part)) for part in trial.parts}
         arrays = _with_scores(arrays, solver, measured)
     finite = all(np.isfinite(array).all() for array in arrays.values())
@@ -166,7 +162,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Reduce the checkpoints to as many as the memory limit allows, and add the scores at them."""
+    """Return arrays of as many checkpoints as the memory allows, with the scores at them."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # From the end, so that the last checkpoint, which is the result, is among them.
@@ -174,7 +170,7 @@ def _with_scores(
     arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
         scores = arrays[f"scores_{part}"] = np.empty((n_kept, rows.n_rows))
-        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):
+        for row, n_iter in zip(scores, arrays["n_iter"], strict=True):  # rows are filled in place
             row[:] = as_scores(solver.scores_after(rows.X, int(n_iter)), rows.n_rows)
     return arrays
 
@@ -192,21 +188,18 @@ _SIZE_PARAMETERS = ("n_estimators", "max_iter", "n_components", "folds")
 
 @functools.cache
 def warm_up(solver: str) -> None:
-    """Run the code once in this process, so that no trial is charged for late imports.
-
-    The objects loaded by then are exempt from garbage collection, which each trial waits for.
-    """
+    """Run the code once in this process, so that no trial is charged for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few iterations
         for name in ("perceptron-avg", "sgd-avg", solver):
             small = SOLVERS[name]()
-            if name in SOLVERS.built_in:  # two trees import what all need
+            if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
             small.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
@@ -215,24 +208,23 @@ _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return the training rows, prepared unless they were the last ones."""
+    """Return the prepared rows of a trial with these features; the last ones are kept."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
+    # Rows are divided for tuning by these; a trial with nothing to tune has no such division.
     key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
-    if not _prepared or _prepared[0][0] != key:
+    if not _prepared or _prepared[0][0] != key:  # at most one pair of key and rows
         _prepared.clear()  # before others take their memory
         rows = Rows(trial, job.dataset)
-        _ = rows.training  # now, before a clock starts
+        _ = rows.training  # prepares them now, before a clock starts
         _prepared.append((key, rows))
     return _prepared[0][1]
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the chosen parameters, the seconds it took, and "tuning limit" if that ended it.
-
-    All candidates together have the limit of one training.
-    """
+    """Return the chosen parameters, the seconds it took, and "tuning limit" if that ended it."""
+    # All candidates together have the limit of one training.
     trial = job.trial
     if not trial.candidates:
         return {}, 0.0, ""
@@ -245,10 +237,11 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
         nonlocal stopped
         for fourier, numbers in _groups_of_shared_visits(trial, candidates):
             rows = _prepared_rows(job, fourier)
-            for fitting_rows, validation_rows in rows.divisions:
+            for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
                 fitting = rows.training.part(fitting_rows)
                 n_fits = len(candidates) * len(rows.divisions)
-                share = len(numbers) / n_fits  # of the time, for fits that run together
+                share = len(numbers) / n_fits  # of the limit, for fits that run together
+                # Each of them counts its own rows, but the time of all.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
@@ -269,6 +262,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together: their features and their numbers."""
+    # Solvers with equal `visits` take the same rows in the same order; without it, each is alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -293,23 +287,23 @@ class _Deadline:
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
     """Return the arguments of `Recorder` that place the checkpoints."""
     checkpoints = trial.checkpoints
-    if isinstance(checkpoints, tuple):
+    if isinstance(checkpoints, tuple):  # passes over the training rows
         return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in checkpoints]}
-    if checkpoints == 1:
+    if checkpoints == 1:  # the final state alone
         return {"first_rows": None}
-    if isinstance(checkpoints, str):  # every call
+    if isinstance(checkpoints, str):  # "every"
         return {"first_rows": 1, "factor": 1.0}
-    if "epochs" not in params:
+    if "epochs" not in params:  # how many rows it will visit is unknown
         return {"first_rows": 1, "factor": _UNKNOWN_LENGTH_FACTOR}
     first = min(params.get("batch_size", 1), n_train)
-    total = params["epochs"] * n_train
-    growth = (total / first) ** (1 / max(1, checkpoints - 1))
+    # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
+    growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
     factor = max(1.001, growth)  # 1 would mean a checkpoint at every call
     return {"first_rows": first, "factor": factor}
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
-    """Return the numbers that describe the fit, such as ``n_iter_`` and ``gap_``."""
+    """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
     attributes = object.__dir__(solver)  # scikit-learn's own calls every property
     names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name, None) for name in names}
@@ -334,7 +328,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
-        if time.monotonic() > started + seconds:  # before the timer
+        if time.monotonic() > started + seconds:  # the timer is late
             raise TrialTimeoutError
     finally:
         try:

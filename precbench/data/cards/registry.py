@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from precbench.data.cards.card import Card, read_card
-from precbench.errors import InputError, did_you_mean
+from precbench.errors import InputError, nearest_or_all
 from precbench.extensions import find_entry_points, refusal
 from precbench.locations import shipped
 
@@ -84,7 +84,4 @@ def find_card(name: str) -> Card:
     """
     if name in DATASETS:
         return DATASETS[name]
-    raise InputError(
-        f"unknown data set {name!r}{did_you_mean(name, DATASETS)}; choose from "
-        f"{', '.join(DATASETS)}"
-    )
+    raise InputError(f"unknown data set {name!r}{nearest_or_all(name, DATASETS, 'datasets')}")
