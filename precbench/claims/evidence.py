@@ -27,12 +27,13 @@ class Outcomes:
     """The measured values of one experiment."""
 
     def __init__(self, run: Run):
-        self.run = run
-        self._ok = run.results[run.results["status"] == "ok"]
-        self._final = self._ok[self._ok["final"]]
-        # Row numbers by cell: a frame for each cell would fill the memory.
+        self.run = run  # its table: a row per trial, checkpoint, metric and part
+        self._ok = run.results[run.results["status"] == "ok"]  # trials that did not fail
+        self._final = self._ok[self._ok["final"]]  # the last checkpoint of each trial
+        # Row numbers by cell, which are the rows of equal data set, solver, metric and part: a
+        # frame for each cell would fill the memory.
         self._final_places = self._final.groupby(_CELL, sort=False).indices
-        self._stand_ins = {
+        self._stand_ins = {  # data sets of which any trial had synthetic rows
             name for name in run.results["dataset"].unique() if run.is_stand_in(name)
         }
 
@@ -52,37 +53,38 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return by repetition the mean over its folds, of repetitions that have all folds."""
-        if checkpoint is None:
+        """Return for each repetition the mean over its folds; incomplete ones are left out."""
+        if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
             rows = self._curve(dataset, solver, metric, part)
             rows = rows[rows["checkpoint"] == checkpoint]
-        folds = self.run.folds
-        # The folds of a repetition are successive splits.
+        folds = self.run.folds  # 1 without cross-validation: then a repetition is a split
+        # The index is the split; the folds of a repetition are successive splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise unless times are comparable: of one run, on one machine."""
+        """Raise `MissingError` unless times are comparable: of one run, on one machine."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         for column, where in (("run", "in different runs"), ("machine", "on different machines")):
             if trials[column].nunique() > 1:
-                raise MissingError(f"timed {where}: run it again with --timing --force")
+                raise MissingError(
+                    f"times of {self.run.name} were measured {where}: run the experiment again "
+                    "with --timing --force"
+                )
 
     def curves(
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
-        """Return the checkpoints in order, by split, from the first that differs from w = 0.
-
-        Each has ``value`` (larger is better) and ``wall_seconds``. A solver may visit rows before
-        it moves, as the cutting plane does, and tied scores may have a high value.
-        """
+        """Return the checkpoints of each split in order, from the first that is not w = 0."""
+        # Each has ``value`` (larger is better) and ``wall_seconds``. A solver may visit rows before
+        # it moves, as the cutting plane does, and tied scores may have a high value.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
-        has_begun = rows["rows_seen"] > 0
+        has_begun = rows["rows_seen"] > 0  # at the checkpoint before any row, w = 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]
+        rows = rows[has_moved | (rows["final"] & has_begun)]  # the final one in any case
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -91,7 +93,7 @@ class Outcomes:
         """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
-            raise MissingError("timed beside other trials: run it with --timing")
+            raise MissingError(f"trials of {self.run.name} ran in parallel: run it with --timing")
         return rows[WALL_SECONDS]
 
     def stopped(
@@ -107,12 +109,15 @@ class Outcomes:
     def sweep(
         self, dataset: str, solver: str, metric: str, part: str = "test", points: Iterable[str] = ()
     ) -> pd.DataFrame:
-        """Return the values by split (rows) and point of the sweep (columns)."""
+        """Return the values by split (rows) and point of the sweep (columns, default all)."""
         rows = self._points(dataset, solver, metric, part).reset_index()
         values = rows.pivot(index="split", columns="sweep", values="value")
-        if missing := sorted(set(points) - set(values)):
-            raise MissingError(f"the results lack the points {', '.join(missing)} of the sweep")
-        return values[list(points) or values.columns].dropna()
+        if missing := sorted(set(points) - set(values.columns)):
+            raise MissingError(
+                f"the results of {self.run.name} lack the points {', '.join(missing)} of the "
+                "sweep: run it with these values"
+            )
+        return values[list(points) or values.columns].dropna()  # splits that have all points
 
     def _trials(self, dataset: str, solver: str) -> pd.DataFrame:
         return self._cell(dataset, solver, self.run.metrics[0], "test")
@@ -120,16 +125,20 @@ class Outcomes:
     def _cell(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
         rows = self._points(dataset, solver, metric, part)
         if rows.index.has_duplicates:
-            raise MissingError("several points of the sweep have it, and a claim cannot name one")
+            raise MissingError(
+                f"{metric} of {self.run.name} was measured at several points of the sweep, of "
+                "which this kind of claim cannot choose one: use order with at, or variation"
+            )
         return rows
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        """Return the final values by split; raise `MissingError` if there are none."""
+        """Return the final values by split and point of the sweep; raise if there are none."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
             raise MissingError(
-                f"the results hold no {metric} of {solver} on {dataset} ({part} set)"
+                f"the results hold no {metric} of {solver} on {dataset} ({part} set): run it, or "
+                "see in summary.csv why it failed"
             )
         return self._final.iloc[self._final_places[key]].set_index("split")
 
@@ -142,10 +151,14 @@ class Outcomes:
         """Raise `MissingError` if there are no results on the real rows of a data set."""
         if dataset not in self.run.data:
             raise MissingError(
-                f"the results hold nothing of {dataset}: see precbench data info {dataset}"
+                f"the results hold nothing of {dataset}: precbench data info {dataset} says how to "
+                "get its rows"
             )
         if self.run.data[dataset].stand_in or dataset in self._stand_ins:
-            raise MissingError(f"synthetic data stood in for {dataset}")
+            raise MissingError(
+                f"synthetic data stood in for {dataset}: add the real files, see precbench data "
+                f"info {dataset}, and run again"
+            )
 
 
 @dataclass
@@ -157,17 +170,19 @@ class Evidence:
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments and studies from folders of results; smoke runs decide nothing."""
-    evidence, paths = Evidence(), dict[str, Path]()
+    evidence, paths = Evidence(), dict[str, Path]()  # paths: the folder of each name
     for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
         if measured.smoke:
             continue
         name = measured.name
         if paths.setdefault(name, path) != path:
-            raise InputError(f"{paths[name]} and {path} both hold results of {name}: name one")
+            raise InputError(
+                f"{paths[name]} and {path} both hold results of {name}; give only one of them"
+            )
         if isinstance(measured, Run):
             evidence.outcomes[name] = Outcomes(measured)
-        else:
+        else:  # a study
             evidence.values[name] = measured.values
     return evidence
 

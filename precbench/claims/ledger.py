@@ -56,7 +56,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         old = before.get(row.id)
         if old is None or old.verdict == row.verdict or not old.verdict.is_settled:
             continue
-        # What had no power is worse if it fails now, and only then.
+        # Ranks are 0 (best) to 3. No power counts as 2: it is worse if it fails now, and only then.
         rank = 2 if old.verdict.rank is None else old.verdict.rank
         if row.verdict.rank is not None:
             changed.append(Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank))
@@ -79,16 +79,14 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
     ]
 
 
-def _requote(before: LedgerRow, now: LedgerRow) -> LedgerRow:
+def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
     """Return the earlier row of a claim with the place, print and deviations of the later one."""
-    # Which reading agreed, and under which deviation, only a measurement says.
-    deviation = before.deviation if before.kind == "exact" else now.deviation
-    verdict = before.verdict
+    # But an exact number keeps its deviation: only a measurement says which reading agreed.
+    deviation = old.deviation if old.kind == "exact" else now.deviation
+    verdict = old.verdict
     if verdict.holds:
         verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
-    return replace(
-        before, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict
-    )
+    return replace(old, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict)
 
 
 def _is_final(row: LedgerRow) -> bool:
@@ -121,7 +119,9 @@ def read_ledger(path: Path) -> list[LedgerRow]:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return [_from_text(row) for row in table.to_dict("records")]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path} is not a ledger: {error}") from None
+        raise InputError(
+            f"{path} is no ledger: {error}; give one that precbench check wrote"
+        ) from None
 
 
 def _from_text(row: dict[Any, str]) -> LedgerRow:

@@ -61,7 +61,7 @@ class _Table(Section):
     @classmethod
     def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
         """Refuse groups of unknown columns, and rows whose best group or solvers are unknown."""
-        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})
+        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # checked before
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
             ((name, i), text)
@@ -71,6 +71,7 @@ class _Table(Section):
         ]
         for name, group in best.items():
             problems += at((), unknown(f"group (best of row {name})", group, groups))
+        # The best of a row is a claim about solvers, so each column needs one.
         unnamed = [column for column, fields in columns.items() if best and "solver" not in fields]
         refuse(problems + at((), [f"column {column} has no solver" for column in unnamed]))
         return groups
@@ -79,7 +80,7 @@ class _Table(Section):
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
         """Refuse rows with another number of cells, and exceptions in unknown columns."""
-        columns = info.data.get("columns", {})
+        columns = info.data.get("columns", {})  # checked before; none if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
             for name, row in rows.items()
@@ -98,7 +99,7 @@ class _Table(Section):
 def _as_mapping(values: Any) -> Any:
     """Turn a list of values into a mapping from each to no fields; refuse repeated ones."""
     if not isinstance(values, list):
-        return values
+        return values  # a mapping already
     refuse(
         ((i,), "should be text or a number")
         for i, value in enumerate(values)
@@ -164,7 +165,7 @@ def parse_claims(text: str, file: str, config: str) -> list[Claim]:
 
 
 def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
-    """Return the claims of documents, each with the name of its config; refuse equal ids."""
+    """Return the claims of pairs (document, name of its config); refuse equal ids."""
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
     for document, name in documents:
@@ -202,7 +203,7 @@ class _Unchecked(NamedTuple):
 
 
 def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
-    """Yield the place in the document and the claim; refuse the document if one is invalid."""
+    """Yield each valid claim with its place in the document; raise at the end if any is not."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
     mistakes: dict[Problem, str] = {}  # each with the first claim that has it
@@ -221,7 +222,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
-                loc = detail["loc"]
+                loc = detail["loc"]  # the path in the claim; () is the claim as a whole
                 place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
@@ -232,6 +233,8 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
+    # `_Unchecked` has the place in the file, the fields, the values of placeholders such as {row},
+    # and the places of fields that are inherited.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -247,24 +250,26 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, with the fields and placeholders of the outer entries."""
     keys, own = outer.keys, entry.model_extra or {}
+    # For each name under ``for`` the triples of name, value, and the fields that the value brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for point in product(*axes):  # a value of each name, with the fields that it brings
+    for point in product(*axes):  # each combination of values
         places = {f: (*keys, "for", axis, str(v)) for axis, v, fields in point for f in fields}
         claim = _Unchecked(
             keys,
-            _merged(outer.fields, *(fields for _, _, fields in point), own),
+            _merged(outer.fields, *(fields for _, _, fields in point), own),  # the last wins
             {**outer.values, **{axis: value for axis, value, _ in point}},
             {**outer.places, **places, **dict.fromkeys(own, keys)},
         )
-        if entry.claims is None:
+        if entry.claims is None:  # this is a claim itself
             yield claim
         for number, inner in enumerate(entry.claims or ()):
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
 
 
 def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Problem]) -> Any:
-    """Return a piece of YAML with each ``{name}`` replaced by its value; note unknown names."""
+    """Return a piece of YAML with each ``{name}`` replaced by its value."""
     # A text that is nothing but ``{name}`` becomes the value itself, which may be a number.
+    # Unknown names are appended to `problems`; `keys` is the place of the piece.
     if isinstance(piece, dict):
         return {k: _filled(v, values, (*keys, k), problems) for k, v in piece.items()}
     if isinstance(piece, list):
@@ -280,7 +285,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
-    """Yield each column of a row of a printed table, with the fields of its claim."""
+    """Yield the name of each column, with the fields of the claim that is its cell in a row."""
     first: Fields = {}
     if table.kind == "mean":  # the trend of a cell is its difference from the first of its row
         first = {
@@ -296,15 +301,17 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
             "printed": printed,
         }
         exception = row.exceptions.get(column, {})
+        # Of equal names the later count: a cell before its row, and a row before its column.
         yield column, _merged(table.common, first, fields, row.fields, exception, cell)
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:
-    """Return the claim that the best of a row is among some of the columns."""
+    """Return the claim that the best cell of a row is in a group of columns, as an order."""
     assert row.best is not None
     best = table.groups[row.best]
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
+    # An order has no digits, so no fields about them.
     of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
         **of_order,

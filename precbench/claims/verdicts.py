@@ -80,11 +80,11 @@ _NUMBER = re.compile(
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
     """Read a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
-    `power_of_ten` was dropped in print.
+    It is multiplied by ten to the `power_of_ten`, which the print left out.
     """
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text)  # groups: digits, decimals, power of ten, K
     if match is None:
-        raise InputError(f"{text!r} is not a printed number such as 17,160.17 or 2.73*10^3")
+        raise InputError(f"{text!r} is not a printed number; write it as 17,160.17 or 2.73*10^3")
     digits, decimals = match[1].replace(",", ""), match[2] or ""
     power = 3 if match[4] else int(match[3] or 0)
     exponent = power + power_of_ten
@@ -93,7 +93,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     """Return whether a measured number would be printed like this, rounded or truncated."""
-    slack = 1e-9 * printed.unit  # for the rounding of the sum itself
+    slack = 1e-9 * printed.unit  # of the last digit; for the difference in floating point
     if truncated:
         return -slack <= measured - printed.value < printed.unit + slack
     return bool(abs(measured - printed.value) <= 0.5 * printed.unit + slack)
@@ -116,16 +116,17 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     of its own repetitions, whose tails may be heavy, and one threshold for all rows keeps the
     fraction of false alarms at 5 %.
     """
+    # By row: the squared distances of the print and of each repetition, and the units of errors
     printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
     with np.errstate(divide="ignore"):
         log_drawn, log_printed = np.log(drawn), np.log(printed)
-    # Distances of each row relative to the scale of its own repetitions, so that rows compare.
+    # Logarithms are scaled so that 0 is the median of a row's repetitions, and 1 their 95 % point.
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
-    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)
+    relative = (log_printed - middle) / (high - middle)
+    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # of each repetition
     # Beyond this one, and only there, `p_of_all` is at most the level.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
-    limits = np.exp(middle + threshold * (high - middle))
-    relative = (log_printed - middle) / (high - middle)
+    limits = np.exp(middle + threshold * (high - middle))  # of each row, as squared distances
     return [
         Placement(
             p=_share(log_drawn[i] >= log_printed[i]),
@@ -146,14 +147,16 @@ class _Distances(NamedTuple):
 
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
     """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
+    # With z the standardised difference from the mean and C the correlation of the samples, the
+    # squared distance is z' inv(C) z = (n - 1) |along z|^2, by the singular values s of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary
-    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
+    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]  # by repetition
     offset = (printed - centre) / spread
     # Where our columns are always alike, a row in which they are not is infinitely far out.
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
-    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6
+    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that cannot vary alone
     with np.errstate(divide="ignore"):
         # Each repetition against the n - 1 others, in closed form: leaving one out changes the
         # covariance by a matrix of rank one.
@@ -183,9 +186,7 @@ def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
     return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
 
 
-def sign_test(
-    better: NDArray[np.float64], worse: NDArray[np.float64], chance: float = 0.5
-) -> tuple[int, int, float]:
+def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int, int, float]:
     """Return wins, losses, and p of the one-sided sign test over splits; larger is better.
 
     Ties count for neither. `chance` is how often the claim would hold if the methods did not
@@ -203,7 +204,7 @@ def mean_test(differences: ArrayLike) -> float:
     """Return p of the one-sided t test that the mean is above 0; 0 or 1 for equal values."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-    if error <= 1e-12 * abs(mean) or error == 0:  # equal but for rounding
+    if error <= 1e-12 * abs(mean) or error == 0:  # the values are equal, but for rounding
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
 
@@ -214,21 +215,20 @@ class Slope(NamedTuple):
     high: float
 
 
-def fitted_slope(
-    x: NDArray[np.float64], values: NDArray[np.float64], level: float = LEVEL
-) -> Slope:
+def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
     """Fit the slope of the logarithm of positive values against x, logarithms of sizes.
 
     Student's interval fails in the fraction `level` of cases, for independent normal errors of
     equal spread; with fewer than three points it is unbounded.
     """
+    # Least squares: slope = sum (x - mean x) log v / sum (x - mean x)^2.
     n, logarithms = len(x), np.log(values)
     centred = x - x.mean()
     square = float(centred @ centred)
     slope = float(centred @ logarithms) / square
     if n < 3:
         return Slope(slope, -np.inf, np.inf)
-    errors = logarithms - logarithms.mean() - slope * centred
+    errors = logarithms - logarithms.mean() - slope * centred  # from the fitted line
     spread = float(np.sqrt(errors @ errors / (n - 2) / square))
     half = float(stdtrit(n - 2, 1 - level / 2)) * spread
     return Slope(slope, slope - half, slope + half)

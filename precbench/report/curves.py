@@ -18,18 +18,16 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()]
     steps = steps.sort_values(clock, kind="stable")
-    curves = [
-        (curve[clock].to_numpy(), curve["value"].to_numpy()) for _, curve in steps.groupby("split")
-    ]
+    curves = [(c[clock].to_numpy(), c["value"].to_numpy()) for _, c in steps.groupby("split")]
     start = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
     summary = _in_pieces(
         "seconds",
         grid[grid >= start],
         curves,
-        lambda at, times, values: values[np.searchsorted(times, at, "right") - 1],
+        lambda at, times, values: values[np.searchsorted(times, at, "right") - 1],  # last step
     )
-    ends = np.sort([times[-1] for times, _ in curves])
+    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts those not before
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 
@@ -43,14 +41,14 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
 
 
 def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
-    """Summarise the curves of prec@k of one solver where all have values."""
+    """Summarise the curves of prec@k of one solver by column `x`, and at the point `at`."""
     points = [
         (curve[x].to_numpy(), curve["precision"].to_numpy())
         for _, curve in curves.sort_values(x).groupby("split")
     ]
     grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
-    start = max((places[0] for places, _ in points), default=np.inf)
-    end = min((places[-1] for places, _ in points), default=np.inf)
+    start = max((places[0] for places, _ in points), default=np.inf)  # all curves have values
+    end = min((places[-1] for places, _ in points), default=np.inf)  # from start to end
     return _in_pieces(x, grid[(grid >= start) & (grid <= end)], points, _next_point)
 
 

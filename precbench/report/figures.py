@@ -25,13 +25,7 @@ from precbench.report.curves import (
     value_against_time,
 )
 from precbench.report.sheet import Sheet, wrapped
-from precbench.report.style import (
-    MOST_CURVES,
-    Style,
-    log_scale,
-    name_curves,
-    solver_styles,
-)
+from precbench.report.style import MOST_CURVES, Style, log_scale, name_curves, solver_styles
 from precbench.report.tables import is_mixed, notes
 from precbench.results import Run, read_csv
 from precbench.statistics import levels
@@ -66,13 +60,13 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
         raise InputError(
-            f"{run.folder / 'experiment.json'} asks for {', '.join(unknown)}: "
-            f"the kinds of figures are {', '.join(_KINDS)}"
+            f"{run.folder / 'experiment.json'}: unknown kinds of figures {', '.join(unknown)} in "
+            f"plots; use some of {', '.join(_KINDS)}"
         )
     files: list[Path] = []
     columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
-    curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))
-    for kind in run.plots:
+    curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))  # by file
+    for kind in run.plots:  # "": one page for all data sets, or points of the sweep
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
@@ -124,11 +118,8 @@ class _Lines:
         step: bool = False,
         marker: str | None = None,
     ) -> None:
-        """Draw curves, and bands if there are quartiles.
-
-        With `step` they are right-continuous step functions. By default some points have the marker
-        of the solver.
-        """
+        """Draw a curve for each solver, right-continuous if `step`, and bands between quartiles."""
+        # `marker` is put at all points; by default some have the marker of the solver.
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
@@ -137,23 +128,17 @@ class _Lines:
             if marker is not None:
                 look |= {"marker": marker, "markersize": 3}
             elif len(rows) > _DENSE:
-                # Staggered, so that markers of equal curves do not hide each other.
+                # (start, step) in parts of the diagonal; staggered, so that equal curves show.
                 look["markevery"] = (0.15 * i / len(shown), 0.15)
             axes.plot(rows[x], rows[y].to_numpy(dtype=float), **look)
             if "q25" not in rows:
                 continue
-            if len(rows) == 1:
-                axes.vlines(rows[x], rows["q25"], rows["q75"], color=look["color"])
+            band = rows[x], rows["q25"], rows["q75"]
+            if len(rows) == 1:  # a band needs two points
+                axes.vlines(*band, color=look["color"])
             else:
-                axes.fill_between(
-                    rows[x],
-                    rows["q25"],
-                    rows["q75"],
-                    step="post" if step else None,
-                    color=look["color"],
-                    alpha=0.12,
-                    linewidth=0,
-                )
+                shade: Any = {"step": "post" if step else None, "color": look["color"]}
+                axes.fill_between(*band, alpha=0.12, linewidth=0, **shade)
 
     def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:
         for point in points[points["solver"].isin([*self.names])].to_dict("records"):
@@ -171,10 +156,10 @@ class _Lines:
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
 ) -> Callable[["SubFigure", _Lines], None]:
-    """Return a function that draws the lines of `data` over a logarithmic x axis."""
+    """Return a function that draws column `y` of `data` over a logarithmic axis of column `x`."""
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        axes = figure.add_subplot()
+        axes = figure.add_subplot()  # x and y: columns of the data; look: options of `_Lines.draw`
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
         lines.name(axes, data, y)
@@ -183,7 +168,7 @@ def _over_log_scale(
     return draw
 
 
-def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+def _time_page(run: Run, dataset: str, sweep: str, _unused: "_Curves") -> _Page:
     """Make the page of the main metric by wall time if all trials ran alone, else by CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
     clock, unit = "cpu_seconds", "CPU seconds"
@@ -195,7 +180,7 @@ def _time_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     return _Page(dataset, sweep, f"{metric} against training time", data, draw, timed=True)
 
 
-def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
+def _rows_page(run: Run, dataset: str, sweep: str, _unused: "_Curves") -> _Page:
     """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
     first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
@@ -205,20 +190,20 @@ def _rows_page(run: Run, dataset: str, sweep: str, _: "_Curves") -> _Page:
     return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
 
 
-def _share_page(run: Run, _: str, sweep: str, __: "_Curves") -> _Page:
+def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Page:
     """Make the page of the main metric by share of the rows, with the data sets side by side."""
     parts = {}
     for dataset in run.datasets:
         metric, rows = _main_metric(run, dataset, sweep)
         parts[dataset] = _per_solver(run, rows, value_against_share).assign(dataset=dataset)
-    shown = [dataset for dataset, part in parts.items() if len(part)]
+    shown = [dataset for dataset, part in parts.items() if len(part)]  # none: an empty page
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a panel for each data set with results, and the names beside the last."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
-            lines.draw(axes, parts[dataset], "share")
+            lines.draw(axes, parts[dataset], "share")  # parts: the numbers by data set
             title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
@@ -242,10 +227,10 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
-    share = sizes.test_share or 1 - sizes.training_rows / sizes.rows
+    share = sizes.test_share or 1 - sizes.training_rows / sizes.rows  # of rows for testing
     try:
         return resolve_k(k, round(share * sizes.positives), round(share * sizes.rows))
-    except InputError:
+    except InputError:  # k is larger than the test set
         return None
 
 
@@ -256,13 +241,14 @@ def _decade_below(fpr: float) -> float:
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Make the page of full curves, and of the top to half of the positives on a log scale."""
     vertices = _curves_at(curves("roc.csv"), dataset, sweep)
-    low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())
+    low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
     grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
+        # The top ends at the first power of ten by which half of the positives are found.
         right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
         chance = np.append(0, np.geomspace(low, 1, 101))
         for axes in (full, top):
@@ -286,16 +272,16 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
     x = "share" if isinstance(k, float) else "k"
-    at: float | None = _rows_of_k(run, dataset, k)
+    at: float | None = _rows_of_k(run, dataset, k)  # the mark on the axis, None without one
     if at and isinstance(k, float):
-        at = k
-    points = _curves_at(curves("precision-k.csv"), dataset, sweep)
+        at = k  # a share of the positives
+    points = _curves_at(curves("precision-k.csv"), dataset, sweep)  # then only finite and above 0
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw medians by k on a log scale; names are in the order of the values at the mark."""
-        axes = figure.add_subplot()
+        axes = figure.add_subplot()  # x: column "k" or "share"; at: its value to mark, or None
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
         axes.set_xlim(data[x].min(), data[x].max())
         log_scale(axes, "x")
@@ -326,7 +312,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
         for i, part in enumerate(parts):
-            rows = data[data["part"] == part]
+            rows = data[data["part"] == part]  # x and y: columns of false and true positives
             right = _TOP_SHARE * rows[x].max()
             for j, what in enumerate(("full", "top of the list")):
                 axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
@@ -335,7 +321,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
                 axes.set(title=f"{part} set, {what}", ylabel="true positives")
                 if i == len(parts) - 1:
                     axes.set_xlabel("false positives")
-            shown = rows[rows[x] <= right]
+            shown = rows[rows[x] <= right]  # in the last panel of the row, the top
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
             lines.name(axes, shown, y)
 
@@ -343,13 +329,17 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
     return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=two_rows)
 
 
-def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
+def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Page:
     """Make the page of the final values by the swept parameter, to scale if it has numbers."""
     if run.sweep is None:
-        raise InputError(f"{run.folder / 'experiment.json'}: accuracy-sweep needs a sweep")
+        raise InputError(
+            f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep; leave it "
+            "out of plots"
+        )
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
+    # Values of equal text are one point: only the last of them is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of mixed types no label
+    type_names = "".join({type(value).__name__ for value in values})  # of several types: just "k"
     label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
     if len({*values}) < len(values):  # 1 and 1.0 are two values of k
         values = [str(value) for value in values]
@@ -362,7 +352,7 @@ def _sweep_page(run: Run, dataset: str, _: str, __: "_Curves") -> _Page:
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw at the numbers, on a log scale if they differ much, else at equal distances."""
-        axes, axis_label = figure.add_subplot(), label
+        axes, axis_label = figure.add_subplot(), label  # name: the parameter, a column of data
         is_numeric = all(isinstance(value, int | float) for value in values)
         if name == "k":  # a count and a share are not on one scale
             is_numeric &= len({type(value) for value in values}) == 1
@@ -423,7 +413,7 @@ def _per_solver(
 ) -> pd.DataFrame:
     """Return the statistics of the rows of each solver below each other, with its name."""
     rows_of = dict(iter(rows.groupby("solver", sort=False)))
-    parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]
+    parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]  # [:0]: no rows
     for part, solver in zip(parts, run.solvers, strict=True):
         part.insert(0, "solver", solver)
     filled = [part for part in parts if len(part)]
@@ -434,14 +424,14 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Choose the solvers and styles of a figure, and write its title, small print and caption."""
     at = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-    here = here[here["sweep"] == page.sweep] if page.sweep else here
+    here = here[here["sweep"] == page.sweep] if page.sweep else here  # what the figure is about
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
     best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
-    if len({styles[solver].color for solver in best}) < len(best):  # too many solvers
-        styles |= solver_styles(best)
+    if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
+        styles |= solver_styles(best)  # those shown get colours of their own
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""
     sentences = [*page.sentences]
@@ -461,13 +451,14 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
 
 
 def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return the solvers with the best mean ranks by the main metric, in their order."""
+    """Return at most `MOST_CURVES` solvers, those of the best mean ranks by the main metric."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
+    # The main metric may have another parameter at each point of a sweep.
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]
+    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: rounding is a tie
     ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
@@ -475,7 +466,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a label, with the number of results if some lack, and the marks of notes."""
+    """Return a label, with the number of results if some lack, and the marks ‡ and † of `notes`."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

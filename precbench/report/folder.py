@@ -81,10 +81,7 @@ def write_report(
 
 
 def _verdicts(
-    name: str,
-    ledger: Mapping[str, Sequence[LedgerRow]] | None,
-    evidence: Evidence,
-    smoke: bool,
+    name: str, ledger: Mapping[str, Sequence[LedgerRow]] | None, evidence: Evidence, smoke: bool
 ) -> Sequence[LedgerRow]:
     """Return the verdicts about one experiment or study; those of smoke size have none."""
     if smoke:

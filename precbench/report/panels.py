@@ -32,9 +32,10 @@ def draw_panels(
     """
     table = table[table["quantity"].isin(dashes)]
     if "y" in log:
-        table = table[table["value"] > 0]
+        table = table[table["value"] > 0]  # a log axis has no place for others
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))
+    # -(-a // b) is a / b, rounded up.
     grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).flat
     looks, lines = solver_styles(list(dict.fromkeys(table[curve]))), dict[str, Any]()
     for axes, name in zip(grid, names, strict=False):
@@ -47,13 +48,13 @@ def draw_panels(
                 color=look.color,
                 linestyle=style,
                 marker=look.marker if style in ("", "-") else "",
-                markevery=-(-len(points) // 20),
+                markevery=-(-len(points) // 20),  # about 20 markers
             )
-            lines.setdefault(label, line)
+            lines.setdefault(label, line)  # for the legend
         for which in log:
             log_scale(axes, which)
         axes.set(title=name, **labels)
-    for axes in grid[len(names) :]:
+    for axes in grid[len(names) :]:  # places without a panel
         axes.remove()
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
     return list(grid[: len(names)])

@@ -21,7 +21,7 @@ def repeat_command(
 
     None for a trial of no config. ``<experiment>.yaml`` stands for a config of unknown place.
     """
-    if config == "":
+    if config == "":  # "" for trials from Python, None if unknown
         return None
     parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
     parts += ["--solver", solver, "--dataset", dataset]

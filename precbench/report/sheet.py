@@ -66,7 +66,7 @@ class Sheet:
         """Draw title, small print, drawing and caption in subfigures of their own heights."""
         from matplotlib.figure import Figure
 
-        inside = self.width - 2 * MARGIN
+        inside = self.width - 2 * MARGIN  # in inches, as all lengths
         title, above = wrapped(self.title, inside, 10, "bold"), wrapped(self.above, inside)
         caption = [line for text in self.caption for line in wrapped(text, inside)]
         below_title = MARGIN + _TITLE_LINE * len(title)
@@ -77,7 +77,7 @@ class Sheet:
         self.draw(parts[1])
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (
+        for part, lines, start, step, look in (  # start: from the top of the part
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
@@ -94,7 +94,7 @@ class Sheet:
 
         `stem` is the path without suffix. Files newer than all `sources` are kept; default none.
         """
-        suffixes = ("csv", "pdf", "png", "svg")[table is None :]
+        suffixes = ("csv", "pdf", "png", "svg")[table is None :]  # no CSV without a table
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
         newest = max((path.stat().st_mtime_ns for path in sources), default=None)
         if newest is not None and all(
@@ -127,8 +127,8 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            is_text = path.suffix == ".svg"  # names at ticks are set anew with each drawing
-            contents[path] = content.decode() if is_text else content
+            # As text, an SVG is made `visible` again, since drawing renames the ticks.
+            contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
 
@@ -139,10 +139,10 @@ def _rendered(figure: "Figure", path: Path) -> bytes:
 
 
 def _lay_out(figure: "Figure") -> None:
-    """Fix the layout, rounded: its last bits differ between equal figures."""
+    """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    def rounded(place: Any) -> Any:  # not to decimals: sizes of text are 1/64 of a pixel, and tie
+    def rounded(place: Any) -> Any:  # to binary places: decimals tie with the 1/64 pixels of text
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()

@@ -23,8 +23,8 @@ def read_study(measured: Result) -> Result:
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
-            f"{where} is of a kind of study that is not installed, {measured.kind!r}: update "
-            "precbench, or install the package that adds it"
+            f"{where}: the kind of study {measured.kind!r} is not installed; update precbench, or "
+            "install the package that adds it"
         )
     kind = STUDIES[measured.kind]
     columns = dict.fromkeys(kind.text, str) | dict.fromkeys((*kind.numbers, "value"), float)
@@ -34,7 +34,7 @@ def read_study(measured: Result) -> Result:
 
 
 def study_tables(study: Result) -> list[Table]:
-    with _showing(study):
+    with _reporting_bad_values(study):
         return list(STUDIES[study.kind].tables(study))
 
 
@@ -42,31 +42,27 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
     """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``, unless newer than all `sources`."""
     kind = STUDIES[study.kind]
     width, height = kind.size
-    with _showing(study):
+    with _reporting_bad_values(study):
         sheet = Sheet(
             study.title,
             lambda figure: kind.draw(figure, study),
             width,
-            height - _TITLE,
+            height - _TITLE,  # of the drawing: the size of a kind has room for the title
             caption=[kind.caption.format(**study.parameters)],
         )
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
 
 
 def value_table(
-    result: Result,
-    rows: pd.DataFrame,
-    columns: list[str],
-    note: str = "",
-    across: str = "",
+    result: Result, rows: pd.DataFrame, columns: list[str], note: str = "", across: str = ""
 ) -> Table:
-    """Lay out values, with a line for each entry of `columns`.
+    """Lay out values, with a line for each combination of the entries of `columns`.
 
-    The entries of the column `across` stand beside each other.
+    The values of the entries of the column `across` stand beside each other.
     """
     heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
     names = list(dict.fromkeys(heads))
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    lines: dict[tuple[str, ...], dict[str, str]] = {}  # by entries of `columns`, then of `across`
     keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
     for key, name, value in zip(keys, heads, rows["value"], strict=True):
         lines.setdefault(key, {})[name] = "" if np.isnan(value) else three_digits(value)
@@ -89,12 +85,13 @@ def _entry(key: str | float) -> str:
 
 
 @contextmanager
-def _showing(study: Result) -> Iterator[None]:
+def _reporting_bad_values(study: Result) -> Iterator[None]:
     """Report numbers and parameters that the kind of study cannot show."""
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise InputError(
-            f"{study.folder / 'values.csv'} and illustration.json do not hold what this kind of "
-            f"study shows ({type(error).__name__}: {one_line(str(error))}); run it again"
+            f"{study.folder / 'values.csv'} and illustration.json do not hold what a study of the "
+            f"kind {study.kind} shows ({type(error).__name__}: {one_line(str(error))}); run the "
+            "study again"
         ) from error

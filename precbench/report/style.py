@@ -45,7 +45,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
     No two labels have the same style, and no two of the first 36 the same colour. Other labels
     take, in their order, a free style: of the colour, then of the marker, used least so far.
     """
-    own = dict(zip(built_in, _STYLES, strict=False))
+    own = dict(zip(built_in, _STYLES, strict=False))  # there are more styles
     styles = {label: own[label] for label in labels if label in own}
     for label in labels:
         if label not in styles:
@@ -66,27 +66,27 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
 def name_curves(
     axes: "Axes", looks: Mapping[str, Mapping[str, Any]], ends: Mapping[str, float]
 ) -> None:
-    """Write names of curves beside the axes, in the order of their ends; those without last."""
+    """Write names of curves beside the axes in the order of `ends`; those without are last."""
     from matplotlib.lines import Line2D
 
     order = sorted(looks, key=lambda name: -ends.get(name, -np.inf))
     handles = [Line2D([], [], **looks[name]) for name in order]
     numbers = [str(number) for number in range(len(order))]
     legend = axes.legend(handles, numbers, loc="upper left", bbox_to_anchor=(1, 1))
-    # Afterwards, since a legend leaves out labels that begin with an underscore.
+    # The numbers become names now: a legend leaves out labels that begin with an underscore.
     for text, name in zip(legend.get_texts(), order, strict=True):
         text.set(text=name, parse_math=False, gid="name")
 
 
 def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic after drawing; its labels do not overlap."""
+    """Make an axis logarithmic once all is drawn, with labels that do not overlap."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     decades = np.log10(high / low)
-    if decades < 2.5:
+    if decades < 2.5:  # powers of ten alone are too few labels, so also multiples
         axis.set_major_locator(
             LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
         )

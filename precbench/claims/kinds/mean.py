@@ -48,10 +48,13 @@ class MeanClaim(MeasuredClaim):
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
-        """Return a printed number on the scale of distances; our power of ten is shifted."""
+        """Return a printed number, or its logarithm if distances are between logarithms."""
+        # `shift` is added to the power of ten if that is our choice, which is then above 0.
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
-            raise InputError(f"{self.id}: printed {printed!r} has no logarithm")
+            raise InputError(
+                f"claim {self.id}: {printed!r} has no logarithm; leave the key logarithm out"
+            )
         return float(np.log(value)) if self.logarithm else value
 
     def draws(self, evidence: Evidence) -> "_Draws":
@@ -67,22 +70,22 @@ class MeanClaim(MeasuredClaim):
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
-        if self.runs is None:
-            unit = parse_printed(self.printed, self.power_of_ten).unit
-            error = max(self.margin, unit / 2) + 1e-9 * unit
+        if self.runs is None:  # a mean over many draws
+            unit = parse_printed(self.printed, self.power_of_ten).unit  # of the last printed digit
+            limit = max(self.margin, unit / 2) + 1e-9 * unit  # and rounding of the difference
         else:
-            error = prediction_half_width(cell.draws.to_numpy(), self.runs)
-            fields["smallest_error"] = error / abs(mean) if mean else None  # a relative error
-        holds = abs(self.scaled(self.printed) - mean) <= error
+            limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
+            fields["smallest_error"] = limit / abs(mean) if mean else None  # a relative error
+        holds = abs(self.scaled(self.printed) - mean) <= limit
         if holds or self.runs is None:
             return cell.row(*self.judged(holds), **fields)
         trend, side = _trend(cell, evidence)
-        reason = f"farther than {error:.3g}, which chance allows for means of {self.runs}; {side}"
+        reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {side}"
         return cell.row(*self.judged(False, trend), reason=reason, **fields)
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Judge the claims of one draw by their printed rows, all by one threshold."""
+        """Judge claims of several draws alone; those of one draw by row, with one threshold."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
@@ -108,7 +111,7 @@ class _Draws(NamedTuple):
         """Return the row of the ledger with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
-            quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
+            quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])  # perhaps of logarithms
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
@@ -118,7 +121,7 @@ class _Draws(NamedTuple):
 
     @property
     def obstacle(self) -> str:
-        """Why the draws cannot place a print, or nothing."""
+        """Why a printed number cannot be placed among the draws; "" if it can."""
         if len(self.draws) < MIN_REPETITIONS:
             return f"needs {MIN_REPETITIONS} repetitions"
         if not np.isfinite(self.draws).all():
@@ -128,10 +131,12 @@ class _Draws(NamedTuple):
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge means of one draw by their printed rows, if there are enough draws."""
+    # The question is how far out each printed row lies among our draws of it, see `place`.
     yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
         return
+    # The repetitions (rows) that all cells (columns) have
     common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
     if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
@@ -140,18 +145,16 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     by_row: dict[str, list[_Draws]] = {}
     for i, cell in enumerate(judged):
         cell = cell._replace(draws=common.iloc[:, i])
-        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)
+        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # of no row: alone
     rows = list(by_row.values())
-    # With our powers of ten as they are, and one lower or higher.
+    # Where the print dropped a power of ten and we chose one, also with one lower and higher.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
-    passing = [
-        row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL
-    ]
-    misfits = _misfits(cell for row in passing for cell in row)
+    passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
+    misfits = _misfits(cell for row in passed for cell in row)  # texts by column
     for number, row in enumerate(rows):
-        power, ambiguity = row[0].claim.power_of_ten, ""
+        power, ambiguity = row[0].claim.power_of_ten, ""  # the power is our choice if above 0
         fits = [f"10^{power + s}" for s in (-1, 1) if by_shift[s][number].p_of_all > LEVEL]
         if power > 0 and fits:
             fitting = " and ".join(fits)
@@ -174,7 +177,8 @@ def _printed_and_drawn(
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     """Return the columns whose powers of ten, ours and printed, do not fit together, and why."""
-    # One draw gives all measures of a column; those with logarithms vary together.
+    # One draw gives all measures of a column; those with logarithms vary together. So a column is
+    # placed among our draws as if it were a row.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
@@ -182,7 +186,7 @@ def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     with_ours = {
         column: cells_of_column
         for column, cells_of_column in columns.items()
-        if any(cell.claim.power_of_ten > 0 for cell in cells_of_column)
+        if any(cell.claim.power_of_ten > 0 for cell in cells_of_column)  # a power is ours
     }
     placements = place([_printed_and_drawn(c) for c in with_ours.values()]) if with_ours else []
     return {
@@ -197,19 +201,19 @@ def _judge_cell(
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
     # `misfit` says that our power is a wrong one, `ambiguity` that others pass as well, or nothing.
-    claim, error = cell.claim, float(placement.smallest_error[i])
+    claim, error = cell.claim, float(placement.smallest_error[i])  # the smallest detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
-        fields["smallest_error"] = float(np.expm1(error))
+        fields["smallest_error"] = float(np.expm1(error))  # relative, from that of the logarithm
     elif (mean := float(cell.draws.mean())) != 0:
         fields["smallest_error"] = error / abs(mean)
     printed = claim.scaled(claim.printed)
     if not cell.draws.min() <= printed <= cell.draws.max():
-        side = "below" if printed < cell.draws.min() else "above"
-        fields["reason"] += f"; {side} all draws"
-    if placement.p_of_all <= LEVEL:
+        where = "below" if printed < cell.draws.min() else "above"
+        fields["reason"] += f"; {where} all draws"
+    if placement.p_of_all <= LEVEL:  # the row differs
         trend, side = _trend(cell, evidence)
         fields["reason"] += f"; {side}"
         return cell.row(*claim.judged(False, trend), **fields)
@@ -220,7 +224,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether the difference from the first column has the printed sign, and how often."""
+    """Return whether our cell lies on the printed side of the first of its row, and how often."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -229,7 +233,7 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
-    sign = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
-    wins, _, p = sign_test(sign * own.to_numpy(), sign * others.to_numpy())
+    sign = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))  # in print
+    wins, _losses, p = sign_test(sign * own.to_numpy(), sign * others.to_numpy())
     side = f"on the printed side of the first of its row in {wins} of {len(own)}"
     return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, side

@@ -49,20 +49,21 @@ class OrderClaim(MeasuredClaim):
 
     @property
     def chance(self) -> float:
-        """How often it would hold if all solvers were equal; of all splits, at least half."""
-        share = len(self.better) / (len(self.better) + len(self.worse))
-        if self.of == "gap":
+        """Probability that the claim holds on a split if all solvers are equal."""
+        if self.of == "gap":  # one gap against another
             return 0.5
-        return share if self.one_draw else max(share, 0.5)
+        # Each solver is equally often the best of all.
+        share = len(self.better) / (len(self.better) + len(self.worse))
+        return share if self.one_draw else max(share, 0.5)  # else on most splits
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         checkpoint = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        checkpoint = None if checkpoint == "last" else checkpoint
+        checkpoint = None if checkpoint == "last" else checkpoint  # None: the final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, checkpoint, self.worse_at or self.at)
-        better, worse = better.align(worse, join="inner")
+        better, worse = better.align(worse, join="inner")  # on the splits that both have
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         fields: dict[str, Any] = {
             "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
@@ -78,7 +79,7 @@ class OrderClaim(MeasuredClaim):
         fields["reason"] = f"sign test: p = {p:.2g}"
         if self.chance != 0.5:
             fields["reason"] += f" against {self.chance:.0%} by chance"
-        # The paper's single draw would not be a surprise among ours.
+        # The paper's single draw would be no surprise among ours: over 5 % of them are like it.
         compatible = not self.one_draw or wins > LEVEL * len(better)
         if p <= LEVEL and compatible:
             return self.ledger_row(*self.judged(True), **fields)
@@ -91,23 +92,21 @@ class OrderClaim(MeasuredClaim):
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return the best of these solvers on each split, or minus the gap between them."""
-        columns = [self._values(outcomes, solver, checkpoint, at) for solver in solvers]
+        """Return the best value of the solvers on each split, or minus the gap between two."""
+        columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
         return by_split.min(axis=1) - best if self.of == "gap" else best
 
-    def _values(
-        self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str
-    ) -> pd.Series:
-        """Return what a solver reaches on each split; larger is better."""
+    def _read(self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str) -> pd.Series:
+        """Return by split the quantity that is compared, of one solver; larger is better."""
         cell = self.dataset, solver, self.metric, self.part
-        if self.of in ("falls", "shortfall"):
+        if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
             by_split = outcomes.curves(*cell).items()
             return pd.Series({split: self._of_curve(curve) for split, curve in by_split})
-        if self.of == "variation":
+        if self.of == "variation":  # over the points of the sweep
             points = outcomes.sweep(*cell, points=[at] if at else [])
-            return points.min(axis=1) / points.max(axis=1) - 1
+            return points.min(axis=1) / points.max(axis=1) - 1  # minus the relative variation
         if at:
             values = outcomes.sweep(*cell, points=[at])[at]
         elif self.metric == WALL_SECONDS:
@@ -118,9 +117,9 @@ class OrderClaim(MeasuredClaim):
         return -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
 
     def _of_curve(self, curve: pd.DataFrame) -> float:
-        """Return minus the share of falls, or the mean below the best; NaN of a single point."""
+        """Return minus the share of steps that fall, or minus the mean distance below the best."""
         values = curve["value"].to_numpy()
-        if len(values) < 2:
+        if len(values) < 2:  # a curve of one point has no step
             return np.nan
         if self.of == "falls":
             return -float(np.mean(np.diff(values) < -self.fall_by))
@@ -153,13 +152,13 @@ class RatioClaim(Claim):
         return self.within is not None
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the median ratio of times over the splits."""
+        """Judge by the median over the splits of the ratio of the two times."""
         outcomes = self.results_in(evidence.outcomes)
         slower, faster = (outcomes.times(self.dataset, s) for s in (self.slower, self.faster))
         outcomes.refuse_different_runs(self.dataset, self.labels)
         if self.within is not None:
             slower, faster = self._times_to_accuracy(self.within, outcomes)
-        ratios = (slower / faster).dropna()
+        ratios = (slower / faster).dropna()  # of the splits that both have
         ratio = float(ratios.median())
         printed = self.read_as or parse_printed(self.printed).value
         if len(ratios) < MIN_TIMED_SPLITS:
@@ -173,7 +172,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return the seconds of both sides to the worse final value, by split."""
+        """Return by split the seconds that each side takes to the worse of the two final values."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )
@@ -181,6 +180,7 @@ class RatioClaim(Claim):
         for split in slower.keys() & faster.keys():
             curves = slower[split], faster[split]
             target = min(curve["value"].iloc[-1] for curve in curves) - within
+            # The first checkpoint at which each reaches the target
             seconds[split] = [c.loc[c["value"] >= target, WALL_SECONDS].iloc[0] for c in curves]
         times = pd.DataFrame.from_dict(seconds, orient="index", columns=["slower", "faster"])
         return times["slower"], times["faster"]
@@ -215,7 +215,7 @@ class VariationClaim(Claim):
     points: Texts = ()  # points of the sweep, as ``batch_size=500``; default all
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Show by t tests that no point lies too far below another, or that one does."""
+        """Judge by t tests of all pairs of points whether one mean is too far below another."""
         results = self.results_in(evidence.outcomes)
         values = results.sweep(self.dataset, self.solver, self.metric, points=self.points)
         means = values.mean()
@@ -223,13 +223,13 @@ class VariationClaim(Claim):
         fields: dict[str, Any] = {"measured": f"{variation:.2%}", "runs": len(values)}
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
-        share = 1 - self.at_most
+        share = 1 - self.at_most  # the claim: for all points a and b, a is at least share * b
         above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
         below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
-        if max(above) <= LEVEL:
+        if max(above) <= LEVEL:  # shown for every pair
             reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
             return self.ledger_row(*self.judged(True), reason=reason, **fields)
-        if (p := min(below) * len(below)) <= LEVEL:
+        if (p := min(below) * len(below)) <= LEVEL:  # refuted for one, by Bonferroni's rule
             reason = f"t test of the farthest of {len(below)} pairs: p = {p:.2g}"
             return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
@@ -251,11 +251,14 @@ class FactClaim(Claim):
     ]  # fmt: skip
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the digits of the count."""
+        """Judge whether the count agrees with the digits in print."""
         outcomes = self.results_in(evidence.outcomes)
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):
-            raise MissingError(f"{self.dataset} was not used with the split that it provides")
+            raise MissingError(
+                f"{self.dataset} was not run on the split that its files provide: write split: "
+                "provided in its entry of the config"
+            )
         values = {
             **shape,
             "columns": shape["features"] + 1,

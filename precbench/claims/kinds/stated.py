@@ -54,27 +54,28 @@ class ExactClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by the first reading of the paper that agrees with the print."""
         table = self.results_in(evidence.values)
-        values = [self._read(reading, table) for reading in self.readings]
-        for reading, (measured, agreed) in zip(self.readings, values, strict=True):
+        results = [self._read(reading, table) for reading in self.readings]
+        for reading, (measured, agreed) in zip(self.readings, results, strict=True):
             if agreed:
                 verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
                 return self.ledger_row(*verdict, measured=measured, runs=1)
-        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=values[0][0], runs=1)
+        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=results[0][0], runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the value under one reading of the paper, and whether it agrees."""
+        """Return the value under one reading of the paper, as text, and whether it agrees."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
-                f"{self.id}: `cell` selects {len(rows)} values, expected {n_expected}; name more "
-                "of its columns, or fewer"
+                f"claim {self.id}: `cell` selects {len(rows)} values of the study, expected "
+                f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
             )
-        if self.argmin is not None:
+        if self.argmin is not None:  # the print is the name of the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")
         value = float(rows["value"].iloc[0])
+        # The paper gives the number, or its lower limit, in words; else it prints digits.
         if self.expected is not None or self.at_least is not None:
             reached = self.at_least is not None and value >= self.at_least
             exact = self.expected is not None and math.isclose(value, self.expected, rel_tol=1e-12)
@@ -107,19 +108,20 @@ class BoundClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge whether all values obey their bounds, and at least half could have failed."""
         table = self.results_in(evidence.values)
-        values = self.selected(table, self.cell)["value"].to_numpy()
+        left = self.selected(table, self.cell)["value"].to_numpy()
         right = self.counterparts(table, self.cell, self.by)
         bounds = self.factor * right + self.margin
-        holds = values <= bounds
-        measured = _compared_in_words(values, right, int(holds.sum()))
+        holds = left <= bounds
+        measured = _compared_in_words(left, right, int(holds.sum()))
         fields: dict[str, Any] = {"measured": measured, "runs": len(holds)}
         if not holds.all():
             if self.open_constant:
                 reason = "the constant is open, and ours does not suffice, which refutes nothing"
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
+        # A bound is informative if it could have failed.
         if self.trivial is None:
-            informative = (values != 0) | (right != 0)
+            informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
         else:
             informative = bounds < self.counterparts(table, self.cell, self.trivial)
@@ -134,16 +136,16 @@ class BoundClaim(Claim):
         return self.ledger_row(*self.judged(True), **fields)
 
 
-def _compared_in_words(values: NDArray, right: NDArray, n_holding: int) -> str:
-    """Return both sides of a comparison, or of several the range of their ratios or excesses."""
-    if len(values) == 1:
-        return f"{values[0]:.4g} against {right[0]:.4g}"
+def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
+    """Return the two sides of a bound, or for several bounds the range of ratios or excesses."""
+    if len(left) == 1:
+        return f"{left[0]:.4g} against {right[0]:.4g}"
     with np.errstate(divide="ignore", invalid="ignore"):
-        name, sides = "ratio", values / right
-    if not np.isfinite(sides).all():
-        name, sides = "excess", values - right
-    outcome = f"holds in {n_holding} of {len(values)}"
-    return f"{outcome}, {name} {sides.min():.3g} to {sides.max():.3g}"
+        name, compared = "ratio", left / right
+    if not np.isfinite(compared).all():  # some right side is 0
+        name, compared = "excess", left - right
+    outcome = f"holds in {n_holding} of {len(left)}"
+    return f"{outcome}, {name} {compared.min():.3g} to {compared.max():.3g}"
 
 
 class RateClaim(Claim):
@@ -177,7 +179,7 @@ class RateClaim(Claim):
         if self.by is not None and (self.times_log or has_exponent):
             refuse(at(("by",), ["has the exponent -1: leave exponent and times_log out"]))
         if self.by is None and not has_exponent:
-            refuse(at((), ["needs exponent, or by"]))
+            refuse(at((), ["needs the key exponent, or by"]))
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -185,16 +187,17 @@ class RateClaim(Claim):
         table = self.results_in(evidence.values)
         curves = list(self._curves(table))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
+        # One interval for each: all hold together in 95 of 100 cases, by Bonferroni's rule.
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]
         runs = sum(len(values) for _, values in curves)
         if not slopes:
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
-        trivial = self.trivial
+        trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)
-        n_slower = sum(slope.low > self.exponent for slope in slopes)
+        n_informative = sum(slope.high < trivial for slope in slopes)  # that could have failed
+        n_slower = sum(slope.low > self.exponent for slope in slopes)  # that do not obey the claim
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
             reason = (
@@ -211,19 +214,19 @@ class RateClaim(Claim):
         return self.ledger_row(verdict, measured=measured, runs=runs, reason=reason)
 
     def _curves(self, table: pd.DataFrame) -> Iterator[tuple[NDArray, NDArray]]:
-        """Yield the logarithms of the sizes and the values of each curve."""
+        """Yield for each curve the logarithms of its sizes, and its values."""
         rows = self.selected(table, self.cell)
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
-            x = -np.log(self.counterparts(table, self.cell, self.by))
-        others = [c for c in table if c not in ("value", self.against)]
+            x = -np.log(self.counterparts(table, self.cell, self.by))  # of the stated rates
+        others = [c for c in table if c not in ("value", self.against)]  # equal along a curve
         for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:
-    """Return a slope with its interval, or of several the range of both."""
+    """Return a slope with its interval, or the range of several slopes and of their limits."""
     values, lows, highs = zip(*slopes, strict=True)
     low, high = min(lows), max(highs)
     if len(slopes) == 1:

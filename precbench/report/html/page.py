@@ -44,7 +44,7 @@ def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
     """Judge the claims about some results, by name of the experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
-        return {}  # there are no printed numbers for them
+        return {}  # only shipped experiments have printed numbers
     claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
     by_experiment: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(claims.values()), evidence):
@@ -67,7 +67,7 @@ def experiment_page(
         if run.is_stand_in(dataset)
     ]
     trials = trial_groups(run)
-    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}
+    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # into the page
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = []
     for table in tables:
@@ -95,10 +95,7 @@ def experiment_page(
 
 
 def study_page(
-    study: Result,
-    tables: Sequence[Table],
-    figures: Iterable[Path],
-    ledger: Sequence[LedgerRow],
+    study: Result, tables: Sequence[Table], figures: Iterable[Path], ledger: Sequence[LedgerRow]
 ) -> Page:
     rows = [(name, str(value)) for name, value in study.parameters.items()]
     config = shipped_config(study.name)
@@ -128,7 +125,8 @@ def _page(
     advised: Advised,
     **content: Any,
 ) -> Page:
-    """Fill in the template, whose parts without content are left out."""
+    """Fill in the template of a page; parts without content are left out."""
+    # `about` is the experiment or study, `fact` says in a few words what is in it.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(
@@ -149,7 +147,7 @@ def _page(
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
-    """Return the names of the SVG drawings, and each as a data address."""
+    """Return the name and the content, as a data URL, of each SVG drawing among the paths."""
     figures = []
     for path in paths:
         if path.suffix == ".svg" and path.is_file():
@@ -163,7 +161,7 @@ def _data_table(run: Run) -> Table:
     rows = []
     for dataset in filter(run.n_splits, run.datasets):
         counts = run.data.get(dataset)
-        sizes = ["–"] * 4
+        sizes = ["–"] * 4  # unknown
         if counts is not None:
             sizes = [f"{n:,}" for n in (counts.rows, counts.features, counts.positives)]
             sizes.append(f"{100 * counts.positives / counts.rows:.2f} %")

@@ -35,9 +35,10 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
+    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed).
     points = run.sweep_points
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
-    values: dict[tuple[int, int, int], dict[str, float]] = {}
+    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by metric
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
@@ -63,7 +64,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),
+        "" if command is None else rows[0][0].join(command),  # with the split of the first trial
         table,
     )
 
@@ -81,7 +82,7 @@ def _outcome(final: dict[Any, Any]) -> str:
 def machines(run: Run) -> Table:
     """Describe the machines of the trials in the results."""
     store, keys = Store(run.folder), {*run.results["key"]}
-    known = store.machines()
+    known = store.machines()  # by the name of their environment
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
     rows = []
     for name in sorted(n_trials.keys() & known.keys()):
