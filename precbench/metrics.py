@@ -638,7 +638,7 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _heights(pos, neg).astype(np.float64)
+            heights = _heights(pos, neg).astype(np.float64)  # h of each negative
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))

@@ -122,8 +122,8 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
         raise InputError(
-            f"the first method has {len(one)} values and the second {len(other)}; give one of each "
-            "for every split"
+            f"the first method has {len(one)} values and the second {len(other)}; give a value of "
+            "both for each split"
         )
     # Differences up to `smallest` are due to rounding.
     n, smallest = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
@@ -396,7 +396,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     order = np.argsort(raw, kind="stable")
     steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
     adjusted = np.empty_like(raw)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never below a smaller p's
     return adjusted
 
 

@@ -111,7 +111,8 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # Step once a batch: the kernel changes in place the w of several solvers that read it.
+        # Let each solver take a step on each batch: the kernel changes their w in place, of several
+        # solvers while it reads the rows once.
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.

@@ -71,10 +71,10 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
         if sample_weight is not None:
-            remedy = "set class_weight" if hasattr(self, "class_weight") else "repeat rows"
+            option = " or set class_weight" if hasattr(self, "class_weight") else ""
             raise InputError(
                 f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one; {remedy} instead"
+                f"top of the list counts as one; repeat rows{option}"
             )
         return method(self, *args, **kwargs)
 

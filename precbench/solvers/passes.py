@@ -333,7 +333,7 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 
 
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
-    """Train solvers that visit rows in the same order on checked rows, epoch by epoch."""
+    """Train solvers with equal `visits` on checked rows, in place, epoch by epoch."""
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = as_rows(X)

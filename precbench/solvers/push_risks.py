@@ -89,8 +89,8 @@ class PairLists(NamedTuple):
             first = last
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        # Yield each slice of the lists, the upper rows of its lists one after the other, and the
-        # places where each list begins among them, followed by their number.
+        # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
+        # the places at which the lists begin among these rows, followed by the number of the rows.
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -272,7 +272,7 @@ class ExponentialRisk(PushRisk):
                     proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
-            if abs(slope) <= _EPS:
+            if abs(slope) <= _EPS:  # 0 but for rounding
                 break
             done = abs(proposal - step) <= tol * abs(step)
             step = proposal
@@ -290,7 +290,8 @@ class ScoreRisk(PushRisk):
         def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
             return float(self.by_scores(point.scores + step * unit)[1] @ unit)
 
-        end = -np.sign(slope(0.0))  # doubled until the root lies between 0 and the end
+        # Go from 0 in the direction of lower risk, twice as far until the root is between 0 and end.
+        end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
         return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)

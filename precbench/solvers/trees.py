@@ -34,10 +34,10 @@ class Trees:
     is_forest: bool = False  # compares in single precision; the score is the mean less 1/2
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows by the leaves they reach, slice by slice."""
+        """Return for each row of X the sum of its leaves; for a forest the mean less 1/2."""
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
-        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
+        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))  # rows of a slice: about 0.1 s
         for start in range(0, n_rows, length):
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
@@ -173,7 +173,7 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
         left, is_leaf = node.children_left, node.children_left < 0
         feature = np.where(is_leaf, -1, node.feature)
         value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)  # a leaf: P(positive)
-        cover = node.weighted_n_node_samples
+        cover = node.weighted_n_node_samples  # of the training rows that reach each node
         trees.append(Tree.of(feature, value, left, node.children_right, cover))
     return Trees.of(trees, n_features, is_forest=True)
 
