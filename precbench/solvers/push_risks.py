@@ -267,7 +267,7 @@ class ExponentialRisk(PushRisk):
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # Newton's method then has all digits
             if math.isinf(low) or math.isinf(high):
-                most = self.reach + 4 * abs(step)  # where curvature vanishes, a step has no bound
+                most = self.reach + 4 * abs(step)  # where the curvature vanishes, bound the step
                 if not abs(proposal - step) <= most:
                     proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
@@ -290,7 +290,7 @@ class ScoreRisk(PushRisk):
         def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
             return float(self.by_scores(point.scores + step * unit)[1] @ unit)
 
-        # Go from 0 in the direction of lower risk, twice as far until the root is between 0 and end.
+        # Go from 0 in the direction of lower risk, ever twice as far, until the root is passed.
         end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
