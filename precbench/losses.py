@@ -192,8 +192,9 @@ def _sums_of_first(values: NDArray) -> NDArray:
 def _augmented_top_less(
     scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray
 ) -> Evaluation:
-    """Return the sum of the k highest ``s_i + 1[y_i = 0]`` minus the scores of `rows`."""
-    top = top_rows(scores + ~positive, None, k)
+    # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over `rows`), and its
+    # subgradient with respect to the scores s.
+    top = top_rows(scores + ~positive, None, k)  # the scores of negatives are raised by 1
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[rows] -= 1
@@ -277,8 +278,9 @@ class MaxSurrogate(Surrogate):
     name = "max"
 
     def evaluate(self, scores, positive):
-        # Pair the highest negatives with the lowest positives.
-        neg = _rank(scores, ~positive)[: self.count(positive)]
+        # Sum ``[1 + s_j - s_i]_+`` over min(k, n₋) pairs: the highest negative j with the lowest
+        # positive i, the second highest with the second lowest, and so on.
+        neg = _rank(scores, ~positive)[: self.count(positive)]  # the k highest
         pos = _rank(scores, positive)[::-1][: neg.size]
         hinges = 1 + scores[neg] - scores[pos]
         active = hinges > 0
@@ -308,13 +310,15 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # Evaluate all numbers of true positives at once, by prefix sums; see the class.
+        # For a true and b = k - a false positives, with the scores of each class descending, the
+        # value is b + sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
+        # Prefix sums give it for all a at once; the first a with the greatest value counts.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
-        n_true = np.arange(max(0, k - neg.size), k + 1)
-        n_false = k - n_true
-        weights = np.zeros(n_true.size)
+        n_true = np.arange(max(0, k - neg.size), k + 1)  # all a
+        n_false = k - n_true  # b for each a
+        weights = np.zeros(n_true.size)  # D for each a
         np.divide(n_false, pos.size - n_true, out=weights, where=n_false > 0)
         values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
         first = int(np.argmax(values))
@@ -405,7 +409,7 @@ def pair_hinges(
 ) -> Evaluation:
     """Return the sum of ``[1 - (s_i - s_j)]_+`` over pairs of rows i and j, and a subgradient.
 
-    It counts active pairs, whose hinge is above 0, negatively for the positives.
+    The subgradient counts the active pairs of each row (hinge above 0), negatively for rows i.
 
     Parameters
     ----------
@@ -420,11 +424,11 @@ def pair_hinges(
     >>> pair_hinges(np.array([2.0, 0.5, 0.0]), np.array([0, 1]), np.array([2]))  # 0 and 1 - 0.5
     (0.5, array([-0., -1.,  1.]))
     """
-    values, thresholds = scores[pos], 1 + scores[neg]
+    values, thresholds = scores[pos], 1 + scores[neg]  # a pair is active if value < threshold
     if pos.size <= neg.size:
-        n_above, n_below = _count_pairs(values, thresholds)
+        n_above, n_below = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        n_below, n_above = _count_pairs(-thresholds, -values)
+        n_below, n_above = _count_pairs(-thresholds, -values)  # fast if the first is the shorter
     value = dot(n_below, thresholds) - dot(n_above, values)
     gradient = np.zeros_like(scores)
     gradient[neg] = n_below
@@ -435,11 +439,12 @@ def pair_hinges(
 def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the numbers of pairs with ``few[i] < many[j]``, of each i and of each j."""
+    # Count the pairs with ``few[i] < many[j]``: return an array with their number for each i, and
+    # one for each j. A short `few` is fast.
     m = few.size
     few_counts, many_counts = np.zeros(m), np.zeros(many.size)
     if m:
-        starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)
+        starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)  # scratch memory
         pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
@@ -465,25 +470,25 @@ class F1(Loss):
     has_threshold = True
 
     def evaluate(self, scores, positive):
-        # The best labelling with a true and b false positives takes the a highest positives and the
-        # b highest negatives: n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j
-        # is n₊ times its value. One more false positive adds
-        # 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with b and, apart
-        # from the scores, grows with a: the best b, found by bisection, never falls as a grows. The
-        # first term is below 1/2, so that negatives at -1/2 or below are left out.
+        # Maximise over labellings: the best one with a true and b false positives takes the a
+        # highest positives and the b highest negatives. Its value times n₊ is
+        # n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One more false
+        # positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with
+        # b: bisection finds the best b for each a. The first term is below 1/2, so that negatives
+        # at -1/2 or below are left out.
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
-        n_pos, n_true = pos.size, np.arange(pos.size + 1)
-        padded = np.append(scores[neg], -np.inf)
-        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
+        n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
+        padded = np.append(scores[neg], -np.inf)  # there is no further negative to add
+        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)  # b lies between
         while np.any(n_false < bound):
             middle = (n_false + bound) // 2
             size = n_pos + n_true + middle
             pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
             n_false, bound = np.where(pays, middle + 1, n_false), np.where(pays, bound, middle)
-        lost = _sums_of_first(scores[pos][::-1])[::-1]
-        gained = _sums_of_first(scores[neg])[n_false]
+        lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
+        gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
         values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (gained - lost)
-        best = int(np.argmax(values))
+        best = int(np.argmax(values))  # the best a
         gradient = np.zeros_like(scores)
         gradient[pos[best:]] = -1 / n_pos
         gradient[neg[: n_false[best]]] = 1 / n_pos
@@ -565,7 +570,7 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    lowest = -np.sort(-checked[positive])[count - 1 :]
+    lowest = -np.sort(-checked[positive])[count - 1 :]  # from the k-th highest positive down
     top_negative = checked[~positive].max()
     return Margins(
         weak=float(lowest[0] - top_negative),

@@ -110,22 +110,21 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
     if array.size != n_rows:
-        raise InputError(f"there are {array.size} scores of {n_rows} rows; give one for each")
+        raise InputError(f"there are {array.size} scores for {n_rows} rows; give one a row")
     if array.dtype.kind not in "biuf":
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):
-        is_exact = array is scores or np.array_equal(scores.astype(array.dtype), array, True)
-    if not is_exact:
+    with np.errstate(invalid="ignore"):  # a large integer may overflow on the way back
+        exact = array is scores or np.array_equal(scores.astype(array.dtype), array, equal_nan=True)
+    if not exact:
         raise InputError("some scores lose digits as float64 and may become ties; give their ranks")
     return scores
 
 
 def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
-    """Return a mask of the greater of the two labels; raise an error if there are not two."""
+    # Return a mask of the rows with the greater label; raise an error if there are not two labels.
     if labels.dtype == object:
-        # NumPy then infers a common type.
-        labels = np.array(labels.tolist())
+        labels = np.array(labels.tolist())  # NumPy then infers a common type
     if labels.dtype.kind not in "biufSU":
         raise InputError(
             f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
@@ -133,7 +132,7 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     # Comparing with two values takes linear time, np.unique would sort.
     first = labels[0]
     is_first = labels == first
-    place = np.argmin(is_first)
+    place = np.argmin(is_first)  # of the first row with another label
     if is_first[place]:
         raise InputError(f"all {labels.size} labels are {first}; give rows of both classes")
     second = labels[place]
@@ -264,9 +263,8 @@ def interval_at_k(
     -----
     With P the precision, L the fraction of positives near rank k, and n rows, the variance of P is
     ``(P (1 - P) + (P - L)**2 (1 - k/n)) / k``, which follows as that of the recall in ash2022
-    (EmProc). The interval is Wilson's for a share with such a variance. In
-    simulated lists of 200 to 10,000 rows, k from 10 to 500, it covers in 93 to 99 of 100; Wilson's
-    for k binomial draws goes down to 81.
+    (EmProc). The interval is Wilson's for a share with such a variance. In simulated lists of 200
+    to 10,000 rows, k from 10 to 500, it covers in 93 to 99 of 100; Wilson's for k draws down to 81.
 
     Examples
     --------
@@ -283,16 +281,17 @@ def interval_at_k(
     half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
-    local = (near + 0.5) / (stop - start + 1)
+    local = (near + 0.5) / (stop - start + 1)  # L
     others = 1 - count / n
-    share = (hits + 0.5) / (count + 1)  # never 0 or 1
-    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))
-    return _wilson(hits / count, count / excess, level)
+    share = (hits + 0.5) / (count + 1)  # P, but never 0 or 1
+    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # over P (1 - P) / k
+    return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Return the interval of Wilson (1927) for a share of `size` draws, which may be fractional."""
-    z = -NormalDist().inv_cdf(level / 2)  # accurate for any level
+    # Return the ends of Wilson's (1927) confidence interval for a share of hits among `size` draws,
+    # which need not be a whole number; the confidence is 1 - level.
+    z = -NormalDist().inv_cdf(level / 2)  # upper quantile; this form is accurate for any level
     centre = share + z**2 / (2 * size)
     half = z * math.sqrt(share * (1 - share) / size + (z / (2 * size)) ** 2)
     divisor = 1 + z**2 / size
@@ -306,15 +305,16 @@ def _count_at_k(k: TopK, positive: NDArray[np.bool_]) -> int:
 def _hits(
     positive: NDArray[np.bool_], scores: NDArray, count: int, ties: Ties = "expected"
 ) -> float:
-    """Count the positives among the `count` highest scores; a fraction if ties are expected."""
-    above, tied, free = split_at(scores, count)
+    # Count the positives among the `count` highest scores; a fraction if ties are expected. Places
+    # left by the rows above the last score are filled with rows tied at this score.
+    above, tied, free = split_at(scores, count)  # rows, rows, number of places left
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
-        case "expected":
+        case "expected":  # the mean over all orders of the tied rows
             hits = free * tied_pos / n_tied
-        case "best":
+        case "best":  # tied positives come first
             hits = min(free, tied_pos)
-        case "worst":
+        case "worst":  # tied negatives come first
             hits = max(0, free - (n_tied - tied_pos))
         case _:
             raise InputError(f"ties = {ties!r} is unknown; give 'expected', 'best' or 'worst'")
@@ -380,12 +380,12 @@ def partial_auc(
         )
     n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
-    tp, fp, _ = _cumulative_counts(positive, scores)
     # By descending thresholds: new negatives are below the positives of the threshold before, and
     # tied with those that enter with them.
+    tp, fp, _thresholds = _cumulative_counts(positive, scores)
     negatives = np.minimum(fp, n_top)
-    steps = np.diff(negatives)
-    won = int(steps @ tp[:-1])
+    steps = np.diff(negatives)  # new negatives of each threshold but the first
+    won = int(steps @ tp[:-1])  # pairs in the right order
     tied = int(negatives[0]) * int(tp[0]) + int(steps @ tp[1:]) - won
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
 
@@ -477,9 +477,9 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 <= recall < 1:
         raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
     positive, scores = check_ranking(y_true, y_score)
-    tp, fp, _ = _cumulative_counts(positive, scores)
-    reached = np.maximum(tp / tp[-1], float(recall))
-    steps = np.diff(reached, prepend=float(recall))
+    tp, fp, _thresholds = _cumulative_counts(positive, scores)
+    reached = np.maximum(tp / tp[-1], float(recall))  # recalls, cut off where the area begins
+    steps = np.diff(reached, prepend=float(recall))  # widths of the steps of the curve
     return float(np.dot(steps, tp / (tp + fp)) / steps.sum())
 
 
@@ -512,12 +512,13 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
 def _cumulative_counts(
     positive: NDArray[np.bool_], scores: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    """Return true positives, false positives and threshold (>=) at each distinct score."""
+    # Return the numbers of true and of false positives by threshold, and the thresholds: the
+    # distinct scores, descending. A row is predicted positive from the threshold on (>=).
     ascending = np.sort(scores)
-    is_first = np.append(True, ascending[1:] != ascending[:-1])
+    is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
     thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
     tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
-    n_predicted = scores.size - np.flatnonzero(is_first)[::-1]
+    n_predicted = scores.size - np.flatnonzero(is_first)[::-1]  # tp + fp
     return tp, n_predicted - tp, thresholds
 
 
@@ -637,13 +638,13 @@ def pnorm_risk(
     pos, neg = scores[positive], scores[~positive]
     match loss:
         case "zero-one":
-            heights = _heights(pos, neg).astype(np.float64)
+            heights = _heights(pos, neg).astype(np.float64)  # h of each negative
             if not log:
                 with np.errstate(over="ignore"):
                     return float(np.sum(heights**p))
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore"):  # log 0 is -inf
                 log_risk = _log_sum_exp(p * np.log(heights))
-        case "exponential":
+        case "exponential":  # (sum_i exp(-s_i))**p sum_k exp(s_k)**p, positives i, negatives k
             log_risk = p * _log_sum_exp(-pos) + _log_sum_exp(p * neg)
         case "logistic":
             log_risk = _log_sum_exp(p * _log_logistic_heights(pos, neg))
@@ -660,7 +661,7 @@ def pnorm_risk(
 def _log_sum_exp(values: NDArray) -> float:
     """Return ``log(sum(exp(values)))`` without overflow."""
     peak = float(values.max())
-    if peak == -math.inf:
+    if peak == -math.inf:  # all terms are 0
         return peak
     return peak + math.log(float(np.sum(np.exp(values - peak))))
 
@@ -671,16 +672,17 @@ def _heights(pos: NDArray, neg: NDArray) -> NDArray[np.intp]:
 
 
 def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
-    """Return ``log(sum_i ln(1 + exp(neg[k] - pos[i])))`` for each negative k, in blocks."""
+    # Return ``ln sum_i ln(1 + exp(neg[k] - pos[i]))`` for each negative k, without overflow.
     logs = np.empty(neg.size)
-    length = max(1, _BLOCK_PAIRS // pos.size)
+    length = max(1, _BLOCK_PAIRS // pos.size)  # negatives in a block, which limits the memory
     for start in range(0, neg.size, length):
-        z = neg[start : start + length, None] - pos
+        z = neg[start : start + length, None] - pos  # a row for each negative
         # Where ln(1 + e^z) is e^z in double precision, its logarithm is z, also for e^z = 0.
-        losses = np.log(np.logaddexp(0, np.maximum(z, _SMALL)))
-        losses[z < _SMALL] = z[z < _SMALL]
-        peaks = losses.max(axis=1)
-        logs[start : start + length] = peaks + np.log(np.exp(losses - peaks[:, None]).sum(axis=1))
+        log_losses = np.log(np.logaddexp(0, np.maximum(z, _SMALL)))
+        log_losses[z < _SMALL] = z[z < _SMALL]
+        peaks = log_losses.max(axis=1)
+        sums = np.exp(log_losses - peaks[:, None]).sum(axis=1)
+        logs[start : start + length] = peaks + np.log(sums)
     return logs
 
 
@@ -826,11 +828,13 @@ class MetricSpec:
 
 
 def check_metric(member: Any) -> MetricSpec:
-    """Validate a metric that a package adds, a function or a `MetricSpec`."""
+    """Return a metric that a package adds as a `MetricSpec`, made of it if it is a function."""
     if not callable(member) or isinstance(member, type):
-        raise InputError("neither a function nor a MetricSpec")
+        raise InputError("the metric is neither a function nor a MetricSpec; make it one of them")
     if len(inspect.signature(member).parameters) < 2:
-        raise InputError("takes fewer than two arguments; the first two must be labels and scores")
+        raise InputError(
+            "the metric takes fewer than two arguments; let it take labels and scores first"
+        )
     return member if isinstance(member, MetricSpec) else MetricSpec(member, member.__name__)
 
 
@@ -896,11 +900,12 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
-        fields = {name for _, name, _, _ in string.Formatter().parse(pattern) if name}
-        values = {name: name for name in fields}  # unless the metric has a default
+        fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
+        values = {name: name for name in fields}  # a parameter without a value stands for itself
         for name, default in self._spec.parameters.items():
             values[name] = name if default is inspect.Parameter.empty else default
         text = pattern.format(**values | self.params)
+        # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
         others = {name: value for name, value in self.params.items() if name not in fields}
         return f"{text} ({_assignments(others)})" if others else text

@@ -85,7 +85,7 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         mean, error = _mean_and_error(checked, test_share)
-        half = error * _quantile(len(checked))
+        half = error * _quantile(len(checked))  # of Student's t
         return Interval(mean, mean - half, mean + half)
 
 
@@ -98,9 +98,9 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
-    half = (high - mean) / (mean * (1 - mean))
+    half = (high - mean) / (mean * (1 - mean))  # by the derivative of the log odds
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    return Interval(mean, min(low, mean), max(high, mean))  # a mean near 0 is rounded
+    return Interval(mean, min(low, mean), max(high, mean))  # rounding may pass a mean near 0
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
@@ -122,19 +122,20 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
         raise InputError(
-            f"{len(one)} values against {len(other)}: a paired test needs both methods on every "
-            "split"
+            f"the first method has {len(one)} values and the second {len(other)}; give a value of "
+            "both for each split"
         )
+    # Differences up to `smallest` are due to rounding.
     n, smallest = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         differences = one - other
         mean, error = _mean_and_error(differences, test_share)
         half = error * _quantile(n)
         if n == 1:
             p = np.nan
-        elif np.ptp(differences) <= smallest:
+        elif np.ptp(differences) <= smallest:  # all are equal
             p = 1.0 if abs(mean) <= smallest else 2.0 ** (1 - n)
-        else:
+        else:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
 
@@ -145,13 +146,14 @@ def binomial_interval(share: float, n: int) -> tuple[float, float]:
     ``share * n`` need not be a whole number. The interval never vanishes.
     """
     hits = share * n
+    # The ends are quantiles of beta distributions.
     low = betaincinv(hits, n - hits + 1, LEVEL / 2) if hits > 0 else 0.0
     high = betaincinv(hits + 1, n - hits, 1 - LEVEL / 2) if hits < n else 1.0
     return float(low), float(high)
 
 
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
-    """Return the mean and its corrected standard error, NaN for one value."""
+    """Return the mean and its standard error, corrected for overlapping splits; NaN for one."""
     n, share = len(values), _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
@@ -161,7 +163,7 @@ def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[flo
 
 def _checked_share(test_share: float) -> float:
     if not 0 <= test_share < 1:
-        raise InputError(f"test_share must lie in [0, 1), found {test_share}")
+        raise InputError(f"test_share = {test_share} is invalid; give a number in [0, 1)")
     return test_share
 
 
@@ -192,21 +194,17 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     mean = float(values.mean())
     # Towards 1/2 by one row: equal precisions of 0 or 1 would have no variance.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
-    spread = shrunk * (1 - shrunk)
+    spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
     variance = min(variance, spread / 1.001)  # below that of a variable that is 0 or 1
     size = spread / variance - 1  # the beta distribution with this mean and variance
-    a, b = shrunk * size, (1 - shrunk) * size
+    a, b = shrunk * size, (1 - shrunk) * size  # its parameters
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 
 
 def expected_total(
-    means: ArrayLike,
-    spread: float,
-    tested: float,
-    test_share: float,
-    k: int | None,
+    means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
     """Predict the total of the first `k` rows of a new list, see `expected_hits`.
 
@@ -222,16 +220,21 @@ def expected_total(
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
-    mean, rows = values.mean(), 1 if k is None else k
+    mean, rows = values.mean(), 1 if k is None else k  # the interval is of `rows` times the mean
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 
 def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
-    """Return the expected number of different rows in `n_splits` samples of `tested` rows."""
+    """Return the expected number of different rows in `n_splits` samples of `tested` rows.
+
+    Each sample has the fraction `test_share` of the same rows; if that is 0, rows of its own.
+    """
     if not (tested > 0 and (k is None or k > 0)):
-        raise InputError(f"tested = {tested} and k = {k}; give numbers above 0")
+        raise InputError(
+            f"tested = {tested} and k = {k} are not both above 0; give positive numbers"
+        )
     share = _checked_share(test_share)
-    return tested * (
+    return tested * (  # tested / share rows, of which a part 1 - (1 - share) ** n_splits is drawn
         n_splits if share == 0 else float(-np.expm1(n_splits * np.log1p(-share)) / share)
     )
 
@@ -255,19 +258,22 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _splits(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the values of splits as a vector; require finite ones."""
+    """Return the values of splits as a vector of float64; require one or more, all finite."""
     checked = _vector(values)
     if not len(checked):
-        raise InputError("there are no values; give one for each split")
+        raise InputError("the values of splits are empty; give one for each split")
     if not np.isfinite(checked).all():
-        raise InputError("a value is not finite: leave its split out for all methods")
+        raise InputError(
+            f"the value of split {int(np.argmin(np.isfinite(checked)))} is not finite; leave this "
+            "split out for all methods"
+        )
     return checked
 
 
 def _vector(values: ArrayLike) -> NDArray[np.float64]:
     numbers = _numbers(values)
     if numbers.ndim != 1:
-        raise InputError(f"values of shape {numbers.shape}; give a sequence of numbers")
+        raise InputError(f"the values have the shape {numbers.shape}; give a sequence of numbers")
     return numbers
 
 
@@ -280,9 +286,9 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
-        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # where a place begins
     places = np.empty(len(numbers))
-    places[order] = np.cumsum([0, *steps])[: len(numbers)]
+    places[order] = np.cumsum([0, *steps])[: len(numbers)]  # nothing if there are no numbers
     places[np.isnan(numbers)] = np.nan
     return places
 
@@ -309,7 +315,7 @@ def _rank(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _table(values: ArrayLike) -> NDArray[np.float64]:
-    """Return finite values (n_datasets, n_methods) of two or more methods."""
+    """Return values as a float64 array (n_datasets, n_methods); require two methods or more."""
     table = _numbers(values)
     if table.ndim != 2 or len(table) < 1 or table.shape[1] < 2:
         raise InputError(
@@ -319,8 +325,8 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
-            f"method {column} has the value {table[row, column]} on data set {row}: leave out the "
-            "method or the data set"
+            f"method {column} has the value {table[row, column]} on data set {row}, counted from "
+            "0; leave out the method or the data set"
         )
     return table
 
@@ -328,7 +334,10 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
 def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """Return the values of two methods on the same data sets as two columns."""
     if np.shape(first) != np.shape(second):
-        raise InputError(f"values of shapes {np.shape(first)} and {np.shape(second)}: pair them")
+        raise InputError(
+            f"the two methods have values of shapes {np.shape(first)} and {np.shape(second)}; give "
+            "a pair of values for each data set"
+        )
     return _table(np.column_stack([_numbers(first), _numbers(second)]))
 
 
@@ -345,13 +354,13 @@ def friedman_test(values: ArrayLike) -> float:
     """
     ranks = _ranks(values)
     n, k = ranks.shape
-    centre = (k + 1) / 2
-    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()
+    centre = (k + 1) / 2  # the mean rank
+    between = n * ((ranks.mean(axis=0) - centre) ** 2).sum()  # 0 if the methods are tied
     if between <= _EQUAL * n:
         return 1.0
-    statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))
+    statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
     rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
-    ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf
+    ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf  # the F ratio
     return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan
 
 
@@ -372,12 +381,12 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
     # Mean ranks of ties are halves: doubled, all sums are integers.
     twice = np.rint(2 * ranks[differences != 0]).astype(int)
-    # Of each doubled sum of positive ranks under random signs; each rank adds to the sum or not.
+    # probability[t]: that the doubled ranks of positive differences sum to t if signs are random.
     probability = np.ones(1)
-    for rank in twice:
+    for rank in twice:  # a rank is added to the sum, or not, with probability 1/2
         gap = np.zeros(rank)
         probability = (np.append(probability, gap) + np.append(gap, probability)) / 2
-    sums = 2 * np.arange(len(probability)) - twice.sum()
+    sums = 2 * np.arange(len(probability)) - twice.sum()  # of positive less negative ranks, doubled
     return min(float(probability[np.abs(sums) >= round(2 * observed)].sum()), 1.0)
 
 
@@ -385,9 +394,9 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values for the number of tests, by Holm's step-down method."""
     raw = _vector(p)
     order = np.argsort(raw, kind="stable")
-    steps = raw[order] * np.arange(len(raw), 0, -1)
+    steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
     adjusted = np.empty_like(raw)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never below a smaller p's
     return adjusted
 
 
@@ -429,8 +438,10 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     order, pairs = np.argsort(_vector(ranks), kind="stable"), _numbers(p)
     if pairs.shape != (len(order), len(order)):
         raise InputError(
-            f"p-values of shape {pairs.shape} for {len(order)} methods; give one for each pair"
+            f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give a p-value "
+            "for each pair of methods"
         )
+    # From here on methods are numbered by rank.
     alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     ordered = sorted(
@@ -443,11 +454,13 @@ def _maximal_cliques(
     group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
+    # `candidates` and `excluded` are the nodes linked to all of `group`: those that may be added to
+    # it, and those with which all cliques were yielded before.
     if not candidates and not excluded:
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):
+    for i in sorted(candidates - neighbours[pivot]):  # the others' cliques have one of these
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}
@@ -474,17 +487,20 @@ def performance_profile(
     """
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
-        raise InputError("no method has a result on any data set")
+        raise InputError(
+            f"values of shape {table.shape} hold no finite result; give a row for each data set "
+            "and a column for each method"
+        )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":
         if (table <= 0).any():
-            raise InputError(f"a time of {np.nanmin(table)} seconds; give times above 0")
+            raise InputError(f"the least time is {np.nanmin(table)} seconds; give times above 0")
         behind = table / np.nanmin(table, axis=1, keepdims=True)
     else:
         # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
-    return tau, (behind[:, :, None] <= tau).mean(axis=0)
+    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # over the data sets
 
 
 class Posterior(NamedTuple):
@@ -508,10 +524,11 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
         Half the width of the region of practical equivalence.
     """
     table = _pairs(first, second)
-    differences = np.append(0.0, table[:, 0] - table[:, 1])
-    sums = differences[:, None] + differences
+    differences = np.append(0.0, table[:, 0] - table[:, 1])  # 0 stands for the prior
+    sums = differences[:, None] + differences  # twice the mean of each two
     strength = np.append(0.5, np.ones(len(table)))  # of the process at 0, and of each data set
     total = strength.sum()
+    # Expected probability of each two differences under the posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
     above, below = (float(joint[side].sum()) for side in (sums > 2 * rope, sums < -2 * rope))
     return Posterior(above, 1 - above - below, below)

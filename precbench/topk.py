@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
 
 
 def check_k(k: TopK) -> TopK:
-    """Return `k`; raise an error if it is malformed, whatever the list."""
+    """Return `k` as it is; raise an error if it has no meaning for any list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
     text = repr(str(k)) if isinstance(k, str) else k
@@ -51,9 +51,9 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     """Return one `k` or several as a list without duplicates; raise an error if it is empty."""
     values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
     if not values:
-        raise InputError("k is an empty list: give the length of the top")
+        raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return list({repr(value): check_k(value) for value in plain}.values())  # 1 is not 1.0
+    return list({repr(value): check_k(value) for value in plain}.values())  # 1 differs from 1.0
 
 
 def _is_count(k: Any) -> bool:
@@ -71,7 +71,8 @@ def _share_of_rows(k: object) -> float | None:
 
 
 def _suggestion(k: object) -> str:
-    """Return ``" (did you mean '1 %'?)"`` for text that is nearly a `k`, else an empty string."""
+    # Return for text that is nearly a `k` what it may mean, such as ``" (did you mean '1 %'?)"``;
+    # else an empty string.
     if not isinstance(k, str):
         return ""
     percent = _NEARLY_PERCENT.fullmatch(k)
@@ -86,13 +87,13 @@ def _suggestion(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows of a list, fractions rounded up; at most all of them.
+    """Return `k` as a number of rows, fractions rounded up; an error if the list has fewer rows.
 
-    Without `n_rows` it is at most `n_pos`, and a fraction of the rows raises an error.
+    Without `n_rows` the error is for fewer positives, and for a fraction of the rows.
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
-            f"k = {k} is a fraction of the rows, where only the positives count; give a fraction "
+            f"k = {k} is a fraction of the rows, whose number is not known here; give a fraction "
             "of the positives such as 0.25, or a count"
         )
     count = _count(k, n_pos, n_rows or 0)
@@ -114,8 +115,8 @@ def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
 
 
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
-    """Return `k` as a number of rows, fractions rounded up."""
-    check_k(k)
+    """Return `k` as a number of rows, fractions rounded up, however many rows there are."""
+    check_k(k)  # for its error
     share = _share_of_rows(k)
     if share is not None:
         return ceil_share(share, n_rows)
@@ -139,16 +140,14 @@ def ceil_share(share: float, n: int) -> int:
 def check_beta(beta: float) -> float:
     if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta <= 1:
         raise InputError(
-            f"beta = {beta} is not a fraction of the negatives: give a number in (0, 1]"
+            f"beta = {beta} is not a fraction of the negatives; give a number in (0, 1]"
         )
     return float(beta)
 
 
 def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the rows above the `count`-th highest score, those tied with it, and how many count.
-
-    That many of the tied rows belong to the top. Takes linear time.
-    """
+    # Return the rows above the `count`-th highest score, the rows tied with it, and how many of the
+    # tied rows are needed for a top of `count` rows. Takes linear time.
     place = scores.size - count
     last = np.partition(scores, place)[place]
     top = np.flatnonzero(scores >= last)
@@ -166,9 +165,9 @@ def top_rows(
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
-        scores, rows = np.where(rows, scores, -np.inf), None
+        scores, rows = np.where(rows, scores, -np.inf), None  # a mask: other rows come last
     above, tied, free = split_at(scores if rows is None else scores[rows], count)
-    first = np.concatenate([above, tied[:free]])
+    first = np.concatenate([above, tied[:free]])  # positions in `rows`
     return first if rows is None else rows[first]
 
 
@@ -187,14 +186,14 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 def cut_below(scores: NDArray, count: int) -> float:
     """Return a number that the `count` highest scores exceed, and no others."""
-    # Midway between the last row at the top and the first one below, so that the last bit of a
-    # score, which may differ between processors, does not decide. Fewer rows exceed it if scores
-    # are tied, up to noise, with the highest one below the top. If the top has all rows, it lies
-    # below all scores. The noise is far above rounding errors, and far below differences of rows.
+    # Cut midway between the last score of the top and the highest one below, so that the last bit
+    # of a score, which may differ between processors, does not decide. If scores of the top are
+    # tied, up to noise, with the highest one below, cut above these; if the top has all rows, below
+    # all. The noise is far above rounding errors, and far below differences of scores.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[top_rows(scores, None, count + 1)])
+    ascending = np.sort(scores[top_rows(scores, None, count + 1)])  # from the highest below the top
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise

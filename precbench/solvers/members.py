@@ -36,7 +36,7 @@ class Member:
         return len(self.coef)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows; a forest gives log odds."""
+        """Return a score for each row of X, log odds if the member is a forest."""
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
             assert self.coef is not None
@@ -45,13 +45,14 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to save: ``coef``, ``random_…`` and ``tree_…``, if there are any."""
+        # Return the arrays to save by name: ``coef``, of random features ``random_…``, of trees
+        # ``tree_…``, as far as the member has them.
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
         if self.trees is not None:
             parts["tree"] = self.trees.to_arrays()
-        arrays = {f"{part}_{name}": a for part, named in parts.items() for name, a in named.items()}
+        arrays = {f"{part}_{name}": a for part, group in parts.items() for name, a in group.items()}
         return arrays if self.coef is None else {"coef": self.coef, **arrays}
 
     @classmethod
@@ -62,34 +63,42 @@ class Member:
         trees: Mapping[str, Any] | None,
         **fields: Any,
     ) -> Self:
-        """Rebuild a member from untrusted arrays, named as by `to_arrays`, and attributes.
+        """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
         Raise a KeyError, TypeError or ValueError if an array is missing, of another type or shape,
         or not finite, or if the name is not text or the weight not a number.
         """
         parts: dict[str, dict[str, NDArray[Any]]] = {"random": {}, "tree": {}, "coef": {}}
         for full, array in arrays.items():
-            part, _, rest = full.partition("_")
+            part, _separator, rest = full.partition("_")  # "tree_root" is "root" of "tree"
             parts[part][rest] = array
-        coef, rebuilt, features = parts["coef"].get(""), None, None
+        coef, rebuilt, features = parts["coef"].get(""), None, None  # "coef" has no second part
         if coef is None:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
         elif parts["tree"] or trees is not None or not is_vector(coef):
-            raise ValueError("neither weights nor trees")
+            raise ValueError(
+                "the member has weights beside trees, or weights that are no vector of finite "
+                "numbers; save the model anew"
+            )
         else:
-            width = len(coef)
+            width = len(coef)  # of the rows that are scored: after a map to random features
         if parts["random"]:
             features = RandomFeatures(**parts["random"])
             weights, offset = features.weights, features.offset
             are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
             if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
-                raise ValueError("the random features are not those of the model")
+                raise ValueError(
+                    "the random features of the member do not fit its weights or are not finite; "
+                    "save the model anew"
+                )
         member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
-            raise ValueError("the member lacks a name, a finite weight or features")
+            raise ValueError(
+                "the member has no name, no finite weight or no features; save the model anew"
+            )
         return member
 
 
@@ -106,7 +115,7 @@ def weighted_scores(members: Iterable[Member], X: Any) -> NDArray[np.float64]:
     """Return the weighted sum of the members' scores of each row."""
     scores = np.zeros(X.shape[0])
     for member in members:
-        for start in range(0, X.shape[0], ROWS_AT_ONCE):  # random features take memory
+        for start in range(0, X.shape[0], ROWS_AT_ONCE):  # limits the memory of random features
             rows = slice(start, start + ROWS_AT_ONCE)
             scores[rows] += member.weight * member.scores(X[rows])
     return scores

@@ -22,11 +22,10 @@ _ORDER_ROWS = 2**20  # indices of joined batches that 2PMB holds at a time
 
 def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw `size` of the positions 0 to n - 1, ascending, all sets being equally likely."""
-    # Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985, Algorithm R: n is never used
-    # before its end.
+    # Algorithm R of Vitter, "Random sampling with a reservoir", ACM TOMS 11(1), 1985.
     reservoir = np.arange(min(n, size))
     later = np.arange(len(reservoir), n)
-    # Row number j draws one of the places 0 to j, and enters if that is in the reservoir.
+    # Position j draws one of the places 0 to j, and enters if that is in the reservoir.
     places = rng.integers(0, later + 1)
     enters = places < size
     reservoir[places[enters]] = later[enters]  # of several at one place, the last remains
@@ -112,16 +111,17 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # The kernel takes the state of several solvers, which learn from one reading of the rows.
+        # Let each solver take a step on each batch: the kernel changes their w in place, of several
+        # solvers while it reads the rows once.
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
-        for n_before, part in ((0, whole), (n_whole, rest)):
+        for n_before, part in ((0, whole), (n_whole, rest)):  # number of batches before the part
             if not len(part):
                 continue
-            n_rows, n_steps = min(batch_size, len(part)), -(-len(part) // batch_size)
+            n_rows, n_steps = min(batch_size, len(part)), -(-len(part) // batch_size)  # rounded up
             for m in range(0, len(solvers), at_once):
                 candidates = tuple(
                     solver._candidate(n_rows, n_before, n_steps)
@@ -153,13 +153,14 @@ class PrecisionRanker(MiniBatchRanker):
         super()._reset(n_features)
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Keep w as the best one if its prec@k, ties counted by expectation, is not lower."""
+        # Keep w as `_best`, with its prec@k, if that is not lower than before. Of the rows tied at
+        # the end of the top, prec@k counts the mean over their orders.
         if self.keep != "best":
             return
         scores, positive = linear_scores(rows, self._w), labels > 0
         if np.isfinite(scores).all():
-            k, _ = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
-            above, tied, free = split_at(scores, k)
+            k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
+            above, tied, free = split_at(scores, k)  # rows, rows, number of places left for tied
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
             if self._best is None or precision >= self._best[0]:
                 self._best = precision, self._w.copy()
@@ -316,10 +317,7 @@ class ObjectiveRanker(MiniBatchRanker):
     radius: float | None = None
 
     allowed = Allowed(
-        objective=one_of("prec@k", "pauc", "auc", "f1"),
-        beta=SHARE,
-        eta0=POSITIVE,
-        radius=RADIUS,
+        objective=one_of("prec@k", "pauc", "auc", "f1"), beta=SHARE, eta0=POSITIVE, radius=RADIUS
     )
 
     def _rule(self) -> Rule:
@@ -440,10 +438,12 @@ class TwoPMB(ObjectiveRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        """Yield each pass 2: batches of negatives, each after the buffer of sampled positives."""
+        # Yield the row order of each epoch (a pass 2) in pieces: batches of negatives, each after
+        # the buffer, a sample of the positives.
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
+        # Negatives of a piece: whole batches, which with their buffers have about _ORDER_ROWS rows.
         n_joined = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
         while True:
             negatives = neg[visiting_order(len(neg), self.shuffle, rng)]
@@ -456,7 +456,7 @@ class TwoPMB(ObjectiveRanker):
 def joined_batches(
     buffer: NDArray[np.int32], streamed: NDArray[np.int32], batch_size: int
 ) -> NDArray[np.int32]:
-    """Cut the streamed rows into batches, and return these in turn, each after the buffer."""
+    """Cut streamed rows into batches; return one array: buffer, batch 1, buffer, batch 2, ..."""
     parts = []
     for start in range(0, len(streamed), batch_size):
         parts += [buffer, streamed[start : start + batch_size]]

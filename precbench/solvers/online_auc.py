@@ -109,29 +109,20 @@ class OAM(OnlineAUCRanker):
 
     def _reset(self, n_features: int) -> None:
         # Allocated first: if memory fails, the earlier weights and their state stay together.
-        reservoirs = np.zeros((2, self.reservoir_size, n_features))
+        reservoirs = np.zeros((2, self.reservoir_size, n_features))  # of negatives, of positives
         super()._reset(n_features)
-        # A stream of its own: the reservoirs do not change the order of the rows.
+        # A random stream of its own: the reservoirs do not change the order of the rows.
         [self._rng] = np.random.default_rng(self.random_state).spawn(1)
         self._reservoirs = reservoirs
-        self._counts = np.zeros(2, dtype=np.int64)
+        self._counts = np.zeros(2, dtype=np.int64)  # of the rows seen, by class
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         size, n_features = self._reservoirs.shape[1:]
         scratch = np.empty(2 * n_features + size)
         online_auc.oam_pass(
-            rows,
-            labels,
-            order,
-            self._places(labels[order] > 0),
-            self.update == "sequential",
-            self.C,
-            self._w,
-            self._w_sum,
-            self._reservoirs,
-            self._counts,
-            scratch,
-        )
+            rows, labels, order, self._places(labels[order] > 0), self.update == "sequential",
+            self.C, self._w, self._w_sum, self._reservoirs, self._counts, scratch,
+        )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw a place for each next row in the reservoir of its class; beyond its end means none.
@@ -200,17 +191,9 @@ class PGD(OnlineAUCRanker):
         scratch = np.empty(len(self._w))
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
         online_auc.pgd_pass(
-            rows,
-            labels,
-            order,
-            self.eta0 / t**self.power_t,
-            self._w,
-            self._w_sum,
-            self._counts,
-            self._sums,
-            self._moments,
-            scratch,
-        )
+            rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,
+            self._counts, self._sums, self._moments, scratch,
+        )  # fmt: skip
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -263,29 +246,18 @@ class AdaOAM(OnlineAUCRanker):
 
     def _reset(self, n_features: int) -> None:
         # Allocated first: if memory fails, the earlier weights and their state stay together.
-        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)
-        moments = np.zeros((2, n_features, n_features))
+        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # of rows by class; of g_t
+        moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
         super()._reset(n_features)
-        self._counts, self._sums, self._moments = np.zeros(2), sums, moments
+        self._counts, self._sums, self._moments = np.zeros(2), sums, moments  # counts of rows
         self._squares = squares
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         scratch = np.empty(2 * len(self._w))
         online_auc.adaoam_pass(
-            rows,
-            labels,
-            order,
-            self.eta0,
-            self.reg,
-            self.delta,
-            self._w,
-            self._w_sum,
-            self._counts,
-            self._sums,
-            self._moments,
-            self._squares,
-            scratch,
-        )
+            rows, labels, order, self.eta0, self.reg, self.delta, self._w, self._w_sum,
+            self._counts, self._sums, self._moments, self._squares, scratch,
+        )  # fmt: skip
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -352,24 +324,15 @@ class SPAM(OnlineAUCRanker):
         self._means_known = False
 
     def _compute_totals(self, rows: Rows, labels: NDArray[np.int8]) -> None:
-        """Count and add up the rows of each class: 0 negative, 1 positive."""
+        """Set the count and the sum of the rows of each class: 0 negative, 1 positive."""
         for c, in_class in enumerate((labels < 0, labels > 0)):
             self._counts[c] = np.count_nonzero(in_class)
             self._sums[c] = weighted_sum(rows, in_class.astype(np.float64), rows.n_features)
-        self._means_known = True
+        self._means_known = True  # the passes need not estimate them
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order))
         online_auc.spam_pass(
-            rows,
-            labels,
-            order,
-            self.eta0 / np.sqrt(t),
-            self.reg,
-            self.l1_reg,
-            not self._means_known,
-            self._w,
-            self._w_sum,
-            self._counts,
-            self._sums,
-        )
+            rows, labels, order, self.eta0 / np.sqrt(t), self.reg, self.l1_reg,
+            not self._means_known, self._w, self._w_sum, self._counts, self._sums,
+        )  # fmt: skip

@@ -71,10 +71,10 @@ def refuses_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def unweighted(self: Any, *args: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
         if sample_weight is not None:
-            option = "set class_weight or " if hasattr(self, "class_weight") else ""
+            option = " or set class_weight" if hasattr(self, "class_weight") else ""
             raise InputError(
                 f"{type(self).__name__} does not support sample_weight, because each row at the "
-                f"top of the list counts as one: {option}repeat rows"
+                f"top of the list counts as one; repeat rows{option}"
             )
         return method(self, *args, **kwargs)
 
@@ -86,7 +86,7 @@ def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return `class_weight` with the keys -1 and +1 in place of the user's (ascending) classes."""
+    """Return `class_weight`; in a dict, -1 and +1 replace the user's (ascending) `classes`."""
     if not isinstance(class_weight, dict):
         return class_weight
     signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}

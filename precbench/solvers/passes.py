@@ -55,8 +55,7 @@ def visiting_order(n: int, shuffle: Shuffle, rng: np.random.Generator) -> NDArra
     if shuffle == "blocks":
         starts = rng.permutation(np.arange(0, n, BLOCK_ROWS, dtype=np.int32))
         order = (starts[:, None] + np.arange(BLOCK_ROWS, dtype=np.int32)).ravel()
-        # The last block may reach beyond the rows.
-        return order[order < n] if n % BLOCK_ROWS else order
+        return order[order < n] if n % BLOCK_ROWS else order  # the last block may be shorter
     return rng.permutation(np.arange(n, dtype=np.int32))
 
 
@@ -94,7 +93,7 @@ class PassRanker(LinearRanker):
 
     @property
     def visits(self) -> Hashable | None:
-        """Key of the order of visits, None where it is not fixed; see `fit_together`."""
+        """Key of the order of visits, the same in all solvers of `fit_together`; None if random."""
         if not isinstance(self.random_state, Integral):
             return None
         params = self.get_params()
@@ -148,7 +147,7 @@ class PassRanker(LinearRanker):
     def _reset(self, n_features: int) -> None:
         """Set the weights and all counters to 0."""
         n_weights = n_features + self._has_intercept
-        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)
+        w, w_sum = np.zeros(n_weights), np.zeros(n_weights if self._takes_mean else 0)  # sum of w
         self._publish(w.copy(), has_intercept=self._has_intercept)
         self._w, self._w_sum = w, w_sum
         self.n_iter_ = self.n_rows_seen_ = self.t_ = 0
@@ -201,20 +200,20 @@ class PassRanker(LinearRanker):
             self._check_width(X.shape[1])
             if len(self._w) != X.shape[1] + self._has_intercept:
                 raise InputError(
-                    'the objective was changed to or from "f1", the only one with an intercept: '
-                    "continue with the objective of the first rows, or call fit"
+                    'the objective was changed to or from "f1", the only one with an intercept; '
+                    "continue with the objective of the earlier calls, or call fit"
                 )
         rows = as_rows(X)
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
         if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
             raise InputError(
-                f"order should be a list of row numbers, found {visited.ndim} dimensions of "
-                f"{visited.dtype}"
+                f"order has {visited.ndim} dimensions of type {visited.dtype}; give a list of row "
+                "numbers"
             )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
-                f"order names row {visited.min()} to {visited.max()}; give numbers from 0 to "
-                f"{rows.n_rows - 1}"
+                f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of "
+                f"rows of X, from 0 to {rows.n_rows - 1}"
             )
         batch_size = min(self.batch_size, max(1, len(visited)))
         row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
@@ -259,7 +258,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Each ends with bitwise the weights, and at the place, that a fit of its own would give it.
+    Each ends with bitwise the weights, and after as many rows, as in a fit of its own.
 
     Parameters
     ----------
@@ -323,7 +322,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         _active(fits),
         lambda: (
             (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
-            for X, y, order in epoch()
+            for X, y, order in epoch()  # reads the pieces anew
         ),
     )
     for solver, trace in fits:
@@ -334,15 +333,15 @@ _Visits = Iterable[tuple[Rows, NDArray[np.int8], NDArray[np.int32], int]]
 
 
 def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
-    """Train solvers with the same visits on checked rows, epoch by epoch."""
+    """Train solvers with equal `visits` on checked rows, in place, epoch by epoch."""
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = as_rows(X)
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
-    batch_size, passes = first._batch_length(labels), first._passes(labels, rng)
-    started = _active(fits)
+    batch_size, passes = first._batch_length(labels), first._passes(labels, rng)  # row orders
+    started = _active(fits)  # the traces start their clocks
     for solver, _ in started:
         solver._compute_totals(rows, labels)
     _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(passes)))
@@ -354,14 +353,15 @@ def _active(fits: Iterable[Fit]) -> list[Fit]:
 
 
 def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
-    """Go through epochs until each solver has its number of them, or its trace has ended it."""
+    # Train fits for epoch after epoch, in place: each solver until it has done its number of
+    # `epochs`, or its trace ends it. `epoch` returns the arguments of `_visit` for each piece.
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
         started = fits
         for visits in epoch():
-            fits = _visit(fits, *visits)
+            fits = _visit(fits, *visits)  # those that go on
             if not fits:
                 break
-        for solver, _ in started:
+        for solver, _trace in started:  # an epoch that a trace ended counts, too
             solver.n_iter_ += 1
 
 
@@ -378,7 +378,7 @@ def _visit(
         solvers = [fit.solver for fit in fits]
         length = min(n - start, *(solver._slice_length(rows) for solver in solvers))
         for solver, trace in fits:
-            if hasattr(trace, "next_rows"):
+            if hasattr(trace, "next_rows"):  # the row count at which it asks for its next call
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
         # Whole batches only: cutting one would change the path.
         n_batches = -(-length // batch_size)  # rounded up

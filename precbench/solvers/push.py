@@ -64,8 +64,8 @@ class PushRanker(LinearRanker):
         if self.unbounded_:
             warn(
                 "the risk has no minimiser: some weights rank no pair of the training rows "
-                "wrongly, and the risk falls without end as they grow; the fit stopped at finite "
-                "ones"
+                "wrongly, and the risk falls without end as they grow; use the finite weights at "
+                "which the fit stopped, or train on more rows"
             )
 
     def _assess(self, point: Evaluation) -> None:
@@ -77,7 +77,7 @@ class PushRanker(LinearRanker):
     def _move(
         self, w: NDArray[np.float64], point: Evaluation, risk: PushRisk, trace: Trace
     ) -> bool:
-        """Take the next w as `coef_`; return whether the trace ends the fit."""
+        """Set `coef_` to w, with counters and risk; return whether the trace ends the fit."""
         self.coef_ = w
         self.n_iter_ += 1
         self.n_rows_seen_ += risk.rows.n_rows
@@ -91,24 +91,25 @@ class PushRanker(LinearRanker):
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
             if not np.isfinite(hessian).all():
-                self.coef_ = np.full_like(self.coef_, np.nan)
+                self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
             curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
-            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
+            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]  # columns
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
                 break
             w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
-            self.unbounded_ = _separates(risk.relation, point.scores)
+            self.unbounded_ = _separates(risk.relation, point.scores)  # no pair wrongly ranked
         if not self.unbounded_:  # along a flat axis the risk may decrease without end
             self.unbounded_ = risk.is_unbounded_along(flat)
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
                 f"the norm of the gradient is still {self.gradient_norm_:.3g} after "
-                f"{self.n_iter_} iterations; raise max_iter={self.max_iter} or tol"
+                f"{self.n_iter_} iterations; raise max_iter, now {self.max_iter}, or tol, now "
+                f"{self.tol:g}"
             )
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
@@ -118,9 +119,9 @@ class PushRanker(LinearRanker):
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            slopes = np.where(used, 0, point.gradient)
+            slopes = np.where(used, 0, point.gradient)  # derivatives by feature
             j = int((np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax())
-            if abs(slopes[j]) <= point.noise:
+            if abs(slopes[j]) <= point.noise:  # 0 but for rounding
                 break
             column = risk.column(j)
             low, high = risk.relation.range(column)  # of the differences over the pairs
@@ -131,17 +132,17 @@ class PushRanker(LinearRanker):
                 if low == high == 0:
                     continue  # a constant; its derivative was rounding
                 self.unbounded_ = True
-                sign = 1 if low >= 0 else -1
-                worst, _ = risk.relation.range(point.scores)
+                sign = 1 if low >= 0 else -1  # the feature, or its negative, ranks none wrongly
+                worst, _best = risk.relation.range(point.scores)
                 # Lift even the worst pair in which the column differs to a margin of 1.
                 step = sign * (1 - min(worst, 0)) / risk.relation.least_gap(sign * column)
             w = self.coef_.copy()
             w[j] += step
             point = risk.at(w)
             if not np.isfinite(point.value):
-                self.coef_ = np.full_like(w, np.nan)
+                self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
                 return
-            if self._move(w, point, risk, trace) or low > 0 or high < 0:
+            if self._move(w, point, risk, trace) or low > 0 or high < 0:  # the step ranks all pairs
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
         self.converged_ &= not self.unbounded_
@@ -156,12 +157,13 @@ def _damped_step(
     damping: float,
 ) -> tuple[NDArray[np.float64], Evaluation, float] | None:
     """Return the next w, the risk there and the next damping; None if no step is accepted."""
-    # A step is accepted if the value decreases by a tenth of what the quadratic model predicts or,
-    # where it changes by rounding only, if the gradient gets smaller. Else the damping grows.
-    slopes = axes.T @ point.gradient
+    # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
+    # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
+    # changes by rounding only, if the gradient gets smaller. Else the damping grows.
+    slopes = axes.T @ point.gradient  # derivatives along the axes
     rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:
-        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])
+        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # along the axes
         new_w = w + axes @ moves
         new = risk.at(new_w)
         predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
@@ -170,7 +172,7 @@ def _damped_step(
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
         elif gained > 0.1 * predicted:
-            # The model was good: the next step may be bolder.
+            # Where the model was good, the next step may be bolder.
             next_damping = damping / 10 if gained > 0.5 * predicted else damping
             return new_w, new, max(next_damping, _LEAST_DAMPING)
         damping *= 10
@@ -265,8 +267,8 @@ class PairPushRanker(PushRanker):
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
         relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
-        above = PairLists.of_matrix(relation)
-        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))
+        above = PairLists.of_matrix(relation)  # for each row the rows that should be above it
+        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # and those below
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
@@ -275,12 +277,12 @@ class PairPushRanker(PushRanker):
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
-        if self.loss == "exponential":
+        if self.loss == "exponential":  # terms (rate of positives, of negatives, constant)
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
         sides = self._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
-        return PairwiseRisk(X, Classes(labels), self.p, True, sides)
+        return PairwiseRisk(X, Classes(labels), self.p, logistic=True, sides=sides)
 
     def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
         """Return sign, constant and relation of each term of the risk, see `PairwiseRisk`."""
@@ -403,7 +405,7 @@ class RankBoost(PairPushRanker):
 
 
 def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
-    """Return the pairs as a CSC matrix with one positive entry for each; refuse malformed ones."""
+    # Return the pairs as a new CSC matrix: an entry at [i, k] for row i above row k, none twice.
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(
@@ -417,7 +419,7 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz > np.iinfo(np.int32).max:
         raise InputError(f"pairs has {relation.nnz:,} entries; give at most 2**31 - 1")
     if not (np.isfinite(relation.data) & (relation.data > 0)).all():
-        raise InputError("pairs has an entry that is not a positive number; drop it")
+        raise InputError("pairs has an entry that is not a positive number; drop that entry")
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
         raise InputError(f"pairs puts row {above_itself[0]} above itself; drop that entry")
     return relation

@@ -44,8 +44,9 @@ class Classes:
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
-        """Return the least ``values[i] - values[k]`` above 0; no pair may have a negative one."""
-        least, _ = self.range(values)
+        # Return the least gap ``values[i] - values[k]`` above 0, of positives i and negatives k. No
+        # gap may be below 0.
+        least, _most = self.range(values)
         if least > 0:
             return least
         # The lowest positive is as high as the highest negative: all gaps are from this value.
@@ -69,27 +70,27 @@ class PairLists(NamedTuple):
 
     @classmethod
     def of_matrix(cls, columns: sparse.csc_array | sparse.csr_array) -> Self:
-        """Make a list of each column of a CSC matrix, or row of a CSR one, that has entries."""
+        # Make a list for each column (CSC) or row (CSR) that has entries: its number becomes the
+        # lower row, the indices of its entries the upper rows.
         indptr = columns.indptr.astype(np.int32)
         lower = np.flatnonzero(np.diff(indptr)).astype(np.int32)
         upper = columns.indices.astype(np.int32)
         return cls(upper, lower, indptr[lower], indptr[lower + 1])
 
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of lists with at most `most` pairs each; a longer list is on its own."""
+        # Cut the lists into slices of at most `most` pairs, or of one longer list; yield the number
+        # of the first list of each slice, and of the first one after it.
         ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
         first = 0
         while first < len(ends):
-            n_before = ends[first - 1] if first else 0
+            n_before = ends[first - 1] if first else 0  # pairs of earlier lists
             last = max(first + 1, int(np.searchsorted(ends, n_before + most, "right")))
             yield first, last
             first = last
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        """Yield slices of the lists, their upper rows one after the other, and where each begins.
-
-        The number of all pairs of a slice ends its last array.
-        """
+        # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
+        # the places at which the lists begin among these rows, followed by the number of the rows.
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -143,14 +144,13 @@ class PushRisk(ABC):
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
-        """Return whether one of the columns, of norm 1, ranks some pair rightly and none wrongly.
-
-        Its opposite may do so, too. Differences below a millionth of the greatest count as 0.
-        """
+        # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w rank some pair
+        # rightly and none wrongly: then the risk falls without end. Differences below a millionth
+        # of the greatest count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             low, high = self.relation.range(scores)
-            least, most = (low, high) if high >= -low else (-high, -low)  # of axis or opposite
+            least, most = (low, high) if high >= -low else (-high, -low)  # of w or of -w
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
                 return True
         return False
@@ -168,24 +168,24 @@ class PushRisk(ABC):
     def scatter(
         self, weights: NDArray[np.float64], centre: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'``."""
+        """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'`` over the rows x_i."""
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)
         n_values = self.rows.n_rows * len(centre)
         is_thin = self.rows.data.size < _THIN * n_values
         if is_thin:
-            n_values = self.rows.data.size
-        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))
+            n_values = self.rows.data.size  # stored ones only
+        length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))  # rows of a block
         for start in range(0, len(weighted), length):
             rows = weighted[start : start + length]
-            if is_thin:  # stays sparse: the centre is subtracted from the total below
+            if is_thin:  # stays sparse: the terms with the centre are added below
                 part = self.X[rows]
                 total += (part.T @ part.multiply(weights[rows, None])).toarray()
             else:
                 centred = _dense(self.X[rows]) - centre
                 total += centred.T @ (centred * weights[rows, None])
         if is_thin:
-            crossed = np.outer(centre, self.by_weights(weights))
+            crossed = np.outer(centre, self.by_weights(weights))  # c (sum_i weights[i] x_i)'
             total += weights.sum() * np.outer(centre, centre) - crossed - crossed.T
         return total
 
@@ -207,29 +207,27 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The gradient of a term is the mean row of the negatives less that of the positives.
-        scores, values, _, means = self._terms_at(w)
-        value, gradients = values[0], means[:, 1] - means[:, 0]
+        # The value is ``log(R) / p = 1/p log sum_m exp(p v_m)`` over the terms m. The gradient of
+        # v_m is the weighted mean row of the negatives less that of the positives.
+        scores, values, _logs, means = self._terms_at(w)
+        value, gradients = float(values[0]), means[:, 1] - means[:, 0]
         gradient = gradients[0]
-        if len(values) > 1:  # top and bottom
+        if len(values) > 1:  # a term for the push at the top, and one for that at the bottom
             gradient = softmax(self.p * values) @ gradients
-            value = logsumexp(self.p * values) / self.p
+            value = float(logsumexp(self.p * values)) / self.p
         noise = 4 * _EPS * float(np.abs(means).max(initial=0))
-        return Evaluation(scores, float(value), gradient, self.p * float(value), noise)
+        return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the scores, and of each term m its value and sums by class, 0 the positives."""
-        # These are ``G_m + c_m`` (n_terms,), and for each class the logarithm of the sum of the
-        # exponentials (n_terms, 2) and the mean row that they weigh (n_terms, 2, n_features).
+        # Return the scores; the value ``G_m + c_m`` of each term m (n_terms,); and by class,
+        # positives first, the logarithm of the sum of the exponentials (n_terms, 2) and the mean
+        # row that these weigh (n_terms, 2, n_features).
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
-        values, logs, means = (
-            np.empty(n_terms),
-            np.empty((n_terms, 2)),
-            np.zeros((n_terms, 2, len(w))),
-        )
+        values, logs = np.empty(n_terms), np.empty((n_terms, 2))
+        means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
-            peaks, totals = np.full(2, -np.inf), np.zeros(2)
+            peaks, totals = np.full(2, -np.inf), np.zeros(2)  # the kernel changes them and means[m]
             for start in range(0, rows.n_rows, length):
                 push.class_sums(
                     rows, self.labels, w, rate_pos, rate_neg, start,
@@ -241,38 +239,40 @@ class ExponentialRisk(PushRisk):
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives: those within the terms, and between their gradients."""
+        # With value v_m and gradient g_m of term m, o = softmax(p v) and g = sum_m o_m g_m, return
+        # sum_m o_m (v_m'' + p g_m g_m') - p g g', where v_m'' is the sum over the classes of the
+        # rate times the covariance of the rows, weighted by their exponentials.
         scores, values, logs, means = self._terms_at(w)
-        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]
-        mean = shares @ gradients
+        shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
+        mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
         negative = self.labels < 0
-        for m, (rate_pos, rate_neg, _) in enumerate(self.terms):
+        for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
             exponents = np.where(negative, rate_neg, -rate_pos) * scores
-            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])
+            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # sum 1 in each class
             total += shares[m] * rate_pos * self.scatter(weights * ~negative, means[m, 0])
             total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Newton's method for the root, kept within the bracket (low, high) once both are known.
+        # Newton's method for the root of the derivative, which grows with the step, kept within the
+        # bracket (low, high) once both are known.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
-            slope, curvature = push.derivatives_along(
+            slope, curvature = push.derivatives_along(  # first and second derivative
                 point.scores, self.labels, unit, self.terms, self.p, step
             )
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # Newton's method then has all digits
-            # Without a bracket, a step where the curvature nearly vanishes could go anywhere.
             if math.isinf(low) or math.isinf(high):
-                most = self.reach + 4 * abs(step)
+                most = self.reach + 4 * abs(step)  # where the curvature vanishes, bound the step
                 if not abs(proposal - step) <= most:
                     proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
-                proposal, tol = low + (high - low) / 2, 4e-16
-            if abs(slope) <= _EPS:
+                proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
+            if abs(slope) <= _EPS:  # 0 but for rounding
                 break
             done = abs(proposal - step) <= tol * abs(step)
             step = proposal
@@ -284,13 +284,14 @@ class ScoreRisk(PushRisk):
 
     @abstractmethod
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the risk (`PairwiseRisk`: ``log(R) / p``) and its gradient in the scores."""
+        """Return the risk and its gradient in the scores; of `PairwiseRisk` ``log(R) / p``."""
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        def slope(step: float) -> float:
+        def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
             return float(self.by_scores(point.scores + step * unit)[1] @ unit)
 
-        end = -np.sign(slope(0.0))  # doubled until the root lies between 0 and the end
+        # Go from 0 in the direction of lower risk, ever twice as far, until the root is passed.
+        end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
         return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)
@@ -316,22 +317,23 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # `by_scores` gives ``log(R) / p`` and its gradient in the scores.
         scores = linear_scores(self.rows, w)
-        value, by_scores = self.by_scores(scores)
+        value, by_scores = self.by_scores(scores)  # ``log(R) / p``, its gradient in the scores
         gradient, log_risk = self.by_weights(by_scores), self.p * value
-        noise = self.noise(by_scores)
-        if self.logistic:  # minimises R ** (1/p) instead of its logarithm
+        noise = self.noise(by_scores)  # bounds the rounding error of each entry of the gradient
+        if self.logistic:  # minimises R ** (1/p), the p-norm of the h_k, instead of its logarithm
             value = float(np.exp(value))
             gradient *= value
             noise *= value
-        return Evaluation(scores, value, gradient, log_risk, noise)
+        return Evaluation(scores, value, gradient, log_risk=log_risk, noise=noise)
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return ``log(R) / p`` and its gradient with respect to the scores."""
-        heights = self._log_heights(scores)
+        # Return ``log(R) / p = 1/p log sum_k h_k ** p`` and its gradient in the scores,
+        # ``sum_k o_k h_k' / h_k`` with ``o_k = h_k ** p / R``. h_k is the sum of the loss over the
+        # pairs of row k: negatives k at the top; positives k, with turned signs, at the bottom.
+        heights = self._log_heights(scores)  # log h_k by side
         log_risks = self.p * np.concatenate(heights)
-        weights = np.split(softmax(log_risks), np.cumsum([len(h) for h in heights])[:-1])
+        weights = np.split(softmax(log_risks), np.cumsum([len(h) for h in heights])[:-1])  # o_k
         gradient = np.zeros(len(scores))
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
@@ -346,7 +348,7 @@ class PairwiseRisk(ScoreRisk):
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return ``log h_k`` plus the constant of the side, an array for each side."""
+        """Return for each side ``log h_k`` of its lower rows k, plus the constant of the side."""
         heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
@@ -356,8 +358,8 @@ class PairwiseRisk(ScoreRisk):
         return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives, from blocks of pairs."""
-        # With h_k' and h_k'' the derivatives of h_k and shares ``o_k ~ h_k ** p``,
+        # With h_k' and h_k'' the derivatives of h_k, the sum of the loss over the pairs (i, k), and
+        # ``o_k = h_k ** p / R``, in blocks of pairs:
         #
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,  and for R ** (1/p) that plus g g', times R ** (1/p).
@@ -368,20 +370,21 @@ class PairwiseRisk(ScoreRisk):
         total, mean = np.zeros((n, n)), np.zeros(n)
         for (sign, constant, pairs), log_heights in zip(self.sides, heights, strict=True):
             for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n)):
-                lists, lower = np.diff(begins), pairs.lower[part]
-                z = sign * (np.repeat(scores[lower], lists) - scores[upper])
-                log_h = np.repeat(log_heights[part] - constant, lists)
+                n_upper, lower = np.diff(begins), pairs.lower[part]  # pairs of each k, rows k
+                z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])  # s_k - s_i
+                log_h = np.repeat(log_heights[part] - constant, n_upper)
+                # The first and the second derivative of the loss in z, each divided by h_k.
                 slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
                 curvature = slope * expit(-z) if self.logistic else slope
-                shares = np.exp(self.p * log_heights[part] - log_risk)
-                differences = sign * (
-                    np.repeat(_dense(self.X[lower]), lists, axis=0) - _dense(self.X[upper])
+                shares = np.exp(self.p * log_heights[part] - log_risk)  # o_k
+                differences = sign * (  # x_k - x_i
+                    np.repeat(_dense(self.X[lower]), n_upper, axis=0) - _dense(self.X[upper])
                 )
-                r = np.add.reduceat(differences * slope[:, None], begins[:-1])
-                weights = np.repeat(shares, lists) * curvature
+                r = np.add.reduceat(differences * slope[:, None], begins[:-1])  # sums by k
+                weights = np.repeat(shares, n_upper) * curvature
                 total += differences.T @ (differences * weights[:, None])
                 total += (self.p - 1) * (r.T @ (r * shares[:, None]))
-                mean += shares @ r
+                mean += shares @ r  # g
         if self.logistic:
             return np.exp(log_risk / self.p) * (total - (self.p - 1) * np.outer(mean, mean))
         return total - self.p * np.outer(mean, mean)
@@ -401,7 +404,8 @@ class InformationRetrievalRisk(ScoreRisk):
         return Evaluation(scores, value, gradient, log_risk, self.noise(by_scores))
 
     def by_scores(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        # above_i = log sum_k exp(s_k - s_i), of which the risk sums ln(1 + exp(above_i)).
+        # The risk is the sum over the positives i of ln(1 + exp(above_i)), where above_i is the
+        # logarithm of the sum over the negatives k of exp(s_k - s_i).
         pos, neg = scores[self.positive], scores[~self.positive]
         above = logsumexp(neg) - pos
         gradient = np.empty(len(scores))
@@ -410,11 +414,13 @@ class InformationRetrievalRisk(ScoreRisk):
         return float(np.logaddexp(0, above).sum()), gradient
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives: a weighted scatter around the soft maximal negative."""
+        # With above_i as in `by_scores`, a_i = expit(above_i), q = softmax of the scores of the
+        # negatives k and c = sum_k q_k x_k, the second derivative of the risk is
+        # sum_i a_i (1 - a_i) (x_i - c)(x_i - c)' + sum_i a_i sum_k q_k (x_k - c)(x_k - c)'.
         scores = linear_scores(self.rows, w)
         pos, log_shares = scores[self.positive], log_softmax(scores[~self.positive])
         above = logsumexp(scores[~self.positive]) - pos
-        shares = np.zeros(len(scores))
+        shares = np.zeros(len(scores))  # q, and 0 for positives
         shares[~self.positive] = np.exp(log_shares)
         weights = shares * expit(above).sum()
         weights[self.positive] = expit(above) * expit(-above)

@@ -20,15 +20,15 @@ def fitted_sampler(
 ) -> Any:
     """Draw a map from scaled rows to random features, an `RBFSampler`.
 
-    It approximates the kernel ``exp(-gamma ||x - x'||^2)``, `bandwidth` times as wide; without
-    `gamma` it is 1 / (n_features * variance of X).
+    It approximates the kernel ``exp(-gamma ||(x - x') / bandwidth||^2)``; the default of `gamma`
+    is 1 / (n_features * variance of X).
     """
     from sklearn.kernel_approximation import RBFSampler
 
     sampler = RBFSampler(
         gamma="scale" if gamma is None else gamma, n_components=n_components, random_state=seed
     )
-    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth
+    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth  # in place
     return sampler
 
 
@@ -37,7 +37,7 @@ def mapped(sampler: Any, X: Any) -> Any:
     if X.dtype == np.float64:
         return sampler.transform(X)
     features = np.empty((X.shape[0], sampler.n_components), X.dtype)
-    for start in range(0, X.shape[0], ROWS_AT_ONCE):
+    for start in range(0, X.shape[0], ROWS_AT_ONCE):  # few rows at a time as float64
         rows = slice(start, start + ROWS_AT_ONCE)
         features[rows] = sampler.transform(X[rows].astype(np.float64))
     return features
@@ -45,7 +45,7 @@ def mapped(sampler: Any, X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatures:
-    """The map to random Fourier features: ``sqrt(2 / n_components) cos(X @ weights + offset)``."""
+    """The map to random Fourier features ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
     # `weights` (n_components, n_features) has a row for each new feature.
 
@@ -62,22 +62,23 @@ class RandomFeatures:
         bandwidth: float = 1.0,
         seed: int | None = None,
     ) -> Self:
-        """Draw the features, see `fitted_sampler`, after checking the parameters and the memory."""
+        """Draw a map by `fitted_sampler`, after checking its parameters and the memory."""
         if not _is_number(n_components, Integral) or not 1 <= n_components <= _MOST:
             raise InputError(
-                f"n_components must be an integer from 1 to {_MOST:,}, found {n_components!r}"
+                f"n_components = {n_components!r} is invalid; give an integer from 1 to {_MOST:,}"
             )
         for name, value in (("gamma", 1.0 if gamma is None else gamma), ("bandwidth", bandwidth)):
             if not _is_number(value, Real) or not 0 < value < np.inf:
-                raise InputError(f"{name} must be a number above 0, found {value!r}")
+                raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
-        n_values = (n_samples + n_features) * int(n_components)
+        n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
+        # `n_features` and the text describe X and the values in the message of the error.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Map rows to the new features."""
+        """Map rows X to ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
         rows, n_components = as_rows(X), len(self.offset)
         features = np.empty((X.shape[0], n_components))
         for j in range(n_components):

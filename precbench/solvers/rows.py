@@ -42,21 +42,21 @@ def as_rows(X: Any) -> Rows:
     ([7.0, 8.0, 9.0], [1, 0, 1], [0, 1, 3])
     """
     if not sparse.issparse(X):
-        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)
+        return Rows(X.ravel(), _NO_INDEX, _NO_INDEX, *X.shape)  # dense: all values, no indices
     X = with_short_indices(X)
     return Rows(X.data, X.indices, X.indptr, *X.shape)
 
 
 def check_form(X: Any) -> None:
-    """Raise an error if the parts of a sparse matrix do not fit: kernels trust every index."""
+    """Raise an error if the arrays of a sparse matrix do not fit: kernels trust every index."""
     form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
             if (np.diff(X.indptr) < 0).any():  # SciPy does not check it without entries
-                raise ValueError("indptr must not decrease")
+                raise ValueError("indptr, where each row or column begins, must not decrease")
         elif form == "coo":
-            type(X)((X.data, (X.row, X.col)), shape=X.shape)
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)  # raises if an index is outside
     except ValueError as error:
         raise InputError(
             f"the {form} matrix is malformed: {error}; build it anew from its entries"
@@ -83,14 +83,14 @@ def with_short_indices(X: Any) -> Any:
         return X
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
         raise InputError(
-            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns and the kernels "
-            "take at most 2**31 - 1: train on fewer rows, or in pieces with partial_fit"
+            f"the sparse matrix has {X.nnz:,} entries in {X.shape[1]:,} columns, and at most "
+            "2**31 - 1 are possible; train on fewer rows, or in pieces with partial_fit"
         )
     check_form(X)
     if X.indices.dtype == X.indptr.dtype == np.int32:
         return X
-    short = sparse.csr_matrix(X.shape)
-    short.data = X.data
+    short = sparse.csr_matrix(X.shape)  # empty at first
+    short.data = X.data  # not copied
     short.indices, short.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return short
 
@@ -108,7 +108,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
     if w.shape != (rows.n_features,):  # the kernel trusts it
         raise InputError(
             f"weights of shape {w.shape} cannot score rows of {rows.n_features:,} features; give "
-            "one for each feature"
+            "one weight for each feature"
         )
     scores = np.empty(rows.n_rows)
     linear.linear_scores(rows, w, scores)
@@ -127,8 +127,9 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     """
     if n_features < rows.n_features or len(coef) > rows.n_rows:  # the kernel trusts them
         raise InputError(
-            f"{len(coef):,} weights and {n_features:,} features cannot be those of "
-            f"{rows.n_rows:,} rows of {rows.n_features:,} features"
+            f"{len(coef):,} weights and {n_features:,} features do not fit {rows.n_rows:,} rows of "
+            f"{rows.n_features:,} features; give at most one weight for each row, and all features "
+            "of the rows"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

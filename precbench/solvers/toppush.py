@@ -100,18 +100,18 @@ class TopPush(LinearRanker):
     row_cost = 2.0
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Minimise -D, divided by C/m, by accelerated projected gradient steps with restarts."""
+        # Minimise -D, divided by C/m, by projected gradient steps: `now` is the last iterate, and
+        # each step starts from `ahead`, the iterate extrapolated by its momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))
-        ones = (labels > 0).astype(np.float64)
-        weight = self.C / ones.sum()
+        ones = (labels > 0).astype(np.float64)  # 1 for positives, 0 for negatives
+        weight = self.C / ones.sum()  # C/m
         self._start(rows.n_features)
         self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C
         self.converged_ = False
-        now = ahead = _Point(
-            np.zeros(rows.n_rows), np.zeros(rows.n_features), np.zeros(rows.n_rows)
-        )
-        momentum = lipschitz = 1.0
+        n = rows.n_rows
+        now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
+        momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
             gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
             while True:
@@ -119,25 +119,24 @@ class TopPush(LinearRanker):
                 v = weighted_sum(rows, c, rows.n_features)
                 step, change = c - ahead.c, v - ahead.v
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
-                if not curvature > lipschitz * dot(step, step):
+                if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
-                # Never halved again: the steps only get shorter.
-                lipschitz *= 2
+                lipschitz *= 2  # never halved again: the steps only get shorter
             last, now = now, _Point(c, v, linear_scores(rows, v))
             self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
-                self.coef_ = np.full_like(self.coef_, np.nan)
+                self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
             # The step goes back: restart without momentum (O'Donoghue and Candes 2015).
             if dot(step, c - last.c) < 0:
                 momentum, ahead = 1.0, now
             else:
-                grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+                grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
                 ahead = now.beyond(last, (momentum - 1) / grown)
                 momentum = grown
 
     def _count(self, n_neg: int) -> int:
-        """Return K as a count of negatives."""
+        """Return K, the parameter `top_negatives`, as a count of negatives."""
         if not isinstance(self.top_negatives, Integral):
             return ceil_share(float(self.top_negatives), n_neg)
         if self.top_negatives > n_neg:
@@ -148,15 +147,15 @@ class TopPush(LinearRanker):
         return int(self.top_negatives)
 
     def _assess(self, point: _Point, labels: NDArray[np.int8], weight: float, n_top: int) -> None:
-        """Publish the weights, and bring P, its lower bound and the counters up to date."""
-        w, scores = weight * point.v, weight * point.scores
+        """Publish the weights of a point, and update P, its lower bound D and the counters."""
+        w, scores = weight * point.v, weight * point.scores  # `weight` is C/m
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
-        t = _mean_of_highest(scores[~positive], n_top)
+        t = _mean_of_highest(scores[~positive], n_top)  # of the negatives
         hinges = np.maximum(0.0, 1 + t - scores[positive])
-        alpha = point.c[positive]
+        alpha = point.c[positive]  # the c_i of D
         self._publish(w)
-        self.primal_ = square + weight * dot(hinges, hinges)
-        bound = weight * (dot(alpha, np.ones_like(alpha)) - dot(alpha, alpha) / 4) - square
+        self.primal_ = square + weight * dot(hinges, hinges)  # P
+        bound = weight * (dot(alpha, np.ones_like(alpha)) - dot(alpha, alpha) / 4) - square  # D
         self.lower_bound_ = max(self.lower_bound_, bound)
         self.gap_ = self.primal_ - self.lower_bound_
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)
@@ -167,14 +166,14 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    """Return the dual variables nearest to a point that satisfy the constraints of D."""
-    c = np.empty_like(point)
+    # Return the dual variables c nearest to a point among those that satisfy the constraints of D.
+    c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
-    else:
-        ascending = np.partition(-point[labels < 0], -n_top)
-        after = ascending[:-n_top].max(initial=-np.inf)
-        project_capped(point, labels, n_top, ascending[-n_top], after, c)
+    else:  # the kernel needs the K-th and the next largest -point of a negative
+        parted = np.partition(-point[labels < 0], -n_top)
+        after = parted[:-n_top].max(initial=-np.inf)
+        project_capped(point, labels, n_top, parted[-n_top], after, c)
     return c
 
 

@@ -34,21 +34,21 @@ class Trees:
     is_forest: bool = False  # compares in single precision; the score is the mean less 1/2
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Score rows by the leaves they reach, slice by slice."""
+        """Return for each row of X the sum of its leaves; for a forest the mean less 1/2."""
         n_rows, n_trees = X.shape[0], len(self.root)
         scores, scratch = np.full(n_rows, self.base), np.zeros(self.n_features)
-        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))
+        length = max(1, _VISITS_PER_SLICE // max(1, n_trees))  # rows of a slice: about 0.1 s
         for start in range(0, n_rows, length):
             stop = min(n_rows, start + length)
             rows = as_rows(self.compared(X[start:stop]))
-            kernel.add_trees(
+            kernel.add_trees(  # adds the values of the leaves to the scores in place
                 rows, self.feature, self.value, self.right, self.root, scratch, scores[start:stop]
             )
         return scores / n_trees - 0.5 if self.is_forest and n_trees else scores
 
     def first(self, n_trees: int) -> Self:
-        """Return the ensemble of the first trees."""
-        ends = [*self.root.tolist(), len(self.feature)]
+        """Return the ensemble of the first `n_trees` trees."""
+        ends = [*self.root.tolist(), len(self.feature)]  # of the nodes of the first 0, 1, ... trees
         names = ("feature", "value", "right", "cover")
         parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
         return replace(self, root=self.root[:n_trees], **parts)
@@ -59,17 +59,17 @@ class Trees:
 
     @classmethod
     def of(cls, trees: Sequence["Tree"], n_features: int, **options: Any) -> Self:
-        """Join trees; their `right` children become nodes of the whole sequence."""
+        """Join the nodes of trees in one sequence, and number their `right` children by it."""
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
-                f"the trees have {ends[-1]:,} nodes, above 2**31 - 1; fit fewer or smaller trees"
+                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer or smaller ones"
             )
-        feature, value, right, cover = (
+        feature, value, right, cover = (  # the fields of a `Tree`, in turn
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
-        first = np.repeat(ends[:-1], np.diff(ends))
+        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the first of its tree
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         root = ends[:-1].astype(np.int32)
         return cls(n_features, feature, value, right, root, cover, **options)
@@ -114,15 +114,18 @@ class Trees:
             and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
         )
         if not is_whole:
-            raise ValueError("the arrays are not those of trees")
+            raise ValueError("an array of the trees has a wrong type or value; save the model anew")
         ends = np.append(root, n_nodes)
         if ends[0] != 0 or (np.diff(ends) < 1).any():
-            raise ValueError("the trees overlap, or nodes are of none")
+            raise ValueError("the roots of the trees do not ascend from 0; save the model anew")
+        # For each node, where its tree ends, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
-        leads_on = ((right > node + 1) & (right < end))[inner].all()
-        children = np.concatenate([node[inner] + 1, right[inner], root])
+        leads_on = ((right > node + 1) & (right < end))[inner].all()  # within the tree
+        children = np.concatenate([node[inner] + 1, right[inner], root])  # should be each node once
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
-            raise ValueError("a node does not lead to a later one of its tree, or two lead to one")
+            raise ValueError(
+                "a node of the trees is not the child of one earlier node; save the model anew"
+            )
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
 
 
@@ -143,10 +146,9 @@ class Tree(NamedTuple):
         right: NDArray[Any],
         cover: NDArray[Any],
     ) -> Self:
-        """Put nodes in preorder, of which the first is the root; see `Trees`."""
-        # A cover of 0, as of libraries that count no training rows, becomes 1.
+        """Put the nodes of a tree, of which the first is the root, in preorder."""
         order = np.arange(len(feature))
-        if (left != order + 1)[feature >= 0].any():  # not in preorder yet
+        if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
             stack, visited = [0], []
             while stack:
                 node = stack.pop()
@@ -155,10 +157,11 @@ class Tree(NamedTuple):
                     # The left child is popped first, so that it comes next in preorder.
                     stack += [int(right[node]), int(left[node])]
             order = np.array(visited)
-        place = np.empty(len(order), dtype=np.int32)
+        place = np.empty(len(order), dtype=np.int32)  # place[i] is that of node i in preorder
         place[order] = np.arange(len(order))
         feature = feature[order].astype(np.int32)
         right = np.where(feature >= 0, place[right[order]], 0).astype(np.int32)
+        # A cover of 0, as of libraries that count no training rows, becomes 1.
         cover = np.where(cover > 0, cover, 1)[order].astype(np.float32)
         return cls(feature, value[order].astype(np.float64), right, cover)
 
@@ -169,16 +172,16 @@ def forest_trees(forest: Any, n_features: int) -> Trees:
     for node in (estimator.tree_ for estimator in forest.estimators_):
         left, is_leaf = node.children_left, node.children_left < 0
         feature = np.where(is_leaf, -1, node.feature)
-        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)
-        cover = node.weighted_n_node_samples
+        value = np.where(is_leaf, node.value[:, 0, 1], node.threshold)  # a leaf: P(positive)
+        cover = node.weighted_n_node_samples  # of the training rows that reach each node
         trees.append(Tree.of(feature, value, left, node.children_right, cover))
     return Trees.of(trees, n_features, is_forest=True)
 
 
 def histogram_trees(boosting: Any, n_features: int) -> Trees:
-    """Return the trees of a `HistGradientBoostingClassifier` fitted to numbers without gaps."""
+    """Return the trees of a `HistGradientBoostingClassifier` fitted without missing values."""
     trees = []
-    for [predictor] in boosting._predictors:
+    for [predictor] in boosting._predictors:  # one tree an iteration
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
         feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
         value = np.where(is_leaf, node["value"], np.minimum(node["num_threshold"], _LARGEST))
@@ -195,7 +198,8 @@ def lightgbm_trees(booster: Any, n_features: int) -> Trees:
 
 
 def _lightgbm_tree(block: str) -> Tree:
-    """Read a tree of a model's text, whose inner nodes have leaf i as the child -1 - i."""
+    # Read a tree from its part of LightGBM's text, in lines such as ``left_child=1 -1 -2``. The
+    # child -1 - i is leaf i.
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
@@ -203,12 +207,12 @@ def _lightgbm_tree(block: str) -> Tree:
 
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     threshold = np.clip(array("threshold", float), -_LARGEST, _LARGEST)
-    none, value = np.full(len(leaf), -1), np.append(threshold, leaf)
+    none, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
-    # Leaf -1 - i is node number i behind the inner nodes; ~c is i.
+    # The leaves come after the inner nodes; of a child c = -1 - i, ~c is i.
     left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
-    if len(cover) < len(value):  # not written of a tree without splits
+    if len(cover) < len(value):  # LightGBM writes no counts for a tree without splits
         cover = np.ones(len(value))
     return Tree.of(np.append(feature, none), value, left, right, cover)
 
@@ -219,7 +223,7 @@ def in_single_precision(X: Any) -> Any:
     largest = max(values.max(initial=0), -values.min(initial=0))
     if largest > _LARGEST_SINGLE:
         raise InputError(
-            f"X has values up to {largest:.3g}, which overflow the float32 in which these trees "
-            "compare: scale the features"
+            f"X has values up to {largest:.3g}, which overflow float32, the type in which a forest "
+            "compares values; scale the features"
         )
     return X.astype(np.float32, copy=False)

@@ -52,7 +52,7 @@ class WeightedRanker(Ranker):
         ValueError
             If there is not one finite weight for each row.
         """
-        self._sample_weight = sample_weight
+        self._sample_weight = sample_weight  # for `_check_input`, which sets `_weights`
         try:
             return super().fit(X, y, trace)
         finally:
@@ -60,14 +60,14 @@ class WeightedRanker(Ranker):
             self.__dict__.pop("_weights", None)
 
     def _check_input(self, X: Any, y: ArrayLike, **options: Any) -> tuple[Any, NDArray[np.int8]]:
-        """Check the weights of rows, too; drop rows of weight 0, and keep the other weights."""
+        """Check X, y and the weights; drop rows of weight 0, keep other weights as `_weights`."""
         X, labels = super()._check_input(X, y, **options)
         if self._sample_weight is None:
             return X, labels
         weights = _check_sample_weight(self._sample_weight, X, dtype=np.float64)
         if (weights < 0).any():
             raise InputError(
-                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}: "
+                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}; "
                 "give weights of at least 0"
             )
         positive = weights > 0
@@ -91,10 +91,8 @@ class WeightedRanker(Ranker):
     def _row_weights(
         self, labels: NDArray[np.int8], class_weight: Any = None
     ) -> NDArray[np.float64] | None:
-        """Return the weights of rows times those of their classes; None without `sample_weight`.
-
-        "balanced" divides by the sums of weights of the classes.
-        """
+        # Return the weights of rows times those of their classes, or None without `sample_weight`.
+        # "balanced" classes have equal sums of the products.
         if self._weights is None:
             return None
         signed = signed_weights(class_weight, self.classes_)
@@ -106,13 +104,13 @@ class WeightedRanker(Ranker):
         return self._weights * np.where(labels > 0, positive, negative)
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that rows as heavy as all positives exceed it."""
+        """Set `threshold_` so that rows with the total weight of all positives exceed it."""
         if self._weights is None:
             return super()._set_threshold(X, labels)
         scores = self._scores(X)
         order = np.argsort(-scores, kind="stable")
-        ends = np.cumsum(self._weights[order])
-        # The sum over the positives and the cumulative one round differently.
+        ends = np.cumsum(self._weights[order])  # total weights of the first 1, 2, ... rows
+        # 1e-12: the sum over the positives and the cumulative one round differently.
         place = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, int(place))
