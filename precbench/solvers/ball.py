@@ -14,10 +14,9 @@ def minimise_over_ball(
 ) -> NDArray[np.float64]:
     """Minimise ``w' second w / 2 - mean' w`` over w with ``||w|| <= radius``, if there is one.
 
-    `second` is symmetric, without negative eigenvalues. Of several minimisers the shortest is
-    returned. With `mean_in_range`, a part of `mean` outside the range of `second` counts as a
-    rounding error; else, unless it is tiny, the minimiser lies on the sphere, or without a radius
-    does not exist.
+    `second` has no negative eigenvalue. Of several minimisers the shortest is returned. A part of
+    `mean` outside the range of `second` is taken for a rounding error with `mean_in_range`; else,
+    unless it is tiny, the minimiser lies on the sphere, or without a radius does not exist.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
@@ -42,11 +41,11 @@ def minimise_along_axes(
     if out_of_range > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
             raise InputError(
-                "mean has a part outside of the range of second, so that no w minimises the risk; "
-                "give a radius"
+                "the vector mean has a part outside of the range of the matrix second, so that no "
+                "w minimises the risk; give a radius"
             )
         used = slopes != 0  # the minimiser is on the sphere
-    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]
+    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # of the axes that are used
     if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
         return axes[:, used] @ (slope / curvature)  # a multiplier of 0
     size = float(np.linalg.norm(slope))

@@ -471,7 +471,7 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))  # not below any (x_i' x_j)^2
+        is_finite = np.isfinite(np.square(values @ values))  # >= (x_i' x_j)^2 for all i, j
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "

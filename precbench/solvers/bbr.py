@@ -88,9 +88,9 @@ class SquaredPairRanker(LinearRanker):
         pair_numbers: Callable[[int, int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        # Set `coef_` from `n_pairs` pairs; return False if the trace ended the fit before the last.
-        # ``pair_numbers(start, stop)`` gives the pairs at these places of the sequence by number:
-        # pair t is that of the positive t // n_neg and the negative t % n_neg.
+        # Set `coef_` from a sequence of `n_pairs` pairs; return False if the trace ended the fit.
+        # ``pair_numbers(start, stop)`` gives numbers for the places start to stop of the sequence:
+        # number t is the pair of the positive t // n_neg and the negative t % n_neg.
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
@@ -120,7 +120,7 @@ class SquaredPairRanker(LinearRanker):
                 self.catch_up()
                 del self._sums
                 return False
-        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)
+        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)  # means over the pairs
         del self._sums
         return True
 
@@ -252,7 +252,7 @@ class BBR(SquaredPairRanker):
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
-            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
+            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)  # in order
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added

@@ -223,8 +223,8 @@ FOREIGN = {
 
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
-    """Return an `algorithm_version` with that of the library, which has one of these `packages`."""
-    for name in packages:  # distributions of one library, called by the name of the first
+    """Return an `algorithm_version` such as "1, lightgbm 4.6" for a library in these packages."""
+    for name in packages:  # of which any one may have installed the library
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:

@@ -126,8 +126,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # In turn, assess the iterate, add planes at it and near the best point, and solve for the
-        # next iterate.
+        # In turn: assess the iterate, add planes there and near the best point, solve for the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -218,18 +217,18 @@ class TrainingRisk:
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
         # R(s) = percent * evaluate(s / spread), a loss in the scaling of `CuttingPlane`.
-        self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
-        self.has_intercept = OBJECTIVES[objective].has_threshold
-        if objective == "prec@k":
+        if objective != "prec@k":
+            parameters = {"beta": beta} if objective == "pauc" else {}
+            self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
+            self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
+            self.has_intercept = OBJECTIVES[objective].has_threshold
+        else:
             count = top_of_training(k, labels)
-            self._evaluate: _Evaluate = (
+            self._evaluate = (
                 partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
             )
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
             self.has_intercept = at_least  # as in SVMperf
-        else:
-            parameters = {"beta": beta} if objective == "pauc" else {}
-            self._evaluate = OBJECTIVES[objective](**parameters).evaluate
         self._n_features = X.shape[1]
         self.n_weights = X.shape[1] + self.has_intercept
 
@@ -247,7 +246,7 @@ class TrainingRisk:
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
         """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
         if not np.isfinite(scores).all():
-            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
+            return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
         divided = scores if self._spread == 1 else scores / self._spread
         value, subgradient = self._evaluate(divided, self._positive)
         subgradient *= self._percent / self._spread  # by the chain rule
@@ -283,9 +282,9 @@ class _Tangent(NamedTuple):
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
     """Search the ray from the best point through the iterate for a point with a smaller P."""
-    # At w = best.w + t direction, P is the parabola ``1/2 ||w||^2`` plus the convex function C R.
-    # Tangents of the latter are kept at both ends of an interval of t around the minimum; the next
-    # probe is where the parabola plus the higher tangent is least.
+    # At w = origin.w + t direction, P is a parabola, ``1/2 ||origin.w||^2 + linear t + 1/2 square
+    # t^2``, plus the convex function C R. Tangents of C R are kept at both ends of an interval of t
+    # around the minimum; the next probe is where the parabola plus the higher tangent is least.
     origin, direction = best, iterate.w - best.w
     drift = iterate.scores - best.scores  # of the scores, per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
@@ -307,9 +306,9 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         else:
             right = latest
         t = _lowest(left, right, linear, square)
-        model = max(line.offset + line.slope * t for line in (left, right or left))
-        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + model
-        # No point of the ray is below `least`: it may win less than a tenth of the gap.
+        higher_tangent = max(line.offset + line.slope * t for line in (left, right or left))
+        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
+        # The ray has no point with P < least: it can close no more than a tenth of the gap.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)

@@ -208,7 +208,7 @@ class FTRL(LinearRanker):
             warn(
                 f"the weights of FTRL may be off by up to {self.error_:.3g} in {n_failed} of "
                 f"{self.n_iter_} updates, more than tol={self.tol:g} times the radius; raise "
-                f"max_iter={self.max_iter}, or tol if that does not help"
+                f"max_iter above {self.max_iter}, or tol if that does not help"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -243,15 +243,16 @@ class FTRL(LinearRanker):
             assert descent is not None  # without a trace
             lower = planes.bound_in_ball(0.0, self.radius).value  # of the least loss
             gap = descent.point.risk - lower
-            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
+            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:  # or the penalty is negligible
                 break
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of FTRL.leader may exceed the least one by up to {gap:.3g}, more than "
-                f"{tol:.3g}; raise max_iter={self.max_iter}, unless double precision is the limit"
+                f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more than "
+                f"{tol:.3g}; raise max_iter above {self.max_iter}, unless double precision is the "
+                "limit"
             )
-        return Leader(descent.point.w, float(descent.point.risk), float(gap))
+        return Leader(descent.point.w, loss=float(descent.point.risk), gap=float(gap))
 
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
@@ -305,7 +306,7 @@ class FTRL(LinearRanker):
                 return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
-        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, gap <= target)
+        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, converged=gap <= target)
 
 
 class Leader(NamedTuple):

@@ -68,7 +68,7 @@ class IncrementalLoss(ABC):
         """Return w with loss and subgradient on the first `n` rows; NaN where scores overflow."""
         scores = linear_scores(self._first(n), w)
         if not np.isfinite(scores).all():
-            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
+            return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
         return Point(w, scores, *self.evaluate(scores))  # with the labels of the first n rows
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,7 +173,7 @@ class Planes(Bundle):
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row, see `add`
         zero = np.zeros(n_features)
         # A plane at height 0, exact before the first row, so that there is always one to extend.
-        self.add(Point(zero, np.empty(0), 0.0, np.empty(0)), zero)
+        self.add(Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)), slope=zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
@@ -199,11 +199,12 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # Where ``||w|| = radius``, it is also the best without the ball for some strength of the
+        # Where ``||w|| = radius``, w is also the best without the ball for some strength of the
         # penalty greater than eta. The best w for one strength gives the next one: that which
         # brings the same mean of the slopes into the ball. The fixed point of this map is sought by
-        # secants.
-        low, high, last = eta, np.inf, None  # last: the strength of the turn before, and the next
+        # secants through the last two turns, between `low` and `high`.
+        low, high = eta, np.inf
+        last_strength = last_next = np.nan  # no turn before
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
             strength, w = self._strength, self._best(0.5 * tol)
@@ -220,12 +221,12 @@ class Planes(Bundle):
             else:
                 high = min(high, strength)
             self._strength = next_strength
-            if last is not None and last[0] != strength:
-                steepness = (next_strength - last[1]) / (strength - last[0])
-                if steepness < 1:  # else the secant does not cross the diagonal
+            if last_strength != strength:
+                steepness = (next_strength - last_next) / (strength - last_strength)
+                if steepness < 1:  # else the secant leads away; NaN in the first turn
                     secant = (next_strength - steepness * strength) / (1 - steepness)
                     self._strength = secant if low < secant < high else next_strength
-            last = strength, next_strength
+            last_strength, last_next = strength, next_strength
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
@@ -303,9 +304,9 @@ class Planes(Bundle):
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
         length = norm(self._mean_slope(shares))
         if length <= eta * radius:  # the best w, -slope / eta, is in the ball
-            return Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
+            return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
         # The best w is -radius / length times the slope, on the sphere.
-        return Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
+        return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
 
     def _rescale(self, strength: float) -> None:
         self._strength, self._C = strength, 1 / strength
