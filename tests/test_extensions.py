@@ -85,9 +85,9 @@ def test_a_package_adds_a_solver(install, monkeypatch):
 
 @pytest.mark.parametrize(("value", "reason"), [
     ("extra_absent:Mine", "ModuleNotFoundError: No module named 'extra_absent'"),
-    ("extra_ranker:number", "neither a subclass of LinearRanker or NonlinearRanker"),
+    ("extra_ranker:number", "a solver must be a subclass of LinearRanker or NonlinearRanker"),
     ("extra_ranker:Unconstrained",
-     "neither allowed nor _parameter_constraints of Unconstrained has an entry for C"),
+     "Unconstrained does not say which values of C are allowed"),
     ("extra_ranker:Opaque", "TypeError: Object of type object is not JSON"),
     ("extra_ranker:Demanding", "TypeError: "),
 ])  # fmt: skip

@@ -122,28 +122,28 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     solver = factory() if callable(factory) else factory
     if not isinstance(solver, LinearRanker | NonlinearRanker):
         raise InputError(
-            "neither a subclass of LinearRanker or NonlinearRanker, nor a function that returns "
-            "one, nor a classifier of scikit-learn's kind"
+            "a solver must be a subclass of LinearRanker or NonlinearRanker, a function that "
+            f"returns one, or a scikit-learn classifier, not {factory!r}"
         )
     defaults = solver.get_params(deep=False)
-    json.dumps(defaults, allow_nan=False)  # they are part of the keys of trials
+    json.dumps(defaults, allow_nan=False)  # raises if trials could not be stored under them
     unchecked = sorted(defaults.keys() - solver._parameter_constraints.keys())
     if unchecked:
         raise InputError(
-            f"neither allowed nor _parameter_constraints of {type(solver).__name__} has an entry "
-            f"for {', '.join(unchecked)}"
+            f"{type(solver).__name__} does not say which values of {', '.join(unchecked)} are "
+            "allowed; add an entry to its attribute allowed"
         )
     return factory
 
 
 def _is_foreign_classifier(factory: Any) -> bool:
-    """Return whether this is a scikit-learn-compatible classifier class, but no solver."""
+    """Return whether `factory` is a class of scikit-learn-compatible classifiers, not a solver."""
     from sklearn.base import BaseEstimator, is_classifier
 
     from precbench.solvers.base import Ranker
 
-    is_foreign = isinstance(factory, type) and issubclass(factory, BaseEstimator)
-    return is_foreign and not issubclass(factory, Ranker) and is_classifier(factory())
+    is_estimator = isinstance(factory, type) and issubclass(factory, BaseEstimator)
+    return is_estimator and not issubclass(factory, Ranker) and is_classifier(factory())
 
 
 _BUILT_IN = {  # module and class, imported when first used: scikit-learn takes a second
@@ -207,8 +207,8 @@ def __getattr__(name: str) -> Any:
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that makes it with its presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])
-    if name not in _PRESETS:
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # "SGDAtK" of "minibatch:SGDAtK"
+    if name not in _PRESETS:  # it has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
     preset.__doc__ = solver.__doc__
@@ -230,14 +230,14 @@ class _Solvers(Registry["Callable[..., Ranker]"]):
 
 def _scikit_learn_class(name: object) -> type | None:
     """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
-    package, _, rest = str(name).partition(".")
-    module, _, class_name = rest.partition(".")
+    package, _, path = str(name).partition(".")
+    module, _, class_name = path.partition(".")
     if package != "sklearn" or module not in import_module(package).__all__:
         return None
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
         return classifier if _is_foreign_classifier(classifier) else None
-    except (AttributeError, ImportError, TypeError):  # an abstract one, or one of other estimators
+    except (AttributeError, ImportError, TypeError):  # abstract, or made of other estimators
         return None
 
 

@@ -10,20 +10,16 @@ _RELATIVE_NOISE = 1e-10  # rounding errors of the caller, which count as 0
 
 
 def minimise_over_ball(
-    second: ArrayLike,
-    mean: ArrayLike,
-    radius: float | None = None,
-    *,
-    mean_in_range: bool = False,
+    second: ArrayLike, mean: ArrayLike, radius: float | None = None, *, mean_in_range: bool = False
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over the ball ``||w|| <= radius``, or everywhere.
+    """Minimise ``w' second w / 2 - mean' w`` over w with ``||w|| <= radius``, if there is one.
 
-    Of several minimisers the shortest is returned. With `mean_in_range`, a part of `mean` outside
-    the range of `second` counts as a rounding error; else, unless it is tiny, the minimiser lies on
-    the sphere, or without a radius does not exist.
+    `second` has no negative eigenvalue. Of several minimisers the shortest is returned. A part of
+    `mean` outside the range of `second` is taken for a rounding error with `mean_in_range`; else,
+    unless it is tiny, the minimiser lies on the sphere, or without a radius does not exist.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
-    curvatures, axes = np.linalg.eigh(second)
+    curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
     # Smaller eigenvalues count as 0: scale features whose scales differ by more than 1e7.
     floor = len(mean) * _EPS * curvatures[-1]
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
@@ -37,20 +33,21 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Do `minimise_over_ball` by eigenvalues and eigenvectors; up to `floor` they count as 0."""
+    """Minimise as `minimise_over_ball`, given the eigenvalues and eigenvectors of `second`."""
     # w is (second + multiplier I)^-1 mean, with a multiplier of 0 or the one for the norm `radius`.
-    slopes = axes.T @ mean
-    used = (curvatures > floor) & (slopes != 0)
-    unexplained = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
-    if unexplained and unexplained > _RELATIVE_NOISE * np.linalg.norm(mean):
+    slopes = axes.T @ mean  # the coordinates of the mean along the eigenvectors
+    used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
+    out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
+    if out_of_range > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
             raise InputError(
-                "mean points where second is flat, so the risk has no minimiser: give a radius"
+                "the vector mean has a part outside of the range of the matrix second, so that no "
+                "w minimises the risk; give a radius"
             )
-        used = slopes != 0
-    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]
+        used = slopes != 0  # the minimiser is on the sphere
+    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # of the axes that are used
     if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
-        return axes[:, used] @ (slope / curvature)
+        return axes[:, used] @ (slope / curvature)  # a multiplier of 0
     size = float(np.linalg.norm(slope))
     if size == 0:
         return np.zeros(len(mean))
@@ -64,7 +61,7 @@ def _over_unit_ball(
     """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
     # By Newton's method on ``1 / ||w|| - 1``, which is concave in m, from below (More and Sorensen,
     # "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # each entry alone is at most 1
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # m is no less: no |w_i| > 1
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))

@@ -23,13 +23,7 @@ from precbench.errors import InputError
 from precbench.metrics import as_scores
 from precbench.scorers import precision_at_k_scorer
 from precbench.solvers.parameters import Allowed, checks_parameters, refuses_weights
-from precbench.solvers.rows import (
-    STORED,
-    as_rows,
-    canonical,
-    check_form,
-    linear_scores,
-)
+from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
 # Matrices of n_features x n_features that `numpy.linalg.eigh`, five of them, and its caller hold.
@@ -46,10 +40,10 @@ Trace = Callable[[Any], bool | None]
 
 def memory_limit() -> int:
     """Return the bytes this process may use: the least limit of machine, process and container."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        limits.append(soft)
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]  # of the machine
+    of_process = resource.getrlimit(resource.RLIMIT_AS)[0]  # the soft limit
+    if of_process != resource.RLIM_INFINITY:
+        limits.append(of_process)
     with suppress(OSError, ValueError):  # no control group, or "max", which is no number
         limits.append(int(_CONTAINER_LIMIT.read_text()))
     return min(limits)
@@ -60,8 +54,8 @@ def require_memory(n_values: int, n_features: int, what: str) -> None:
     needed, limit = 8 * n_values, memory_limit()
     if needed > limit:
         raise InputError(
-            f"X has {n_features:,} features: {what} take {needed / 2**30:,.1f} GiB, and this "
-            f"process may use {limit / 2**30:,.1f} GiB; select or project the features"
+            f"X has {n_features:,} features, for which {what} take {needed / 2**30:,.1f} GiB, but "
+            f"this process may use {limit / 2**30:,.1f} GiB; select or project the features"
         )
 
 
@@ -70,8 +64,8 @@ def untraced(solver: "Ranker") -> bool:
 
 
 def warn(message: str) -> None:
-    """Issue a `ConvergenceWarning` for the first line outside of the solvers and scikit-learn."""
-    frame, level = inspect.currentframe(), 1
+    """Issue a `ConvergenceWarning` that points to the line of the user's code that led here."""
+    frame, level = inspect.currentframe(), 1  # level: how many callers up that line is
     internal = ("precbench.solvers.", "sklearn.")
     while frame is not None and frame.f_globals.get("__name__", "").startswith(internal):
         frame, level = frame.f_back, level + 1
@@ -81,11 +75,13 @@ def warn(message: str) -> None:
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     """Return `k` as a count of training rows, capped at the number of positives with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
-    first, count = training_k(k, n_pos, len(labels))
+    capped, count = training_k(k, n_pos, len(labels))
     if count > n_pos:
-        rows = f" ({count:,} rows)" if isinstance(k, str) else ""
-        warn(f"k = {k}{rows} exceeds the number of positives, {n_pos:,}; training uses this number")
-    return first
+        warn(
+            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training takes "
+            f"the first {n_pos:,} rows as the top"
+        )
+    return capped
 
 
 class Ranker(ClassifierMixin, BaseEstimator, ABC):
@@ -136,9 +132,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     _width: int
 
     def __init_subclass__(cls, **options: Any):
+        # Merge the constraints of a class and its bases, by which scikit-learn checks parameters.
         super().__init_subclass__(**options)
         constraints = Allowed()
-        for base in reversed(cls.__mro__):  # a class overrides its base classes
+        for base in reversed(cls.__mro__):  # bases first, so that the class overrides them
             constraints.update(vars(base).get("_parameter_constraints", {}))
             constraints.update(vars(base).get("allowed", {}))
         cls._parameter_constraints = constraints
@@ -181,7 +178,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
-            if trace is None and not self._cuts_at_0:
+            if trace is None and not self._cuts_at_0:  # else `predict` takes 0 as the threshold
                 self._set_threshold(X, labels)
         self._report_overflow(trace)
         return self
@@ -218,9 +215,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that as many training rows as the top has exceed it."""
+        """Set `threshold_` so that the top k training rows exceed it, by the solver's own k."""
         scores = self._scores(X)
-        _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
+        n_pos = int(np.count_nonzero(labels > 0))
+        count = training_k(self._judged_at, n_pos, len(labels))[1]  # may be more than n_pos
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, count)
 
@@ -228,10 +226,12 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Raise an error if the weights are not finite; only warn if a trace observed the fit."""
         if not self.overflowed:
             return
-        message = "the weights have overflowed: scale the features, or take shorter steps"
+        name = type(self).__name__
         if trace is None or trace is untraced:
-            raise InputError(message)
-        warn(message)
+            raise InputError(
+                f"the weights of {name} have overflowed; scale the features, or take shorter steps"
+            )
+        warn(f"the weights of {name} overflowed; scale the features, or take shorter steps")
 
     def _held(self, n_features: int) -> tuple[int, str]:
         """Return the number of values in the largest arrays of a fit, and the name of these."""
@@ -251,10 +251,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Larger is more likely positive; greater than 0 where `predict` says so, for which the
-            `threshold_`, if there is one, is subtracted.
+            Larger is more likely positive. The `threshold_`, if there is one, is subtracted, so
+            that `predict` marks the rows above 0 as positive.
         """
-        check_is_fitted(self, self._fitted)
+        check_is_fitted(self, self._fitted)  # the attribute that a fit sets
         X = self._validate(X, dtype=STORED, reset=False)
         self._check_width(X.shape[1])
         scores = self._scores(X)
@@ -305,8 +305,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_width(self, n_features: int) -> None:
         if n_features != self._width:
             raise InputError(
-                f"X has {n_features:,} features, but the model was fitted with {self._width:,} "
-                "before a later fit failed: call fit again"
+                f"X has {n_features:,} features, but the weights are of an earlier fit with "
+                f"{self._width:,}, because the last fit failed; call fit again"
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
@@ -318,7 +318,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1."""
-        # With `reset`, `classes_` become those of y or of `classes`; else y must hold no others.
+        # With `reset`, set `classes_` to `classes` or the labels in y; else y may hold no others.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -328,7 +328,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         if len(self.classes_) > 2:
             raise InputError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"y has {len(self.classes_)} different labels."
+                f"y has {len(self.classes_)} different labels; map them to two."
             )
         if len(self.classes_) < 2:
             raise InputError(f"y has one class only ({self.classes_[0]}); give rows of two classes")
@@ -336,14 +336,14 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         if unknown.size:
             raise InputError(
                 f"y holds the label {unknown[0]}, which is neither {self.classes_[0]} nor "
-                f"{self.classes_[1]}; map it to one of these"
+                f"{self.classes_[1]}; map it to one of the two"
             )
-        self.__dict__.pop("threshold_", None)
+        self.__dict__.pop("threshold_", None)  # of an earlier fit
         return X, np.where(y == self.classes_[1], 1, -1).astype(np.int8)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Any:  # tell scikit-learn what fit takes
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = True  # CSR matrices, too
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # accuracy is not the aim
         return tags
@@ -390,7 +390,7 @@ class LinearRanker(Ranker):
 
     def _publish(self, w: NDArray[np.float64], *, has_intercept: bool = False) -> None:
         """Set `coef_` to w; with an intercept, its last entry becomes `intercept_`."""
-        self.__dict__.pop("threshold_", None)
+        self.__dict__.pop("threshold_", None)  # of earlier weights
         if has_intercept:
             self.coef_, self.intercept_ = w[:-1], float(w[-1])
         else:
@@ -467,13 +467,13 @@ class NonlinearRanker(Ranker):
 
 
 def _check_size(values: NDArray[np.floating]) -> None:
-    """Raise an error if squares of products of rows, which solvers compute, would overflow."""
+    """Raise an error if values of X are so large that the computations of solvers overflow."""
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))
+        is_finite = np.isfinite(np.square(values @ values))  # >= (x_i' x_j)^2 for all i, j
     if not is_finite:
         raise InputError(
-            f"X has values up to {np.abs(values).max():.3g}, and squares of products of its rows "
-            "overflow: scale the features"
+            f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "
+            "rows overflow; scale the features"
         )

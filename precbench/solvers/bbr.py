@@ -26,6 +26,7 @@ from precbench.solvers.rows import STORED, Rows, as_rows
 from precbench.topk import ceil_share
 
 _EPS = float(np.finfo(np.float64).eps)
+_Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
 _BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
@@ -62,21 +63,18 @@ class SquaredPairRanker(LinearRanker):
         return MATRICES * n_features**2, f"{MATRICES} matrices of n_features x n_features"
 
     def _minimise(
-        self,
-        mean: NDArray[np.float64],
-        second: NDArray[np.float64],
-        noise: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        self, mean: NDArray[np.float64], second: NDArray[np.float64], noise: _Noise | None = None
     ) -> None:
         """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball."""
         # With noise (a, b), the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
-            self.coef_ = np.full_like(mean, np.nan)
+            self.coef_ = np.full_like(mean, np.nan)  # an overflow, which `fit` reports
             return
-        curvatures, axes = np.linalg.eigh(second)
-        # Eigenvalues below the floor count as 0.
+        curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
+        # Eigenvalues below the floor count as 0: they may be rounding errors.
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
         if noise is not None:
-            sizes = np.abs(axes)
+            sizes = np.abs(axes)  # the error of v' second v is at most (a' |v|) (b' |v|)
             floor = np.maximum(floor, (noise[0] @ sizes) * (noise[1] @ sizes))
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
@@ -87,34 +85,33 @@ class SquaredPairRanker(LinearRanker):
         rows: Rows,
         labels: NDArray[np.int8],
         n_pairs: int,
-        numbers: Callable[[int, int], NDArray[np.int64]],
+        pair_numbers: Callable[[int, int], NDArray[np.int64]],
         trace: Trace,
     ) -> bool:
-        """Set `coef_` from `n_pairs` pairs of a positive and a negative; False if traced to an end.
-
-        ``numbers(start, stop)`` numbers a slice of the pairs, see `moments.add_pairs`.
-        """
-        n = len(self.coef_)
+        # Set `coef_` from a sequence of `n_pairs` pairs; return False if the trace ended the fit.
+        # ``pair_numbers(start, stop)`` gives numbers for the places start to stop of the sequence:
+        # number t is the pair of the positive t // n_neg and the negative t % n_neg.
+        n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         products_of_pair = _products(rows, n, 2)
-        length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)
-        length = max(1, length, 4 * n**2 // products_of_pair)  # a slice is added up in n**2
+        length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
+        length = max(1, length, 4 * n**2 // products_of_pair)  # adding up a slice costs n**2
         scratch = _scratch(n)
-        mean, second = np.zeros(n), np.zeros((n, n))
+        sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
         part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
-        self._sums = mean, second, part_sums, part_products
+        self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
+            checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))  # of the trace
             # Up to the next multiple of the length, also after a checkpoint in between.
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(
-                rows, pos, neg, numbers(start, stop), *scratch, part_sums, part_products
+                rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
             )
             if stop % length == 0 or stop == n_pairs:  # the same slices, whatever the checkpoints
-                mean += part_sums
-                second += part_products
+                sums += part_sums
+                products += part_products
                 part_sums.fill(0)
                 part_products.fill(0)
             self.n_rows_seen_ += stop - start
@@ -123,7 +120,7 @@ class SquaredPairRanker(LinearRanker):
                 self.catch_up()
                 del self._sums
                 return False
-        self._minimise(mean / n_pairs, _symmetric(second) / n_pairs)
+        self._minimise(sums / n_pairs, _symmetric(products) / n_pairs)  # means over the pairs
         del self._sums
         return True
 
@@ -186,18 +183,15 @@ class BBR(SquaredPairRanker):
     def _takes_pieces(self) -> bool:
         if self.accumulate == "pairs":
             raise AttributeError(
-                'partial_fit needs accumulate="moments", since a pair can span two pieces'
+                'partial_fit needs accumulate="moments", since a pair may have its two rows in '
+                "different calls; set this parameter, or call fit with all rows"
             )
         return True
 
     @available_if(_takes_pieces)
     @checks_parameters
     def partial_fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        trace: Trace | None = None,
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, trace: Trace | None = None
     ) -> Self:
         """Continue with more rows: the result is that of `fit` on all of them, except for rounding.
 
@@ -218,30 +212,30 @@ class BBR(SquaredPairRanker):
             If y has other labels than the first call, the earlier rows were fitted with
             ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
         """
-        first, trace = not hasattr(self, "coef_"), trace or untraced
-        if not first and self._moments is None and self.n_iter_:
+        is_first, trace = not hasattr(self, "coef_"), trace or untraced
+        if not is_first and self._moments is None and self.n_iter_:
             raise InputError(
-                'the rows so far were fitted with accumulate="pairs" and not kept as moments: '
-                "call fit"
+                'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
+                "of its rows; call fit with all rows"
             )
-        X, labels = self._check_input(X, y, reset=first, classes=classes)
-        rows = as_rows(X)
-        if not first:
+        X, labels = self._check_input(X, y, reset=is_first, classes=classes)
+        if not is_first:
             self._check_width(X.shape[1])
         else:
             self._start(X.shape[1])
             if trace(self):
                 return self
         n_before = self.n_rows_seen_
-        if self._learn(rows, labels, trace):
+        if self._learn(as_rows(X), labels, trace):
             self.n_iter_ += 1
             trace(self)
-        else:
+        else:  # the trace has ended the call, so that these rows are not learnt
             self.n_rows_seen_ = n_before
         self._report_overflow(trace)
         return self
 
     def _held(self, n_features: int) -> tuple[int, str]:
+        # Return how many values the largest arrays of a fit hold, and a name of them for errors.
         n_values, what = super()._held(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
@@ -253,20 +247,21 @@ class BBR(SquaredPairRanker):
         self._moments: ClassMoments | None = None
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_` from all pairs, or from the class moments of these and earlier rows."""
+        # Set `coef_` from all pairs, or from the class moments of these and earlier rows; return
+        # False if the trace ended the fit.
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
-            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)
+            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)  # in order
         total = ClassMoments(rows, len(self.coef_))
-        for visited in total.add(rows, labels):
-            self.n_rows_seen_ += visited
-            if total.counts.sum() < rows.n_rows and trace(self):
+        for n_added in total.add(rows, labels):
+            self.n_rows_seen_ += n_added
+            if total.counts.sum() < rows.n_rows and trace(self):  # not after the last slice
                 return False
-        if self._moments is not None:
+        if self._moments is not None:  # of earlier calls of `partial_fit`
             total = self._moments.join(total)
         self._moments = total
-        if total.counts.all():
+        if total.counts.all():  # rows of both classes have come
             with np.errstate(over="ignore", invalid="ignore"):
                 self._minimise(*total.of_differences())
         return True
@@ -316,24 +311,24 @@ class LCBR(SquaredPairRanker):
         self._rng = np.random.default_rng(self.random_state)
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        """Set `coef_` from pairs that are drawn with replacement from all."""
+        """Set `coef_` from pairs drawn with replacement; False if the trace ended the fit."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_all = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
-        if not isinstance(n_pairs, Integral):
+        if not isinstance(n_pairs, Integral):  # a multiple of the number of rows
             n_pairs = ceil_share(float(n_pairs), len(labels))
 
-        def draw(start: int, stop: int) -> NDArray[np.int64]:
+        def draw(start: int, stop: int) -> NDArray[np.int64]:  # random numbers of pairs
             return self._rng.integers(n_all, size=stop - start)
 
         return self._learn_from_pairs(rows, labels, int(n_pairs), draw, trace)
 
     def catch_up(self) -> None:
-        """Set `coef_` from the pairs visited so far."""
-        if self.n_rows_seen_ and hasattr(self, "_sums"):
-            mean, second, part_sums, part_products = self._sums
-            second = _symmetric(second + part_products)
-            self._minimise((mean + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_)
+        """Set `coef_` from the pairs visited so far, which `n_rows_seen_` counts."""
+        if self.n_rows_seen_ and hasattr(self, "_sums"):  # in the course of `_learn_from_pairs`
+            sums, products, part_sums, part_products = self._sums  # part: of the current slice
+            second = _symmetric(products + part_products)
+            self._minimise((sums + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_)
 
 
 class ClassMoments:
@@ -344,12 +339,12 @@ class ClassMoments:
     # origin to the mean: for dense rows at most the number of rows over that in a block.
 
     def __init__(self, rows: Rows, n_features: int):
-        # Rows are counted from the origin: sums are of x - origin, products of its outer product.
+        # By class (0 positive, 1 negative): number of rows x, sums of z = x - origin and of z z'.
         self.counts = np.zeros(2, dtype=np.intp)
         self.sums = np.zeros((2, n_features))
         self.products = np.zeros((2, n_features, n_features))
         self.origin = np.zeros(n_features)
-        if not len(rows.indptr):
+        if not len(rows.indptr):  # dense: the origin is the mean of the first rows
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
@@ -359,13 +354,14 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Sort dense rows by class into blocks, whose products BLAS computes when one is full."""
-        n = len(self.origin)
+        # Copy dense rows, less the origin, into a block for each class; add the products z z' of a
+        # block, by BLAS, when it is full. Yield the number of rows after each step.
+        n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
-        filled, start = np.zeros(2, dtype=np.intp), 0
+        filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; the next row
         while start < rows.n_rows:
             stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
-            for c in range(2):
+            for c in range(2):  # the classes; at the end, blocks that are not full are added
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
                     with np.errstate(over="ignore", invalid="ignore"):
@@ -376,9 +372,10 @@ class ClassMoments:
             start = stop
 
     def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        """Add CSR rows entry by entry; counts and symmetric products are set after the last."""
-        n = len(self.origin)
-        length = max(1, _SLICE_PRODUCTS // _products(rows, n, 1))
+        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts and symmetric
+        # products are complete after the last slice only.
+        n = len(self.origin)  # features
+        length = max(1, _SLICE_PRODUCTS // _products(rows, n, 1))  # of a slice, in rows
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
@@ -394,29 +391,27 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
+            # sum (z + shift)(z + shift)' = sum z z' + cross + cross', z the rows of `other`.
             cross = np.outer(total + n / 2 * shift, shift)
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
         self.counts += other.counts
         return self
 
-    def of_differences(
-        self,
-    ) -> tuple[
-        NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]
-    ]:
+    def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
         """Return the mean and the second moment of ``x_i - x_j`` over all pairs, and its noise.
 
-        The noise bounds the rounding error of the second moment, see `_minimise`.
+        The noise (a, b) bounds the rounding errors: that of ``second[j, k]`` by ``a[j] * b[k]``.
         """
+        # The second moment is S + T - m n' - n m', with m and S the means of z and z z' over the
+        # positives, n and T those over the negatives.
         means = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]
         second += self.products[1] / self.counts[1]
         cross = np.outer(means[0], means[1])
         second -= cross
         second -= cross.T
-        sizes = np.abs(means)
+        sizes = np.abs(means)  # cancellation costs the digits of their products
         return means[0] - means[1], second, (_EPS * self.counts.sum() * sizes[0], sizes[1])
 
 
@@ -425,10 +420,11 @@ def _block_length(n_features: int) -> int:
 
 
 def _products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate the number of products in the outer product of a sum of `n_joined` rows."""
+    """Estimate how many products of two entries make z z', with z a sum of `n_joined` rows."""
     if not len(rows.indptr):
         return n_features * (n_features + 1) // 2  # dense: the upper triangle
-    n_stored = np.diff(rows.indptr).astype(np.float64)
+    n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each row
+    # The mean over rows of the entries of a triangle, (n_joined * n_stored)^2 / 2.
     return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 

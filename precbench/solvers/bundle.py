@@ -32,26 +32,26 @@ class Bundle:
     _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")  # a line per plane
 
     def __init__(self, C: float, n_weights: int):
-        self._C = C
-        self._n_planes = 0
-        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))
-        self._gram = np.empty((0, 0))
+        self._C = C  # the sum of the weights alpha of the planes
+        self._n_planes = 0  # the arrays may have room for more
+        self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))  # offset + slope' w
+        self._gram = np.empty((0, 0))  # slope_i' slope_j
+        # The weight of each plane, and the solutions since it was last above 0.
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
+        # The best dual value since the last `add`, and calls of `improve` since it rose.
         self._best_dual, self._idle_calls = -np.inf, 0
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add the plane with this slope that touches the function at a point."""
+        """Add the plane that has this slope in w and touches the function at a point."""
         m = self._n_planes
         if m == len(self._offsets):
-            # Doubled, so that planes are seldom copied.
-            self._rearrange(np.arange(m), max(64, 2 * m))
+            self._rearrange(np.arange(m), max(64, 2 * m))  # doubled: planes are seldom copied
         self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
-        # The weights sum to C from the first plane on.
-        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0
+        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0  # weights always sum to C
         self._n_planes += 1
-        self._best_dual, self._idle_calls = -np.inf, 0
+        self._best_dual, self._idle_calls = -np.inf, 0  # `improve` has a new problem to solve
 
     @property
     def is_stuck(self) -> bool:
@@ -59,44 +59,46 @@ class Bundle:
         return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
-        """Continue to solve for the plane weights alpha; return whether their gap is at most tol.
+        """Continue to solve for the plane weights alpha; return whether they are optimal up to tol.
 
         Planes that have had no weight for long are dropped.
         """
         m = self._n_planes
-        alpha, gradient = self._alpha[:m], np.empty(m)
+        alpha, gradient = self._alpha[:m], np.empty(m)  # `solve_master` writes to both
         steps = cutting_plane.solve_master(
             self._gram, self._offsets[:m], alpha, gradient, tol, _MASTER_STEPS
         )
-        if steps == _MASTER_STEPS:
-            self._newton_step(gradient)
-            dual = self._dual(self._alpha[:m])
-            self._idle_calls = 0 if dual > self._best_dual else self._idle_calls + 1
+        if steps == _MASTER_STEPS:  # not optimal yet
+            self._newton_step(gradient)  # changes alpha where this raises the dual value
+            dual = self._dual(alpha)
+            self._idle_calls = 0 if dual > self._best_dual else self._idle_calls + 1  # see is_stuck
             self._best_dual = max(self._best_dual, dual)
             return False
         idle = self._idle[:m]
-        idle[:] = np.where(alpha > 0, 0, idle + 1)
+        idle[:] = np.where(alpha > 0, 0, idle + 1)  # solutions in a row without weight
         if (idle >= self._PATIENCE).any():
             self._rearrange(np.flatnonzero(idle < self._PATIENCE), len(self._offsets))
         return True
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
-        """Take a Newton step for the planes that carry weight, where steps by pairs are slow."""
+        # Take a Newton step in the weights alpha that are above 0, where steps by pairs are slow:
+        # maximise the dual value over weights of the same sum, as far as all stay at least 0. The
+        # `gradient` is that of the negative dual value. Change alpha only if the value rises.
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
-        towards, level = right = np.stack((gradient[active], np.ones(len(active))))
-        if not cutting_plane.solve_positive(K, right):
+        solutions = np.stack((gradient[active], np.ones(len(active))))
+        if not cutting_plane.solve_positive(K, solutions):  # else each row b becomes K^-1 b
             return
+        towards, level = solutions  # K^-1 gradient and K^-1 1
         step = level * (towards.sum() / level.sum()) - towards  # sums to 0
         falls = step < 0
-        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))
+        length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))  # keeps alpha >= 0
         new = np.zeros(m)
         new[active] = np.maximum(alpha + length * step, 0.0)
-        # Clipping and rounding have moved the sum.
-        new *= self._C / new.sum()
+        new *= self._C / new.sum()  # clipping and rounding have moved the sum
         if self._dual(new) > self._dual(self._alpha[:m]):
             self._alpha[:m] = new
 
@@ -116,9 +118,9 @@ class Bundle:
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
-        """Keep some of the planes, in arrays with room for `capacity`."""
+        """Keep the planes with these indices, in arrays with room for `capacity` planes."""
         m = self._n_planes = len(planes)
-        for name in self._ARRAYS:
+        for name in self._ARRAYS:  # one line for each plane
             old = getattr(self, name)
             new = old if capacity == len(old) else np.empty((capacity, *old.shape[1:]), old.dtype)
             new[:m] = old[planes]

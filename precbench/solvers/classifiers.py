@@ -87,16 +87,16 @@ class Foreign:
             package = import_module(module)
         except ImportError as error:
             raise MissingPackageError(
-                f"{module} cannot be imported ({error}): install it with "
+                f"{module} cannot be imported ({error}); install it with "
                 f"pip install 'precbench[{self.extra}]'"
             ) from error
         return getattr(package, name) if name else package
 
     @property
-    def signature(self) -> inspect.Signature:
+    def signature(self) -> inspect.Signature:  # of the solver's __init__, self included
         positional, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
         parameters = [Parameter("self", positional)]
-        for i, (name, (default, _)) in enumerate(self.parameters.items()):
+        for i, (name, (default, _constraints)) in enumerate(self.parameters.items()):
             kind = positional if i < self.n_positional else keyword
             parameters.append(Parameter(name, kind, default=default))
         return inspect.Signature(parameters)
@@ -223,25 +223,29 @@ FOREIGN = {
 
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
-    """Return an `algorithm_version` with the version of the first package that is installed."""
-    for name in packages:
+    """Return an `algorithm_version` such as "1, lightgbm 4.6" for a library in these packages."""
+    for name in packages:  # of which any one may have installed the library
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
             continue
-    return f"1, {packages[0]} is not installed" if packages else 1
+    return f"1, {packages[0]} is not installed" if packages else 1  # 1: no library is named
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
     """Return an ``__init__`` with this signature that keeps its arguments as attributes."""
+    names = [*signature.parameters][1:]  # without self
 
     def set_parameters(self: Any, *args: Any, **params: Any) -> None:
+        # Set each parameter of `signature` as an attribute, to the argument or its default.
         try:
             bound = signature.bind(self, *args, **params)
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+            raise TypeError(
+                f"{type(self).__name__}() {error}; its parameters are {', '.join(names) or 'none'}"
+            ) from None
         bound.apply_defaults()
-        vars(self).update({name: bound.arguments[name] for name in [*signature.parameters][1:]})
+        vars(self).update({name: bound.arguments[name] for name in names})
 
     set_parameters.__signature__ = signature  # type: ignore[attr-defined]
     return set_parameters
@@ -265,7 +269,8 @@ class Wrapper(Ranker):
         """Give a class that sets `foreign` the ``__init__`` and constraints of its parameters."""
         if "foreign" in vars(cls):
             cls.__init__ = _initialiser(cls.foreign.signature)  # type: ignore[method-assign]
-            cls.allowed = Allowed({name: row[1] for name, row in cls.foreign.parameters.items()})
+            parameters = cls.foreign.parameters.items()
+            cls.allowed = Allowed({name: allowed for name, (_default, allowed) in parameters})
         super().__init_subclass__(**options)
 
     @property
@@ -278,15 +283,15 @@ class Wrapper(Ranker):
         return factory(**self._settings()) if callable(factory) else factory
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments for the classifier, by the names of its library."""
+        """Return the arguments for the library's classifier, by the names they have there."""
         params, foreign = self.get_params(deep=False), self.foreign
         if self._weights is not None:
             params["class_weight"] = None  # the row weights include those of the classes
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
             params["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
-        shared = {name: value for name, value in params.items() if name not in foreign.own}
-        renamed = {foreign.renamed.get(name, name): value for name, value in shared.items()}
+        passed = {name: value for name, value in params.items() if name not in foreign.own}
+        renamed = {foreign.renamed.get(name, name): value for name, value in passed.items()}
         return renamed | foreign.fixed
 
     def _weight_argument(self, labels: NDArray[np.int8]) -> dict[str, Any]:
@@ -294,17 +299,17 @@ class Wrapper(Ranker):
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
-        # Class weights that the library is not passed become row weights.
+        # Class weights become row weights where the library is not passed `class_weight`.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
         return {} if weights is None else {"sample_weight": weights}
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Go through `_steps`, each followed by a call of the trace, which may end the fit."""
+        """Train by `_steps`; after each, call the trace, which may end the fit."""
         self._start(X.shape[1])
         for n_iter in self._steps(X, labels, trace):
-            self.n_iter_, self.n_rows_seen_ = n_iter, n_iter * X.shape[0]
+            self.n_iter_, self.n_rows_seen_ = n_iter, n_iter * X.shape[0]  # each visits all rows
             if trace(self):
                 break
 
@@ -323,11 +328,12 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
     """
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        # Yield the iterations so far: 0 before the library's training, all of them after it.
         X, classifier = with_short_indices(X), self._classifier()
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
         self.coef_ = classifier.coef_.ravel()
-        self.offset_ = float(np.sum(classifier.intercept_))
+        self.offset_ = float(np.sum(classifier.intercept_))  # not part of the scores
         yield int(np.max(classifier.n_iter_))
 
 
@@ -428,6 +434,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
+        # Yield the iterations so far: 0 before the training, 1 after it, which is not divided.
         classifier, X = self._classifier(), self._rows(X)
         yield 0
         with _thread_pools().limit(limits=1):
@@ -443,7 +450,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
             return np.zeros(X.shape[0])
         X = self._rows(X)
         with _thread_pools().limit(limits=1):
-            if n_iter == self.n_iter_:
+            if n_iter == self.n_iter_:  # at the end of the fit
                 return self._final_scores(X)
         return self.to_trees().first(n_iter).scores(X)
 
@@ -457,19 +464,21 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         """Return trees that score bitwise as the classifier; none before the first iteration."""
         if not self.n_iter_:
             return Trees.of([], self._width)
-        assert self.foreign.trees is not None
+        assert self.foreign.trees is not None  # the condition of `available_if`, for mypy
         return self.foreign.trees(self.classifier_, self._width)
 
     def _lists(
         self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
     ) -> tuple[Any, NDArray[np.intp], int]:
-        """Divide the rows into the fewest lists of equal length for a ranking objective."""
-        # Return the order of the rows, the lengths of the lists, and the rows at the top of each.
+        # Divide the rows at random into lists for a ranking objective: the fewest of at most
+        # `list_length` rows, or `longest`, whose lengths differ by 1 at most. Return the order of
+        # the rows, list after list, the lengths of the lists, and the number of top rows of each.
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k
-        return (slice(None) if n_lists == 1 else rng.permutation(n_rows)), lengths, top
+        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # each has its share
+        order = slice(None) if n_lists == 1 else rng.permutation(n_rows)  # slice: as they are
+        return order, lengths, top
 
     def _rows(self, X: Any) -> Any:
         """Return rows in the type and format that the library takes: dense, or a CSR matrix."""
@@ -493,12 +502,13 @@ class GrowingEnsemble(ScoringClassifier):
     size: str  # name of the parameter for the number of trees
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Add trees up to the next checkpoint of the trace, again and again."""
+        """Add trees up to each checkpoint of the trace; yield the number of trees so far."""
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
-        n_trees, size = 0, getattr(self, self.size)
+        n_trees, size = 0, getattr(self, self.size)  # size: the number of trees asked for
         yield 0
         while n_trees < size:
+            # In trees, each of which visits all rows; without a `next_rows` the last tree.
             checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
             n_trees = min(size, max(checkpoint, n_trees + 1))
             with _thread_pools().limit(limits=1):
@@ -555,7 +565,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     needs_dense_rows = True
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        # Bins that no column needs would cost time; a column has one for each distinct value.
+        # Return as `max_bins` the most distinct values of any column: more bins only cost time.
         n_bins = 2
         for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))
@@ -578,15 +588,16 @@ class Forest(GrowingEnsemble):
         return super()._settings() | {"class_weight": None, "bootstrap": False}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        """Add trees up to a number of them; undersampled ones learn from equal draws per class."""
+        # Add trees up to `n_trees` in all. With "undersampled", each learns from as many rows of
+        # each class as the rarer has, drawn with replacement.
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
         classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
         size, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):
+        for number in range(n_before, n_trees):  # of the tree; its draws depend on nothing else
             rng = np.random.default_rng([number, self._seed])
             drawn = np.concatenate([rng.choice(rows, size) for rows in classes])
-            counts = np.bincount(drawn, minlength=len(labels))  # a row of weight 0 is left out
+            counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
             ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=counts)
         return None
 
@@ -630,12 +641,8 @@ class ExtraTrees(Forest):
 
     Parameters
     ----------
-    n_estimators : int, default=300
-    max_features : {"sqrt"} or float, default="sqrt"
-    min_samples_leaf : int, default=1
-    class_weight : {"balanced", "undersampled"}, dict or None, default=None
-    random_state : int or None, default=None
-        All as of `RandomForest`.
+    n_estimators, max_features, min_samples_leaf, class_weight, random_state
+        As of `RandomForest`.
 
     References
     ----------
@@ -662,15 +669,15 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an order of the rows, fields of LightGBM's data set, and parameters."""
+        """Return an order of the rows, arguments of LightGBM's data set, and parameters."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        """Train a LightGBM booster tree by tree."""
-        lightgbm, X = self._classifier(), self._rows(X)
+        """Train a LightGBM booster tree by tree; yield the number of trees so far."""
+        lightgbm, X = self._classifier(), self._rows(X)  # the module, and the rows as it takes them
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
         yield 0
-        order, fields, objective = self._task(labels, rng)
+        order, fields, objective = self._task(labels, rng)  # fields: weights, or lengths of lists
         params |= objective
         relevances = (labels[order] > 0).astype(np.float32)
         data = lightgbm.Dataset(X[order], relevances, params=params, **fields)
@@ -678,10 +685,10 @@ class BoostedTrees(ScoringClassifier):
         is_done = False
         try:
             while not is_done and self.n_iter_ < self.n_estimators:
-                is_done = self.classifier_.update()  # no leaf can be split
+                is_done = self.classifier_.update()  # True if no leaf can be split
                 yield self.classifier_.current_iteration()
         finally:
-            self.classifier_.free_dataset()
+            self.classifier_.free_dataset()  # the booster would keep a copy of the rows
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self.classifier_.predict(X, raw_score=True, num_iteration=self.n_iter_, **_QUIET)
@@ -848,13 +855,14 @@ class XGBoost(SingleBoosting):
 
     def _train(self, classifier: Any, X: Any, labels: NDArray[np.int8]) -> Any:
         """Train XGBoost's booster with the logistic loss, or on lists of rows in random order."""
+        # `classifier` is the module of XGBoost, as `_classifier` returns it.
         params = self._settings() | {"objective": self.objective}
         params["grow_policy"] = "lossguide" if self.max_leaves else "depthwise"
         if self.ranks_lists:
             order, lengths, top = self._lists(labels, np.random.default_rng(self.random_state))
             rows = classifier.DMatrix(X[order], labels[order] > 0, group=lengths, nthread=1)
             params["lambdarank_pair_method"] = "topk"
-            params["lambdarank_num_pair_per_sample"] = top
+            params["lambdarank_num_pair_per_sample"] = top  # pairs have a row in the first `top`
         else:
             weights = self._weight_argument(labels)["sample_weight"]
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
@@ -954,10 +962,11 @@ class MLP(ScoringClassifier):
             return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        """Compute the output of the network before its logistic function, by our own products."""
+        # Compute the output of the network before its logistic function. The products of our own
+        # give equal rows equal scores, bitwise identical on every machine.
         (hidden, outer), (offsets, offset) = self.classifier_.coefs_, self.classifier_.intercepts_
-        rows, scores = as_rows(X), np.full(X.shape[0], offset)
-        units = zip(np.ascontiguousarray(hidden.T), offsets, outer, strict=True)
+        rows, scores = as_rows(X), np.full(X.shape[0], offset)  # offset: of the output unit
+        units = zip(np.ascontiguousarray(hidden.T), offsets, outer, strict=True)  # hidden units
         for w, unit_offset, weight in units:
             scores += weight * np.maximum(linear_scores(rows, w) + unit_offset, 0)
         return scores
@@ -981,14 +990,14 @@ class NoSkill(ScoringClassifier):
 
 
 def ranker_of(classifier: type) -> type[ScoringClassifier]:
-    """Make a solver of a scikit-learn-compatible classifier, with its parameters.
+    """Return a solver class that wraps a scikit-learn-compatible classifier, with its parameters.
 
     The version of its library becomes part of the keys of trials.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
     parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
     constraints = getattr(classifier, "_parameter_constraints", {})
-    library = sys.modules[classifier.__module__.partition(".")[0]]
+    library = sys.modules[classifier.__module__.partition(".")[0]]  # "sklearn" of "sklearn.svm"
 
     def make(self: Any) -> Any:
         return classifier(**self.get_params(deep=False))
@@ -999,7 +1008,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         "__module__": classifier.__module__,  # whose code is noted in records
         "_classifier": make,
         "allowed": Allowed(
-            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}
+            {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}  # not self
         ),
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }

@@ -126,14 +126,14 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Assess an iterate, add planes there, and solve for the next iterate, in turn."""
+        # In turn: assess the iterate, add planes there and near the best point, solve for the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
         self.best_weights_ = np.zeros(risk.n_weights)
         self._publish(self.best_weights_, has_intercept=risk.has_intercept)
         self.n_iter_ = self.n_rows_seen_ = 0
-        self.primal_ = self.gap_ = np.inf
+        self.primal_ = self.gap_ = np.inf  # no P has been computed yet
         self.lower_bound_ = -np.inf
         self.primal_path_ = self.best_path_ = self.lower_bound_path_ = np.empty(0)
         self.converged_ = False
@@ -151,13 +151,13 @@ class CuttingPlane(LinearRanker):
                 break
             for point in tangent_points:
                 bundle.add(point, risk.subgradient(point))
-            if not self._solve(bundle, trace):
+            if not self._solve(bundle, trace):  # the trace or rounding ends the fit
                 break
             self.lower_bound_ = max(self.lower_bound_, bundle.bound())
             iterate = risk.at(bundle.weights())
 
     def _assess(self, iterate: Point, best: Point, risk: "TrainingRisk") -> None:
-        """Publish the model, and bring P, its bounds and the counters up to date."""
+        """Publish the model; update the regularised risk P, its bounds, and the counters."""
         model = best if self.keep == "best" else iterate
         self._publish(model.w, has_intercept=risk.has_intercept)
         self.best_weights_ = best.w
@@ -176,24 +176,24 @@ class CuttingPlane(LinearRanker):
             self.coef_ = np.full_like(self.coef_, np.nan)
         elif self.n_iter_ == self.max_iter:
             warn(
-                f"the gap is still {self.gap_:.3g} after max_iter={self.max_iter} iterations; "
-                "raise max_iter or tol"
+                f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after "
+                f"max_iter={self.max_iter} iterations; raise max_iter or tol"
             )
         else:
             return False
         return True
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
-        """Solve for the best w against all planes; False if rounding or the trace prevents it."""
+        """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
-        # A violation tol costs the master at most C tol, which should be small beside the gap.
+        # A bundle solved to tol is off by C tol in P at most, which should be small beside the gap.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
                 warn(
-                    f"the gap is still {self.gap_:.3g} after {self.n_iter_} iterations, and double "
-                    "precision does not allow a smaller one: scale the features, or take a "
-                    "smaller C"
+                    f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after {self.n_iter_} "
+                    "iterations, and double precision does not allow a smaller one; scale the "
+                    "features, or take a smaller C"
                 )
                 return False
             if trace(self):
@@ -216,19 +216,19 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # R(s) = percent * evaluate(s / spread), with a loss of `precbench.losses` or `_at_least_k`
-        self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
-        self.has_intercept = OBJECTIVES[objective].has_threshold
-        if objective == "prec@k":
+        # R(s) = percent * evaluate(s / spread), a loss in the scaling of `CuttingPlane`.
+        if objective != "prec@k":
+            parameters = {"beta": beta} if objective == "pauc" else {}
+            self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
+            self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
+            self.has_intercept = OBJECTIVES[objective].has_threshold
+        else:
             count = top_of_training(k, labels)
-            self._evaluate: _Evaluate = (
+            self._evaluate = (
                 partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
             )
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
-            self.has_intercept = at_least
-        else:
-            parameters = {"beta": beta} if objective == "pauc" else {}
-            self._evaluate = OBJECTIVES[objective](**parameters).evaluate
+            self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]
         self.n_weights = X.shape[1] + self.has_intercept
 
@@ -237,19 +237,19 @@ class TrainingRisk:
         return self._point(w, scores + w[-1] if self.has_intercept else scores)
 
     def between(self, start: Point, end: Point, t: float) -> Point:
-        """Return the point at ``start + t (end - start)``, whose scores need no rows."""
+        """Return the point at ``start + t (end - start)``; its scores follow from those of both."""
         scores = end.scores - start.scores
-        scores *= t
+        scores *= t  # in place, as below: no further arrays of n_rows
         scores += start.scores
         return self._point(start.w + t * (end.w - start.w), scores)
 
     def _point(self, w: NDArray[np.float64], scores: NDArray[np.float64]) -> Point:
         """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
         if not np.isfinite(scores).all():
-            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
+            return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
         divided = scores if self._spread == 1 else scores / self._spread
         value, subgradient = self._evaluate(divided, self._positive)
-        subgradient *= self._percent / self._spread
+        subgradient *= self._percent / self._spread  # by the chain rule
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
@@ -261,11 +261,12 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """Maximise the risk of `at_least_k` over y' with k ones or more; return value, subgradient."""
-    # That is the fraction of negatives among the ones of y' plus ``sum_i (y'_i - y_i) s_i``.
+    # Return the risk of `at_least_k` and a subgradient by the scores s: the maximum, over y' with k
+    # ones or more, of the fraction of negatives among these ones plus ``sum_i (y'_i - y_i) s_i``.
+    # The ones of the best y' are the `n_true` highest positives and `n_false` highest negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
-    subgradient = np.zeros_like(scores)
+    subgradient = np.zeros_like(scores)  # y' - y
     subgradient[pos] = -1
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
@@ -281,32 +282,33 @@ class _Tangent(NamedTuple):
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
     """Search the ray from the best point through the iterate for a point with a smaller P."""
-    # On the ray P is a parabola plus a convex function. Tangents of the latter are kept at both
-    # ends of an interval around the minimum; the next probe is where the parabola plus the higher
-    # tangent is least.
+    # At w = origin.w + t direction, P is a parabola, ``1/2 ||origin.w||^2 + linear t + 1/2 square
+    # t^2``, plus the convex function C R. Tangents of C R are kept at both ends of an interval of t
+    # around the minimum; the next probe is where the parabola plus the higher tangent is least.
     origin, direction = best, iterate.w - best.w
-    drift = iterate.scores - best.scores
+    drift = iterate.scores - best.scores  # of the scores, per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
 
-    def tangent(t: float, point: Point) -> _Tangent:
+    def tangent(t: float, point: Point) -> _Tangent:  # of C R at the point, by t
         slope = C * dot(point.subgradient, drift)
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None
-    if linear + left.slope >= 0 or not square:  # too short a way for its square to be above 0
+    if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
         return best
     t, probe = 1.0, iterate
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
         latest = tangent(t, probe)
-        if linear + t * square + latest.slope < 0:
+        if linear + t * square + latest.slope < 0:  # P still falls at t
             left = latest
         else:
             right = latest
         t = _lowest(left, right, linear, square)
-        model = max(line.offset + line.slope * t for line in (left, right or left))
-        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + model
+        higher_tangent = max(line.offset + line.slope * t for line in (left, right or left))
+        least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
+        # The ray has no point with P < least: it can close no more than a tenth of the gap.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)
@@ -314,7 +316,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
 
 
 def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
-    """Return where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
+    """Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
     lowest = -(linear + left.slope) / square
     if right is None or right.slope <= left.slope:  # the latter by rounding only
         return lowest

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from precbench.solvers.base import NonlinearRanker, Ranker, Trace, untraced
-from precbench.solvers.classifiers import (
-    ExtraTrees,
-    HistGradientBoosting,
-    LogisticRegressionRanker,
-)
+from precbench.solvers.classifiers import ExtraTrees, HistGradientBoosting, LogisticRegressionRanker
 from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.parameters import COUNT, Allowed, at_least
 
-_ENOUGH = 200  # positives in the scored folds, after which further folds change little
-_FEW, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
+_ENOUGH_SCORED = 200  # positives in the scored folds, after which further folds change little
+_FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
 _PENALTY = 0.01
 
 
@@ -32,8 +29,8 @@ class _Recipe(NamedTuple):
     solver: Ranker
 
     def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
-        """Return a fitted member, and an offset that its scores lack to be log odds."""
-        fitted: Any = self.solver.fit(X, labels, trace=untraced)
+        """Return a fitted member, and the number to add to its scores for log odds."""
+        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # no threshold is needed
         if isinstance(fitted, LogisticRegressionRanker):
             return Member(self.name, coef=fitted.coef_), fitted.offset_
         return Member(self.name, trees=fitted.to_trees()), 0.0
@@ -93,14 +90,14 @@ class Ensemble(NonlinearRanker):
     _cuts_at_0 = True
 
     def _recipes(self, seed: int) -> Iterator[_Recipe]:
-        """Yield the members to be, linear ones first."""
+        """Yield the names and unfitted solvers of the members, linear ones first."""
         trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
         boosted: dict[str, Any] = {"max_iter": self.n_estimators, "random_state": seed}
         yield _Recipe("logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01))
         yield _Recipe("logistic-regression, C = 1", LogisticRegressionRanker())
         yield _Recipe("extra-trees", ExtraTrees(**trees))
-        for leaves, least in ((7, 5), (31, 20)):
-            boosted |= {"max_leaf_nodes": leaves, "min_samples_leaf": least}
+        for leaves, rows_per_leaf in ((7, 5), (31, 20)):
+            boosted |= {"max_leaf_nodes": leaves, "min_samples_leaf": rows_per_leaf}
             solver = HistGradientBoosting(l2_regularization=1.0, **boosted)
             yield _Recipe(f"hist-gradient-boosting, {leaves} leaves", solver)
 
@@ -118,12 +115,12 @@ class Ensemble(NonlinearRanker):
         if not weights.any():  # keep one member of weight 0, so that all rows score alike
             recipes, weights = recipes[:1], weights[:1]
         for recipe, weight in zip(recipes, weights.tolist(), strict=True):
-            if weight > 0 or len(recipes) == 1:
+            if weight > 0 or len(recipes) == 1:  # the others take no part
                 member, offset = recipe.fit(X, labels)
                 self.members_.append(replace(member, weight=weight))
                 self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)
-        self.n_rows_seen_ += self.n_iter_ * len(labels)
+        self.n_rows_seen_ += self.n_iter_ * len(labels)  # besides those of the folds
         trace(self)
 
     def _weights(
@@ -132,19 +129,20 @@ class Ensemble(NonlinearRanker):
         """Return the weights of the members and the intercept, from scores of held-out folds."""
         n_pos = int(np.count_nonzero(labels > 0))
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
-        if n_folds < 2:
+        if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
             return np.full(len(recipes), 1 / len(recipes)), 0.0
-        scores, positive, n_scored = [], [], 0
-        for division in range(min(_MOST_DIVISIONS, -(-_FEW // n_pos))):
+        scores, positive, n_scored = [], [], 0  # of the held-out folds; n_scored: positives
+        # With few positives divide the rows several times.
+        for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
                 members = (recipe.fit(X[fitting], labels[fitting]) for recipe in recipes)
-                parts = [member.scores(X[held_out]) + offset for member, offset in members]
-                scores.append(np.column_stack(parts))
+                log_odds = [member.scores(X[held_out]) + offset for member, offset in members]
+                scores.append(np.column_stack(log_odds))
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_scored += int(np.count_nonzero(positive[-1]))
-                if n_scored >= _ENOUGH:
+                if n_scored >= _ENOUGH_SCORED:  # the weights hardly change by further folds
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -166,16 +164,19 @@ def _stack(
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
-    equal = 1 / max(m, 1)
+    equal = 1 / max(m, 1)  # the penalty draws all weights towards it
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return loss and gradient at the m weights and the intercept in a point."""
-        excess = point[:m] - equal
-        total = columns @ point[:m] + point[m]
-        loss = np.mean(np.logaddexp(0, total) - positive * total) + _PENALTY * (excess @ excess)
-        error = (expit(total) - positive) / n
-        return loss, np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
+        """Return the logistic loss with its penalty, and the gradient, at m weights and b."""
+        w, b = point[:m], point[m]
+        excess = w - equal  # over equal weights
+        log_odds = columns @ w + b
+        loss = np.mean(np.logaddexp(0, log_odds) - positive * log_odds)
+        error = (expit(log_odds) - positive) / n  # the derivatives of the mean by the log odds
+        gradient = np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
+        return loss + _PENALTY * (excess @ excess), gradient
 
+    # The weights come first, the intercept last.
     start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
     point = minimize(penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     weights = np.zeros(scores.shape[1])

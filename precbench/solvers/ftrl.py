@@ -143,19 +143,19 @@ class FTRL(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        """Order the rows, drop empty columns, and play batch after batch."""
+        """Put the rows in order, drop empty columns, and learn from batch after batch."""
         if self.shuffle is not False:
             rng = np.random.default_rng(self.random_state)
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]
         columns = np.arange(n_features)
-        if sparse.issparse(X) and X.nnz:  # planes are dense
+        if sparse.issparse(X) and X.nnz:  # planes are dense: drop columns of zeros
             columns = np.unique(X.indices)
             X = X[:, columns]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
-        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)
+        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # sums over each batch
         self.eta_ = self._eta()
         self.coef_, self.penalties_ = np.zeros(n_features), np.empty(0)
         self.gap_ = self.error_ = 0.0
@@ -170,15 +170,16 @@ class FTRL(LinearRanker):
         starts: NDArray[np.intp],
         trace: Trace,
     ) -> None:
-        """Take the penalty of each batch at w, then the best w for all rows so far."""
-        # `columns` are the features that the loss has, `starts` the first rows of the batches.
+        # For each batch, note its penalty, the loss of the current w on it, then compute the best w
+        # for all rows so far. `columns` are the features that the loss has, `starts` the first rows
+        # of the batches.
         n_features, n_rows = len(self.coef_), len(loss.positive)
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
-        penalties, mean = np.empty(len(starts)), np.zeros(len(columns))
+        penalties, mean = np.empty(len(starts)), np.zeros(len(columns))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
-            n = min(n_rows, start + int(self.batch_size))
+            n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
                 self.coef_ = np.full(n_features, np.nan)
@@ -190,7 +191,7 @@ class FTRL(LinearRanker):
             descent = self._descend(
                 planes, point, self.eta_, distance=self.tol * self.radius, trace=trace
             )
-            if descent is None:
+            if descent is None:  # the trace ends the fit
                 break
             w, risk_before = descent.point.w, descent.point.risk
             self.gap_ = max(self.gap_, descent.gap)
@@ -205,9 +206,9 @@ class FTRL(LinearRanker):
                 break
         if n_failed:
             warn(
-                f"w may be off by up to {self.error_:.3g} in {n_failed} of {self.n_iter_} updates, "
-                f"more than tol={self.tol:g} times the radius; raise max_iter={self.max_iter}, or "
-                "tol if that does not help"
+                f"the weights of FTRL may be off by up to {self.error_:.3g} in {n_failed} of "
+                f"{self.n_iter_} updates, more than tol={self.tol:g} times the radius; raise "
+                f"max_iter above {self.max_iter}, or tol if that does not help"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -230,27 +231,28 @@ class FTRL(LinearRanker):
         X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
         n = len(labels)
-        constants = loss.lipschitz()
-        bound = self.radius * float(np.sqrt(2 * np.sum(constants**2)))
-        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0
+        bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))  # of the regret
+        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0  # 1 if all rows are 0
         point = loss.at(np.zeros(X.shape[1]), n)
         planes = Planes(loss, eta)
         planes.extend(0, point)
-        # Without a penalty the planes leave w open: it is lowered until the bound is close enough.
+        # Planes alone leave w open, so there is a penalty ``eta/2 ||w||^2``: eta is lowered until
+        # the loss is close enough to its bound without a penalty.
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
-            lower = planes.bound_in_ball(0.0, self.radius).value
+            lower = planes.bound_in_ball(0.0, self.radius).value  # of the least loss
             gap = descent.point.risk - lower
-            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:
+            if gap <= tol or eta * self.radius**2 < 1e-3 * tol:  # or the penalty is negligible
                 break
             point, eta = descent.point, 0.1 * eta
         if gap > tol:
             warn(
-                f"the loss of the leader may be too large by up to {gap:.3g}, more than {tol:.3g}; "
-                f"raise max_iter={self.max_iter}, unless double precision is the limit"
+                f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more than "
+                f"{tol:.3g}; raise max_iter above {self.max_iter}, unless double precision is the "
+                "limit"
             )
-        return Leader(descent.point.w, float(descent.point.risk), float(gap))
+        return Leader(descent.point.w, loss=float(descent.point.risk), gap=float(gap))
 
     def _loss(self, X: Any, positive: NDArray[np.bool_]) -> IncrementalLoss:
         if self.objective == "pauc":
@@ -258,7 +260,7 @@ class FTRL(LinearRanker):
         return IncrementalStruct(X, positive, self.top if self.objective == "prec@k" else None)
 
     def _eta(self) -> float:
-        """Return the given `eta`, or that of Theorem 1 for these rows."""
+        """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``, that of Theorem 1."""
         if self.eta is not None:
             return float(self.eta)
         eta = float(np.sqrt(2 * np.sum(self.lipschitz_**2))) / self.radius
@@ -275,26 +277,27 @@ class FTRL(LinearRanker):
         trace: Trace = untraced,
     ) -> "_Descent | None":
         """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point."""
-        # Stop when the gap is at most `tol`, or certifies an error of w of at most `distance`.
-        # Return None if the trace ends the fit.
+        # Add planes at one w after another, each the best for the planes before, until the gap to
+        # the lower bound is at most `tol`, or bounds the error of w by `distance`, or gets no
+        # smaller. Return the best of these w with its gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
         best, lower = point, Bound(-np.inf, eta)
-        target = max(tol, lower.gap_within(distance, eta))
-        gap, least, n_idle = 0.0, np.inf, 0
+        target = max(tol, lower.gap_within(distance, eta))  # the gap to reach
+        gap, least_gap, n_idle = 0.0, np.inf, 0  # n_idle: evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
-            # What the planes leave open should be small beside the gap to close.
+            # The error of `solve` should be small beside the gap to close.
             w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
-            lower = max(lower, bound)
+            lower = max(lower, bound)  # by their values
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))
             if gap <= target:
                 break
-            if gap < least - _EPS * abs(lower.value):
-                least, n_idle = gap, 0
+            if gap < least_gap - _EPS * abs(lower.value):  # by more than rounding
+                least_gap, n_idle = gap, 0
             else:
                 n_idle += 1
             if n_idle == _PATIENCE:
@@ -303,7 +306,7 @@ class FTRL(LinearRanker):
                 return None
             point = planes.loss.at(w, len(point.scores))
             best = min(best, point, key=primal)
-        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, gap <= target)
+        return _Descent(best, gap, lower.error(gap, eta), n_evaluations, converged=gap <= target)
 
 
 class Leader(NamedTuple):

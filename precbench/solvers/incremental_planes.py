@@ -68,8 +68,8 @@ class IncrementalLoss(ABC):
         """Return w with loss and subgradient on the first `n` rows; NaN where scores overflow."""
         scores = linear_scores(self._first(n), w)
         if not np.isfinite(scores).all():
-            return Point(w, scores, np.nan, np.full_like(scores, np.nan))
-        return Point(w, scores, *self.evaluate(scores))
+            return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
+        return Point(w, scores, *self.evaluate(scores))  # with the labels of the first n rows
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
@@ -77,7 +77,7 @@ class IncrementalLoss(ABC):
     def _first(self, n: int) -> Rows:
         """Return the first n rows without copying them."""
         rows = self._all
-        if rows.indptr.size:
+        if rows.indptr.size:  # CSR: entries beyond the last indptr are not read
             return rows._replace(indptr=rows.indptr[: n + 1], n_rows=n)
         return rows._replace(data=rows.data[: n * rows.n_features], n_rows=n)
 
@@ -103,10 +103,11 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # The same for all planes: the struct surrogate of the new rows alone.
+        # Return the slope and offset to add to all planes alike: those of the plane that touches,
+        # at these scores, the struct surrogate of the new rows alone. `chosen` is not needed.
         n, new = len(scores), slice(start, None)
-        by_scores = np.zeros(n)
-        n_more = self._n_ones[n] - self._n_ones[start]
+        by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
+        n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
         value, by_scores[new] = struct(scores[new], self.positive[start:n], n_more)
         return self.by_weights(by_scores), value - dot(by_scores, scores)
 
@@ -133,6 +134,8 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
+        # Return the slopes and offsets to add to the planes, of those hinges of new pairs that are
+        # above 0; mark the negatives that enter the top in `chosen`, in place.
         # First the pairs of the highest new negatives with all positives, the same for all planes.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
@@ -141,12 +144,12 @@ class IncrementalPartialAUC(IncrementalLoss):
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         new_pos = start + np.flatnonzero(positive[start:])
         if new_pos.size:  # then those of new positives with the negatives each plane chose before
-            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]
-            earlier = chosen[:, :start]
+            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by positive and negative
+            earlier = chosen[:, :start]  # by plane and negative
             n_pairs = earlier.astype(float) @ is_active.T.astype(float)  # by plane and new positive
-            by_row = earlier * is_active.sum(axis=0)
-            slopes = slopes + _weighted_sums(self._first(start), by_row.astype(float))
-            slopes -= _weighted_sums(as_rows(self.X[new_pos]), n_pairs)
+            by_row = earlier * is_active.sum(axis=0)  # active pairs, by plane and negative
+            slopes = slopes + _weighted_sums(self._first(start), by_row.astype(float))  # + x_j
+            slopes -= _weighted_sums(as_rows(self.X[new_pos]), n_pairs)  # - x_i, for each pair
             offsets = offsets + n_pairs.sum(axis=1)
         chosen[:, entering] = True
         return slopes, offsets
@@ -165,64 +168,65 @@ class Planes(Bundle):
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
         super().__init__(1 / eta, n_features)
-        self._strength = eta
+        self._strength = eta  # of the penalty strength/2 ||w||^2, which `solve` adapts
         self.loss = loss
-        self._chosen = np.empty((0, loss.n_chosen), dtype=bool)
+        self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row, see `add`
         zero = np.zeros(n_features)
         # A plane at height 0, exact before the first row, so that there is always one to extend.
-        self.add(Point(zero, np.empty(0), 0.0, np.empty(0)), zero)
+        self.add(Point(zero, scores=np.empty(0), risk=0.0, subgradient=np.empty(0)), slope=zero)
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
         super().add(point, slope)
-        by_scores = point.subgradient[: self.loss.n_chosen]
+        by_scores = point.subgradient[: self.loss.n_chosen]  # none if choices do not matter
         chosen = self._chosen[self._n_planes - 1]
         chosen[:] = False
         chosen[: len(by_scores)] = by_scores > 0
 
     def extend(self, start: int, point: Point) -> None:
-        """Extend all planes from the first `start` rows to the rows whose scores a point has."""
+        """Extend all planes from the first `start` rows to all the rows scored in `point`."""
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
-        slopes, gram = self._slopes[:m], self._gram[:m, :m]
-        if added.ndim == 1:  # the same for all planes
+        slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
+        if added.ndim == 1:  # the same a for all planes: (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
         self._offsets[:m] += offsets
-        if added.ndim == 2:
+        if added.ndim == 2:  # one for each plane: compute all products anew
             for i, slope in enumerate(slopes):
                 gram[i, : i + 1] = gram[: i + 1, i] = linear_scores(as_rows(slopes[: i + 1]), slope)
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
-        """Return the best w in the ball for ``eta/2 ||w||^2`` plus the planes, and a bound."""
-        # Where ``||w|| = radius``, it is also the best without the ball for some strength of the
+        """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
+        # Where ``||w|| = radius``, w is also the best without the ball for some strength of the
         # penalty greater than eta. The best w for one strength gives the next one: that which
         # brings the same mean of the slopes into the ball. The fixed point of this map is sought by
-        # secants.
-        low, high, last = eta, np.inf, None
+        # secants through the last two turns, between `low` and `high`.
+        low, high = eta, np.inf
+        last_strength = last_next = np.nan  # no turn before
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))
             strength, w = self._strength, self._best(0.5 * tol)
             m = self._n_planes  # without those just dropped
             next_strength = max(eta, strength * norm(w) / radius)
-            w = w * (strength / next_strength)
+            w = w * (strength / next_strength)  # now in the ball
             heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)
             value = float(np.max(heights)) + 0.5 * eta * dot(w, w)
             bound = self.bound_in_ball(eta, radius)
             if value - bound.value <= tol:
                 break
-            if next_strength > strength:
+            if next_strength > strength:  # the fixed point is above
                 low = max(low, strength)
             else:
                 high = min(high, strength)
             self._strength = next_strength
-            if last is not None and last[0] != strength:
-                steepness = (next_strength - last[1]) / (strength - last[0])
-                if steepness < 1:
+            if last_strength != strength:
+                steepness = (next_strength - last_next) / (strength - last_strength)
+                if steepness < 1:  # else the secant leads away; NaN in the first turn
                     secant = (next_strength - steepness * strength) / (1 - steepness)
                     self._strength = secant if low < secant < high else next_strength
-            last = strength, next_strength
+            last_strength, last_next = strength, next_strength
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
@@ -240,32 +244,31 @@ class Planes(Bundle):
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
-        shares = self._alpha[:m] / self._C
+        shares = self._alpha[:m] / self._C  # weights of the planes, whose sum is 1
         active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
             first, *others = np.flatnonzero(active)
-            step, shift, length = self._towards_corner(
+            others_change, w_change, length = self._towards_corner(
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
-                strength * w + shares @ slopes,
+                strength * w + shares @ slopes,  # the gradient of penalty and mean plane
                 tol,
             )
             change = np.zeros(m)
-            change[others], change[first] = step, -step.sum()
+            change[others], change[first] = others_change, -others_change.sum()  # of the shares
             falls = np.flatnonzero(change < 0)
-            room = shares[falls] / -change[falls]
+            room = shares[falls] / -change[falls]  # lengths at which these shares reach 0
             blocked = room.min(initial=np.inf) <= length
             length = min(length, room.min(initial=np.inf))
-            shares, w = np.maximum(shares + length * change, 0.0), w + length * shift
-            if blocked:
+            shares, w = np.maximum(shares + length * change, 0.0), w + length * w_change
+            if blocked:  # a share reaches 0 before the corner
                 dropped = falls[np.argmin(room)]
-                # Exactly 0, which the step gives only up to rounding.
-                shares[dropped], active[dropped] = 0.0, False
+                shares[dropped], active[dropped] = 0.0, False  # 0 exactly, not up to rounding
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= tol:
+            if heights[highest] - float(shares @ heights) <= tol:  # above the mean plane
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
@@ -278,30 +281,32 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Return directions of the active planes' shares (but the first) and of w, and a length."""
-        # `edges` are the slopes of these planes less that of the first, `-rises` their heights less
-        # its height. The `gradient` of the regularised mean of the planes is 0 at the best w.
+        # Return the changes of the active planes' shares (but the first) and of w on the way to the
+        # corner, where these planes have one height, and the length by which to multiply both. At
+        # the corner ``edges @ w_change = rises``: `edges` are the slopes of the planes less that of
+        # the first, `rises` its height less theirs; `gradient`, of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
         unmet = U @ coordinates - rises
-        if np.abs(unmet).max(initial=0.0) > tol:
+        if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
-        within = coordinates / sizes
-        across = V @ gradient
-        shift = V.T @ within - (gradient - V.T @ across) / self._strength
-        return -(U @ ((across + self._strength * within) / sizes)), shift, 1.0
+        within = coordinates / sizes  # w_change in the space of the edges
+        along = V @ gradient  # the part of the gradient in this space
+        w_change = V.T @ within - (gradient - V.T @ along) / self._strength
+        return -(U @ ((along + self._strength * within) / sizes)), w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
         """Return the least value in the ball of the mean plane plus ``eta/2 ||w||^2``."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
-        height = dot(shares, self._offsets[:m])
+        height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
         length = norm(self._mean_slope(shares))
-        if length <= eta * radius:
-            return Bound(height - (0.5 * length**2 / eta if eta else 0.0), eta)
-        return Bound(height - radius * (length - 0.5 * eta * radius), length / radius)
+        if length <= eta * radius:  # the best w, -slope / eta, is in the ball
+            return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
+        # The best w is -radius / length times the slope, on the sphere.
+        return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
 
     def _rescale(self, strength: float) -> None:
         self._strength, self._C = strength, 1 / strength
