@@ -44,7 +44,7 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return the given format, else that of the suffix, else the suffix itself."""
+    """Return the given format, else that of the suffix before .gz etc., else the suffix itself."""
     if not path.is_file():
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")

@@ -67,7 +67,7 @@ def split_rows(
             remedy = "give another test_size or n_splits" if by_time else "use a stratified split"
             raise InputError(
                 f"split {index} of {dataset.name}: the {part} set has {n_pos} positives in "
-                f"{len(rows)} rows; both classes are needed; {remedy}"
+                f"{len(rows)} rows, but both classes are needed; {remedy}"
             )
     rng = generator(seed, dataset.split_key or dataset.name, index, "order")
     order = rng.permutation(len(train))
@@ -202,7 +202,7 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
         if len(in_both):
             raise InputError(
                 f"the provided split of {dataset.name} has rows of {len(in_both)} groups in both "
-                "parts; use 'random' or 'kfold'"
+                "parts; use a split of kind 'random' or 'kfold'"
             )
     return train, test
 
@@ -216,7 +216,7 @@ def _split_by_time(
         train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
         raise InputError(
-            f"split {index} of {dataset.name}: {error}; give another test_size or n_splits"
+            f"split {index} of {dataset.name} fails: {error}; give another test_size or n_splits"
         ) from error
     if dataset.groups is None:
         return train, test

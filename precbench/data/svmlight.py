@@ -175,7 +175,7 @@ def parsed(
         n_lines += rows.n_lines
         n_rows += len(rows.labels)
     if n_rows == 0:
-        raise InputError(f"{name}: the file has no rows; give one with a label in each line")
+        raise InputError(f"{name}: no line has a label; begin each row with one")
 
 
 def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
@@ -191,7 +191,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
-    inexact = np.empty((most_entries, 3), dtype=np.intp)
+    inexact = np.empty((most_entries, 3), dtype=np.intp)  # the kernel fills these five arrays
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
@@ -225,7 +225,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
     words, token = text[position : position + 40].split(maxsplit=1), "nothing"
-    if words and not text[position : position + 1].isspace():
+    if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
         return f"query ids are not supported, found {token}; remove them"

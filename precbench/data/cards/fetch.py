@@ -193,7 +193,7 @@ def _download(address: str, path: Path) -> None:
     def check(answer: Any, **_: object) -> None:  # of every answer, also of a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # before a redirect is followed
-            raise InputError(f"the address redirects to {target}, which is not https")
+            raise InputError(f"the address redirects to {target}, which is not https; use another")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})

@@ -104,13 +104,13 @@ def generate_stand_in(card: Card) -> Arrays:
     rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density
     w = rng.standard_normal(card.features)
-    if card.format == "svmlight" and density <= DENSE_ABOVE:  # as its reader would return CSR
+    if card.format == "svmlight" and density <= DENSE_ABOVE:  # few non-zero values: CSR
         X = _binary(rng, card.rows, card.features, density)
         signal = X @ w
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            X *= rng.random(X.shape, dtype=np.float32) < density
+            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the others to zero
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)

@@ -145,8 +145,8 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
 def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
     """Return dates, by default in ISO 8601, as timestamps in UTC; anything else as NaT."""
     if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
-    elif values.dtype.kind != "M":
+        values = values.dt.to_timestamp()  # when the period begins
+    elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
     moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
     return moments.dt.as_unit("us")

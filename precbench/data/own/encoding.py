@@ -277,7 +277,7 @@ def _learn_columns(
         values = frame[name]
         with problems.collected():  # without a column, if there is a problem
             columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in categorical)
-        if values.isna().any() and not values.isna().all():
+        if values.isna().any() and not values.isna().all():  # empty ones are refused above
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))

@@ -294,14 +294,14 @@ def read_new_blocks(
     path, file_layout = Path(path), Layout(**layout)
     kind = format_of(path, format)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
-        raise InputError(f"{path}: the model takes {encoding.format} rows, not {kind}; convert it")
+        raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
     if kind not in TABLES:
         if keep:
             raise InputError(f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}")
         X, _ = _matrix(path, kind, "float64", encoding.n_features)
         if X.shape[1] != encoding.n_features:
             raise InputError(
-                f"{path}: found {X.shape[1]} features; give the {encoding.n_features} of training"
+                f"{path}: found {X.shape[1]} features; the model takes {encoding.n_features}"
             )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
@@ -385,7 +385,8 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"{path}: not an npz file of plain arrays: {error}; save numbers or text by numpy.savez"
+            f"{path}: not an npz file of plain arrays: {error}; save arrays of numbers or "
+            "text with numpy.savez"
         ) from error
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"{path}: X must have rows and columns, found the shape {X.shape}")

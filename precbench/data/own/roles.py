@@ -95,8 +95,8 @@ def are_positive(
 def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Propose the positive label in all its spellings: a typical word, else the rarest."""
-    spellings: dict[str, list[tuple[int, str]]] = {}
+    """Propose the positive label in all its spellings, as a remedy: a typical one or the rarest."""
+    spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: rows and spelling
     for label, n in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
         spellings.setdefault(text.casefold(), []).append((n, text))
@@ -160,7 +160,7 @@ def order_in_time(
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():
+    if are_numbers.sum() > are_dates.sum():  # then refuse all but the numbers
         what, are_dates = "is not a number, unlike most times", are_numbers
     refuse(values, ~are_dates, what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
@@ -210,8 +210,8 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
             f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
             remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
-    spelled: dict[object, object] = {}
+    spelled: dict[object, object] = {}  # by canonical value
     for value in distinct:
         spelled.setdefault(canonical(value), value)
-    numbers = {name: number for number, name in enumerate(spelled)}
+    numbers = {name: number for number, name in enumerate(spelled)}  # the codes
     return np.array([numbers[canonical(value)] for value in distinct])[codes], [*spelled.values()]

@@ -247,7 +247,7 @@ def _decimal_of(table: OwnTable) -> str | None:
         dotted = texts[texts.str.contains(".", regex=False)]
         if dotted.empty:
             continue
-        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():
+        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():  # 1.234
             raise TableError(
                 table.where,
                 f"column {name!r}: {dotted.iloc[0]!r} has a point, but other columns have commas; "
@@ -271,7 +271,7 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
-    encoding, has_blank_lines, open_line = _scan(path)
+    encoding, has_blank_lines, open_line = _scan(path)  # a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
@@ -281,12 +281,12 @@ def _read_csv(
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
     n_cells = open_line.count(options["sep"].encode()) + 1
-    if open_line and b'"' not in open_line and n_cells < len(header):
+    if open_line and b'"' not in open_line and n_cells < len(header):  # quotes may hold lines
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    places = _places_of_filled_rows(path, options) if has_blank_lines else None
+    places = _places_of_filled_rows(path, options) if has_blank_lines else None  # of rows
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}

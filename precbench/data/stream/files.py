@@ -116,11 +116,11 @@ def open_stream(
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
-            raise InputError(f"{path}: an svmlight file holds its labels: leave out labels")
+            raise InputError(f"{path}: an svmlight file holds its labels; leave out labels")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
-            raise InputError(f"{path}: the shape of an npy file is fixed: leave out n_features")
+            raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
     # Raises unless the labels are of two classes, and it is known which is positive.
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
@@ -265,7 +265,7 @@ class Npy:
         except Exception as error:  # a damaged header has many ways to fail
             raise InputError(f"{path}: not an npy file of plain numbers: {error}") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            raise InputError(f"{path}: not an npy file of plain numbers; save some with numpy.save")
+            raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
         if array.ndim != n_dimensions:
             raise InputError(
                 f"{path}: found the shape {array.shape}; save an array of dimension {n_dimensions}"
@@ -342,13 +342,13 @@ def _scan_npy(
 ) -> _NpyBlocks:
     """Read and check an npy file and its labels once, and return the blocks of rows."""
     if labels_path is None:
-        raise InputError(f"{path}: the labels are missing: name the npy file with them (labels)")
+        raise InputError(f"{path}: the labels are missing; name the npy file with them (labels)")
     features = Npy.at(path, 2)
     n_rows, width = features.shape
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one each"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give as many"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")

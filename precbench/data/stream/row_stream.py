@@ -174,7 +174,7 @@ class RowStream:
         rest: list[Piece] = []  # fewer rows than a batch, to be completed by the next block
         n_rest = 0
         for X, y, order in blocks:
-            n_missing = batch_size - n_rest if n_rest else 0
+            n_missing = batch_size - n_rest if n_rest else 0  # rows that complete the batch
             if n_missing:
                 rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += len(rest[-1][1])
