@@ -162,7 +162,7 @@ def check_date_format(text: str | None) -> None:
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     """Return the formats in which all of the texts are dates."""
-    if date_format is None and not re.match(OTHER_DATE, texts[0]):  # saves time
+    if date_format is None and not re.match(OTHER_DATE, texts[0]):  # then none can fit
         return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()

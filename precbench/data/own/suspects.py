@@ -103,7 +103,7 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
     whole = [n for n, c in contents.items() if c.holds == "numbers" and _are_whole(c.numbers)]
     if table.is_file and table.format in ("csv", "tsv"):
         texts = raw_texts(table, whole)
-    else:  # text, if the type is declared
+    else:  # leading zeros are only in values of type text
         texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
     return {n for n in whole if texts[n].str.match(r"[+-]?0\d").any()}
 

@@ -271,7 +271,7 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
-    encoding, has_blank_lines, open_line = _scan(path)  # a last line without an end
+    encoding, has_blank_lines, open_line = _scan(path)  # open: the last, without a line end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
@@ -286,7 +286,7 @@ def _read_csv(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    places = _places_of_filled_rows(path, options) if has_blank_lines else None  # of rows
+    places = _places_of_filled_rows(path, options) if has_blank_lines else None  # row numbers
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
