@@ -20,12 +20,12 @@ Dtype = Literal["float64", "float32"]
 def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
     """Convert rows to a type, without a copy if they have it; refuse values that it cannot hold."""
     try:
-        with np.errstate(over="raise"):
+        with np.errstate(over="raise"):  # else they would become infinite
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: {dtype} holds values up to {np.finfo(dtype).max:.3g} only, and X has larger "
-            "ones: leave out dtype"
+            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; leave "
+            "out dtype"
         ) from error
 
 
@@ -53,11 +53,11 @@ class Imputed:
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
-        """Return the part for some rows, in ascending order."""
+        """Keep some rows (in ascending order) of the data set, which are then numbered from 0."""
         columns = []
         for start, stop, missing in self.columns:
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]
-            columns.append((start, stop, np.searchsorted(rows, still_missing)))
+            columns.append((start, stop, np.searchsorted(rows, still_missing)))  # the new numbers
         return replace(self, columns=tuple(columns))
 
 
@@ -70,10 +70,10 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
 
 
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return the fill value of one column, or of the features of one category; 0 without values."""
+    """Return the fill value of a column from rows of its features; 0 without rows."""
     if not len(values):
         return 0.0
-    if values.shape[1] > 1:
+    if values.shape[1] > 1:  # one-hot features: those of the most frequent category
         return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
     return fill_value(values, how)
 
@@ -141,11 +141,11 @@ class Dataset:
         is_missing = np.zeros(self.X.shape[0], dtype=bool)
         for start, stop, missing in self.imputed.columns:
             is_missing[missing] = True
-            gaps = np.flatnonzero(is_missing[rows])
+            gaps = np.flatnonzero(is_missing[rows])  # places in `rows`, and in the copy
             if len(gaps):
                 values = np.asarray(self.X[train[~is_missing[train]], start:stop])
                 X[gaps, start:stop] = _fill(values, self.imputed.how)
-            is_missing[missing] = False
+            is_missing[missing] = False  # for the next column
         return X
 
     @property

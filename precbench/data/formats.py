@@ -44,9 +44,10 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return the given format, else that of the suffix, else the suffix itself."""
+    """Return the given format, else that of the suffix before .gz etc., else the suffix itself."""
     if not path.is_file():
-        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+        fault = "a folder, not a file" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: {fault}; give the path of a file")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
     return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
 
@@ -66,12 +67,12 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             file: Any = source
             if isinstance(source, (str, os.PathLike)):
                 file = stack.enter_context(Path(source).open("rb"))
-            elif not hasattr(source, "peek"):
+            elif not hasattr(source, "peek"):  # which `opener` needs to see the first bytes
                 file = io.BufferedReader(cast("Any", source))
                 stack.callback(file.detach)  # or closing it would close the caller's file
             opens = opener(file)
             yield file if opens is None else stack.enter_context(opens(file))
-    except _DAMAGED as error:
+    except _DAMAGED as error:  # what readers of compressed files may raise
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: the file cannot be read: {reason}") from error
 

@@ -34,8 +34,8 @@ class Scaler:
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
-        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)
-        self.shift = self.scale = None
+        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # without what is done to rows
+        self.shift = self.scale = None  # until learnt
 
     @property
     def learns(self) -> bool:
@@ -74,14 +74,15 @@ class Scaler:
             self.shift, self.scale = np.zeros_like(learner.scale_), learner.scale_
         else:
             spread = learner.data_range_
+            # A constant feature keeps its scale.
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
         # scikit-learn takes a feature of infinite variance for a constant one.
         too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
         if too_large.any():
             raise InputError(
                 f"feature {np.argmax(too_large) + 1} of {len(too_large)} cannot be scaled, as its "
-                "values are too large for double precision: divide them by a constant, or leave "
-                "the feature out"
+                "values are too large for double precision; divide the feature by a constant, or "
+                "leave it out"
             )
         return self
 
@@ -96,7 +97,7 @@ class Scaler:
                 if isinstance(X, np.ndarray):
                     X[rows] = block
                 else:
-                    first = X.indptr[rows.start]
+                    first = X.indptr[rows.start]  # the first entry of these rows
                     X.data[first : first + block.nnz] = block.data
         return X
 
@@ -106,14 +107,16 @@ class Scaler:
             return
         if X.shape[1] != len(self.shift):
             raise InputError(
-                f"the scaling was fitted to {len(self.shift)} features, found {X.shape[1]}"
+                f"X has {X.shape[1]} features, but the scaling was fitted to {len(self.shift)}; "
+                "give rows with the same features"
             )
         if isinstance(X, np.ndarray):
             for rows in _slices(X.shape[0]):
                 np.divide(X[rows] - self.shift, self.scale, out=X[rows])
         elif self.shift.any():
             raise InputError(
-                "sparse rows cannot be shifted as the dense ones were; make them dense"
+                "X is sparse, but the scaling was fitted to dense rows and would fill the zeros of "
+                "sparse ones; make X dense"
             )
         else:
             for entries in _slices(X.nnz):

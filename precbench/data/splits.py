@@ -63,14 +63,14 @@ def split_rows(
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
-            remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
+            by_time = kind == "time"
+            remedy = "give another test_size or n_splits" if by_time else "use a stratified split"
             raise InputError(
                 f"split {index} of {dataset.name}: the {part} set has {n_pos} positives in "
-                f"{len(rows)} rows; both classes are needed (try {remedy})"
+                f"{len(rows)} rows, but both classes are needed; {remedy}"
             )
-    order = generator(seed, dataset.split_key or dataset.name, index, "order").permutation(
-        len(train)
-    )
+    rng = generator(seed, dataset.split_key or dataset.name, index, "order")
+    order = rng.permutation(len(train))
     return RowSplit(train[order], np.sort(test))
 
 
@@ -101,7 +101,7 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return positions of fit and validation rows: the latest, else a stratified choice."""
+    """Return positions of rows to fit and to validate: with `time` the latest, else stratified."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     random_state = legacy_generator(*seed_key)
@@ -110,7 +110,7 @@ def validation_split(
             fit_rows, validation_rows = _split_at_window(time, share, 0)
         elif groups is None:
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random_state)
-            rows = np.empty((len(y_train), 0))
+            rows = np.empty((len(y_train), 0))  # only their number matters
             fit_rows, validation_rows = next(splitter.split(rows, y_train))
         else:
             fit_rows, validation_rows = _random_stratified_groups(
@@ -119,13 +119,13 @@ def validation_split(
     except ValueError as error:
         raise InputError(
             f"{len(y_train)} training rows with {np.count_nonzero(y_train > 0)} positives cannot "
-            f"give a validation set of {share:g}: {error}"
+            f"be split with a validation_size of {share:g}: {error}; give another validation_size"
         ) from error
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
             f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
-            f"few for a validation set of {share:g} with both classes: give another validation_size"
+            f"few for both classes at a validation_size of {share:g}; give another validation_size"
         )
     return fit_rows, validation_rows
 
@@ -134,13 +134,13 @@ def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
-            f"train_size counts rows, and the rows of {dataset.name} come in groups: give "
-            "test_size, or ignore the groups"
+            f"train_size counts rows, and the rows of {dataset.name} come in groups; give "
+            "test_size, or leave out the groups"
         )
     n_rows = len(dataset.y)
     if not 0 < train_size < n_rows:
         raise InputError(
-            f"train_size is {train_size:,}, and {dataset.name} has {n_rows:,} rows: give 1 to "
+            f"train_size is {train_size:,}, and {dataset.name} has {n_rows:,} rows; give 1 to "
             f"{n_rows - 1:,}, so that rows remain for the test set"
         )
     return n_rows - train_size
@@ -173,23 +173,28 @@ def _draw(
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
             if not 2 <= n_splits <= n_groups:
-                raise ValueError(f"{n_splits} folds of its {n_groups} groups")
+                raise ValueError(
+                    f"n_splits is {n_splits}; it may be 2 or more, up to the number of groups, "
+                    f"{n_groups}"
+                )
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
         # The splitter of scikit-learn, such as GroupShuffleSplit or StratifiedKFold.
         prefix = "Group" if groups is not None else "Stratified" if stratified else ""
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
-            splitter, index = shuffle(1, test_size=test_size, random_state=random_state), 0
+            splitter = shuffle(1, test_size=test_size, random_state=random_state)
+            index = 0  # of the only split that it yields
         else:
             folds = getattr(ms, f"{prefix}KFold")
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
-        raise InputError(f"{dataset.name} cannot be split like this: {error}") from error
+        raise InputError(f"{dataset.name}: no {kind} split is possible: {error}") from error
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    # Return the first `n_train` rows and the others; no group may have rows in both.
     assert dataset.n_train is not None
     train, test = np.split(np.arange(len(dataset.y)), [dataset.n_train])
     if dataset.groups is not None:
@@ -197,7 +202,7 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
         if len(in_both):
             raise InputError(
                 f"the provided split of {dataset.name} has rows of {len(in_both)} groups in both "
-                "parts; use 'random' or 'kfold'"
+                "parts; use a split of kind 'random' or 'kfold'"
             )
     return train, test
 
@@ -205,12 +210,14 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return earlier rows and the rows of window `index`, without groups that are in both."""
+    """Return the rows before window `index`, less those of its groups, and the rows in it."""
     assert dataset.time is not None
     try:
         train, test = _split_at_window(dataset.time, test_size, index)
     except ValueError as error:
-        raise InputError(f"split {index} of {dataset.name}: {error}") from error
+        raise InputError(
+            f"split {index} of {dataset.name} fails: {error}; give another test_size or n_splits"
+        ) from error
     if dataset.groups is None:
         return train, test
     of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
@@ -218,8 +225,8 @@ def _split_by_time(
         excluded = len(train) - len(of_other_groups)
         raise InputError(
             f"split {index} of {dataset.name}: {excluded:,} of {len(train):,} "
-            "earlier rows belong to groups in the test set and cannot be trained on: ignore the "
-            "groups, since a split by time never trains on later rows"
+            "earlier rows belong to groups in the test set and cannot be trained on; leave out "
+            "the groups, since a split by time never trains on later rows"
         )
     return of_other_groups, test
 
@@ -246,7 +253,7 @@ def _nearest_change(sorted_time: NDArray, place: int) -> int:
     """Return the place nearest to `place` where the time changes, the earlier of two."""
     if not 0 < place < len(sorted_time):
         return max(0, place)
-    first, last = (
+    first, last = (  # where the times that equal the one at `place` begin and end
         int(np.searchsorted(sorted_time, sorted_time[place], side=side))
         for side in ("left", "right")
     )
@@ -259,10 +266,11 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Choose enough stratified folds of groups to make up the share."""
+    """Return rows to keep and to hold out: enough stratified folds of groups for the share."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
+    # A share of 3/10 holds out three of ten folds.
     nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
@@ -296,8 +304,10 @@ def stratified_group_folds(
     )
     n_pos, size = np.divmod(codes, base)
     class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group of each kind
-    # The gradient of the sum of squared shares of the classes.
-    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2
+    # A group with s_c rows of class c, added to a fold with r_c of its t_c rows, raises the fold's
+    # sum over c of (r_c / t_c)^2 by the sum of 2 r_c s_c / t_c^2 plus that of s_c^2 / t_c^2, the
+    # weight of the group. The load of a fold is half the first sum over the weight.
+    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
     # Large before small, by powers of two; at random within, or the folds would always be the same.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
@@ -327,7 +337,7 @@ def _deal_to_lowest(
     ascending = load[order]
     # The common load of the first 1, 2, ... folds once they have shared all units.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)
+    n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below the level
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
     # What rounding has left over.

@@ -56,9 +56,7 @@ class Rows(NamedTuple):
 
 
 def read_svmlight(
-    source: Source,
-    n_features: int | None = None,
-    dtype: Dtype = "float64",
+    source: Source, n_features: int | None = None, dtype: Dtype = "float64"
 ) -> tuple[csr_matrix, NDArray[np.float64]]:
     r"""Read a whole svmlight file.
 
@@ -104,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # So much longer the arrays will get, if the rest of the file is like its beginning.
+            # How much longer the arrays will get if the rest of the file is like the part read.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -113,7 +111,8 @@ def read_svmlight(
             n_entries += len(rows.data)
             largest = max(largest, rows.largest_index)
     arrays = data.filled(), indices.filled(), row_ends.filled(), labels.filled()
-    return matrix_of(Rows(*arrays, largest, 0), largest if n_features is None else n_features)
+    rows = Rows(*arrays, largest_index=largest, n_lines=0)  # the lines are not counted
+    return matrix_of(rows, largest if n_features is None else n_features)
 
 
 class _Growing:
@@ -126,7 +125,7 @@ class _Growing:
     def add(self, part: NDArray[Any], times: float) -> None:
         """Append values; if capacity is lacking, reserve `times` the filled length."""
         end = self._n + len(part)
-        if end > len(self._room):
+        if end > len(self._room):  # the reserved array, whose first `_n` values are filled
             room = np.empty(max(end, int(times * end)), self._room.dtype)
             room[: self._n] = self._room[: self._n]
             self._room = room
@@ -166,24 +165,24 @@ def parsed(
     """Yield blocks of whole lines with their rows, in the order of the file."""
     n_lines = n_rows = 0
     while text := stream.read(block_bytes):
-        text += stream.readline(LONGEST_LINE)
+        text += stream.readline(LONGEST_LINE)  # the rest of the last line
         if n_lines == 0 and text.startswith(_BYTE_ORDER_MARKS):
             raise InputError(
-                f"{name}:1:1: the file begins with a byte order mark; save it as plain text"
+                f"{name}:1:1: the file begins with a byte order mark; save it as UTF-8 without one"
             )
         rows = parse_rows(text, name, n_features, n_lines)
         yield text, rows
         n_lines += rows.n_lines
         n_rows += len(rows.labels)
     if n_rows == 0:
-        raise InputError(f"{name}: the file is empty: it has no line with a label")
+        raise InputError(f"{name}: no line has a label; begin each row with one")
 
 
 def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0) -> Rows:
     """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
-        raise InputError(f"{name}:{line}: the line is longer than {LONGEST_LINE:,} bytes")
+        raise InputError(f"{name}:{line}: the line exceeds {LONGEST_LINE:,} bytes; add newlines")
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
@@ -192,7 +191,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
-    inexact = np.empty((most_entries, 3), dtype=np.intp)
+    inexact = np.empty((most_entries, 3), dtype=np.intp)  # the kernel fills these five arrays
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
@@ -208,11 +207,11 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
             labels[-1 - place] = value
         else:
             data[place] = value
-    if status != Status.OK:
+    if status != Status.OK:  # of the first mistake; `position` is its place in the text
         line = n_lines + 1 + text.count(b"\n", 0, position)
         column = position - text.rfind(b"\n", 0, position)
         mistake = _mistake(Status(status), text, position, limit)
-        raise InputError(f"{name}:{line}:{column}: {mistake}")
+        raise InputError(f"{name}:{line}:{column}: the line is not in svmlight format: {mistake}")
     return Rows(
         data[:n_entries],
         indices[:n_entries],
@@ -224,9 +223,9 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
-    """Describe the mistake in the word at a position."""
+    """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
     words, token = text[position : position + 40].split(maxsplit=1), "nothing"
-    if words and not text[position : position + 1].isspace():
+    if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):
         return f"query ids are not supported, found {token}; remove them"

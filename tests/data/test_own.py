@@ -459,7 +459,9 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert read_new_rows(new, encoding).shape == (text.count("\n"), 6)
-        return [str(warning.message).removeprefix(f"{new}: ") for warning in caught]
+        return [
+            str(warning.message).removeprefix(f"{new}: check the new rows: ") for warning in caught
+        ]
 
     assert warned(",1,,S\n,2,,s\n") == [
         "no row has a value of x, a; the fill value of training is used",

@@ -93,10 +93,10 @@ class Card(Section):
             "gamma": self.generator == "margin",
             "non_linear": self.generator == "signal",
         }
-        refuse(
+        refuse(  # raises one error for all of the problems, if any
             ((field,), "is missing" if is_needed else f"has no meaning for {self.format}")
             for field, is_needed in needed.items()
-            if (getattr(self, field) not in (None, ())) != is_needed
+            if (getattr(self, field) not in (None, ())) != is_needed  # missing, or not needed
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
         checks = (
@@ -116,9 +116,10 @@ class Card(Section):
 
 
 def read_card(path: Path) -> Card:
-    """Read ``NAME.yaml``; the error has one line for each mistake."""
+    """Read and check a card ``NAME.yaml``; the error has one line for each mistake."""
     document = load(path)
-    card = validated(document, Card)
+    card = validated(document, Card)  # checks the types and rules of the keys
     if card.name != path.stem:
+        # The error names the line of the key `name`.
         raise document.refusal(at(("name",), [f"should be the file's name, {path.stem!r}"]))
     return card

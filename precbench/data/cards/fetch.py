@@ -57,17 +57,18 @@ def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -
     if report.status == "damaged":
         failures.append(f"{report.path}: {_fault(file, report.path)}")
     elif report.status != "missing":
-        return report
+        return report  # the file is in the cache already
+    # `name` is the file's name at the address, where it may end with .bz2.
     for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
-            _accept_all(card, [(address, name)])
+            _accept_all(card, [(address, name)])  # into the cache, if it matches the card
             return _inspect(card, file)
         except _SourceError as reason:
             failures.append(str(reason))
     raise DataUnavailableError(
-        f"{card.title}: {file.name} cannot be obtained; tried "
-        f"{'; '.join(failures) or 'no address'}. To bring "
-        f"the files yourself: precbench data add {card.name} FILES, with {_file_names(card)}"
+        f"{card.title}: {file.name} cannot be obtained: "
+        f"{'; '.join(failures) or 'the card has no address'}; to add the files yourself, run "
+        f"precbench data add {card.name} FILES, where FILES are {_file_names(card)}"
     )
 
 
@@ -75,9 +76,9 @@ def add_files(name: str, paths: Iterable[str | os.PathLike[str]]) -> tuple[FileR
     """Add the user's files, named as on the card, to the cache: all of them, or none."""
     card = find_card(name)
     if not card.files:
-        raise InputError(f"{name} is generated: it takes no files")
+        raise InputError(f"{name} is generated and has no files; use {name} without adding any")
     _accept_all(card, [(os.fspath(path), Path(path).name) for path in paths])
-    return info(name)
+    return info(name)  # reports on all files of the card
 
 
 def info(name: str) -> tuple[FileReport, ...]:
@@ -86,7 +87,7 @@ def info(name: str) -> tuple[FileReport, ...]:
 
 
 def _inspect(card: Card, file: File) -> FileReport:
-    """Report on a file of the cache, after a check of its size and checksum."""
+    """Report on a file of the cache after a check of its size and, if published, checksum."""
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
@@ -100,13 +101,13 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 
 def _fault(file: File, path: Path) -> str:
-    """Describe a wrong size or checksum; "" if both are right."""
+    """Describe what is wrong with the size or checksum of a file; return "" if nothing is."""
     size, algorithm = path.stat().st_size, "sha256" if file.sha256 else "md5"
-    if size > file.limit or size < (file.bytes or 0):
-        return f"it has {size:,} bytes, and the card says {file.limit:,}"
+    if size > file.limit or size < (file.bytes or 0):  # a card has a size or only a limit
+        return f"the file has {size:,} bytes, and the card says {file.limit:,}"
     if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
-        return ""
-    return f"wrong checksum, found {algorithm} {actual}, expected {file.checksum}"
+        return ""  # not published, or right
+    return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
 
 
 def _file_names(card: Card) -> str:
@@ -121,10 +122,10 @@ def _sources(card: Card, file: File, mirror: str) -> list[tuple[str, str]]:
 
 
 def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
-    """Return the folder or address of the mirror, "" without one; refuse an unsafe address."""
+    # Return the folder or address of the mirror, "" without one; refuse an unsafe address.
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
-        return text and str(Path(text).expanduser())
+        return text and str(Path(text).expanduser())  # a folder, or no mirror
     if not _is_safe(text):
         raise InputError(
             f"the mirror {text!r} must be a folder, or an address with https:// (http:// only on "
@@ -138,7 +139,8 @@ def _is_safe(address: str) -> bool:
 
 
 def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
-    """Move files into the cache if all of them match the card, else raise."""
+    # Move files into the cache if all of them match the card, else raise. A source is the address
+    # or path of a file, and the file's name there.
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
     advice = "name another folder in PRECBENCH_CACHE"
     with writing(folder, advice), temporary(folder / "new") as place:
@@ -148,22 +150,23 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
                 path = _obtain(card, address, place / name)
             except Exception as error:  # damaged files and answers have many ways to fail
                 if isinstance(error, OSError) and is_full(error):
-                    raise
+                    raise  # another source would not help
                 reason = "no such file" if isinstance(error, FileNotFoundError) else error
-                raise _SourceError(f"{address}: {reason}") from error
+                raise _SourceError(f"{address} cannot be used: {reason}") from error
             accepted[path.name] = path
+        # Without checksums the files must parse to the sizes on the card, once all are there.
         paths = [accepted.get(file.name, folder / file.name) for file in card.files]
         if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
-            except InputError as error:
+            except InputError as error:  # names a file in the temporary folder
                 raise InputError(str(error).replace(f"{place}/", "")) from error
         for name, path in accepted.items():
             path.replace(folder / name)
 
 
 def _obtain(card: Card, address: str, path: Path) -> Path:
-    """Copy or download a file, decompress it, and check its size and checksum."""
+    # Copy or download a file to `path`, decompress and check it; return where it is then.
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -173,23 +176,24 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
         shutil.copyfile(address, path)
     files = {file.name: file for file in card.files}
     if path.name not in files and path.suffix == ".bz2":
+        # Called as pooch calls it after a download.
         path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
     if path.name not in files:
-        raise InputError(f"{card.name} has no such file; it takes {_file_names(card)}")
+        raise InputError(f"{path.name} is not a file of {card.name}; give {_file_names(card)}")
     if fault := _fault(files[path.name], path):
         raise InputError(fault)
     return path
 
 
 def _download(address: str, path: Path) -> None:
-    """Download a file as it is stored; refuse a redirect to an unsafe address."""
+    # Download a file as it is stored; refuse a redirect to an unsafe address.
     import pooch
     import requests
 
-    def check(answer: Any, **_: object) -> None:
+    def check(answer: Any, **_: object) -> None:  # of every answer, also of a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # before a redirect is followed
-            raise InputError(f"it redirects to {target}, which is not an https address")
+            raise InputError(f"the address redirects to {target}, which is not https; use another")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
@@ -220,6 +224,6 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         removed[path.relative_to(root).as_posix()] = sum(file.stat().st_size for file in files)
         if not dry_run and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif not dry_run:
+        elif not dry_run:  # a file, or a link to a folder, which stays
             path.unlink()
     return removed

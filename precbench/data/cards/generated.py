@@ -30,18 +30,18 @@ NOISE = 0.5  # standard deviation of the noise of ``generator: signal``, the sig
 
 def generate(card: Card) -> Arrays:
     """Generate the rows of a synthetic card, with `optimum` for ``generator: margin``."""
-    if card.generator == "counterexample":
+    if card.generator == "counterexample":  # six points on a line; see the note of the card
         X = np.array([[-1.0], [-1.0], [-2.0], [-3.0], [-3.0], [-3.0]])
         return Arrays(X, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))
     return _with_margin(card) if card.generator == "margin" else _with_signal(card)
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Generate rows of the unit ball with min positive - max negative score = gamma along a vector.
+    """Generate rows in the unit ball, whose scores along a unit vector w part with a margin gamma.
 
     A row is s w + z: the score s is at least gamma/2 in absolute value, its sign is the label, and
-    z is orthogonal to w and uniform in the remaining ball. Then, as noise, a number of positives
-    and as many negatives swap their labels.
+    z is orthogonal to w and uniform in the remaining ball. Then, as noise, `swapped` positives and
+    as many negatives change their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
@@ -51,23 +51,25 @@ def _with_margin(card: Card) -> Arrays:
     y[rng.permutation(card.rows)[: card.positives]] = 1.0
 
     least = card.gamma / 2
-    size = least + (1.0 - least) * rng.random(card.rows) ** 2
+    size = least + (1.0 - least) * rng.random(card.rows) ** 2  # |s|, most near the margin
     size[[np.argmax(y), np.argmin(y)]] = least  # one row of each class at the margin
     Z = rng.standard_normal((card.rows, card.features))
-    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)
+    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # now orthogonal to w
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
-    radius = 0.999 * np.sqrt(1.0 - size**2)
-    share = 1 / max(card.features - 1, 1)
+    radius = 0.999 * np.sqrt(1.0 - size**2)  # of the remaining ball, with room for rounding
+    # In d dimensions, u^(1/d) with uniform u is the radius of a point drawn uniformly from the unit
+    # ball; here d = features - 1.
+    exponent = 1 / max(card.features - 1, 1)
     # Python's power: the bits of NumPy's depend on AVX-512.
-    radius *= [drawn**share for drawn in rng.random(card.rows).tolist()]
+    radius *= [drawn**exponent for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
     noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
-    y[np.concatenate(noisy)] *= -1
+    y[np.concatenate(noisy)] *= -1  # rows keep the side of their first label
     return Arrays(X, y, optimum=w)
 
 
 def _with_signal(card: Card) -> Arrays:
-    """Generate Gaussian features; the positives are the rows with the most signal plus noise."""
+    # Generate Gaussian features; the positives are the rows with the most signal plus noise.
     # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
     # squares of features and of products of neighbours, with random factors. A Gaussian feature
     # correlates with neither.
@@ -80,7 +82,7 @@ def _with_signal(card: Card) -> Arrays:
     curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
     score = NOISE * rng.standard_normal(card.rows)
     for share, part in ((1 - card.non_linear, linear), (card.non_linear, curved)):
-        score += np.sqrt(share) * part / part.std()
+        score += np.sqrt(share) * part / part.std()  # of variance `share`
     y = np.full(card.rows, -1.0)
     y[first_rows(score, card.positives)] = 1.0
     return Arrays(X, y)
@@ -102,13 +104,13 @@ def generate_stand_in(card: Card) -> Arrays:
     rng = data_generator(f"{card.name} stand-in")
     density = card.stand_in.density
     w = rng.standard_normal(card.features)
-    if card.format == "svmlight" and density <= DENSE_ABOVE:
+    if card.format == "svmlight" and density <= DENSE_ABOVE:  # few non-zero values: CSR
         X = _binary(rng, card.rows, card.features, density)
         signal = X @ w
     else:
         X = rng.standard_normal((card.rows, card.features))
         if density < 1:
-            X *= rng.random(X.shape, dtype=np.float32) < density
+            X *= rng.random(X.shape, dtype=np.float32) < density  # sets the others to zero
         signal = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
     scores = signal / signal.std() + card.stand_in.noise * rng.standard_normal(card.rows)
     y = np.full(card.rows, -1.0)
@@ -119,22 +121,21 @@ def generate_stand_in(card: Card) -> Arrays:
 def _binary(
     rng: np.random.Generator, n_samples: int, n_features: int, density: float
 ) -> csr_matrix:
-    """Draw independent binary columns with frequencies that follow Zipf's law."""
+    # Draw independent binary columns; their frequencies follow Zipf's law, with mean `density`.
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
-    draws = (rng.random((length, n_features), dtype=np.float32) for length in lengths)
+    block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
+    draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
     return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:
-    """Return ``min(MOST_FREQUENT, c / rank)`` with the mean `density`."""
+    # Return frequencies min(MOST_FREQUENT, c / rank), with c such that their mean is `density`.
     from scipy.optimize import brentq
 
     ranks = np.arange(1, n_features + 1)
-
-    c = brentq(
+    c = brentq(  # the root of mean - density, between 0 and the last argument
         lambda c: np.minimum(MOST_FREQUENT, c / ranks).mean() - density,
         0,
         MOST_FREQUENT * n_features,

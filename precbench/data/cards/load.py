@@ -71,25 +71,21 @@ def load_dataset(
     card = find_card(name)
     is_stand_in = False
     try:
-        identity, make = _source(card, mirror)
+        identity, make = _source(card, mirror)  # what is hashed; the function that makes the arrays
     except DataUnavailableError:
         if on_missing == "error":
             raise
         is_stand_in = True
-        identity = {
-            "generator": generated.STAND_IN_VERSION,
-            **card.model_dump(
-                include={"name", "format", "rows", "features", "positives", "stand_in"}
-            ),
-        }
+        keys = {"name", "format", "rows", "features", "positives", "stand_in"}
+        identity = {"generator": generated.STAND_IN_VERSION} | card.model_dump(include=keys)
         make = partial(generated.generate_stand_in, card)
     sha256 = key_of(identity)
     arrays = _load_prepared(name, sha256, dtype)
     if arrays is None:
-        new = _load_prepared(name, sha256) or make()
+        new = _load_prepared(name, sha256) or make()  # from the float64 arrays in the cache, if any
         new = new._replace(X=to_dtype(new.X, dtype, name))
         _store_prepared(name, sha256, new, dtype)
-        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)
+        arrays = _load_prepared(name, sha256, dtype) or _read_only(new)  # no cache
     return Dataset(
         name=name,
         title=f"{card.title} (stand-in, synthetic)" if is_stand_in else card.title,
@@ -103,15 +99,12 @@ def load_dataset(
 def _source(
     card: Card, mirror: str | os.PathLike[str] | None
 ) -> tuple[dict[str, Any], Callable[[], Arrays]]:
-    """Return the identity of a data set, for its hash, and the function that makes its arrays."""
+    # Return the identity of a data set, for its hash, and the function that makes its arrays.
+    # Keys of cards added later are left out at their default, so that earlier hashes stay the same.
     if card.format == "synthetic":
-        identity = {
-            "synthetic": generated.VERSION,
-            **card.model_dump(
-                include={"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
-            ),
-            **card.model_dump(include={"non_linear"}, exclude_defaults=True),
-        }
+        keys = {"name", "generator", "gamma", "swapped", "rows", "features", "positives"}
+        identity = {"synthetic": generated.VERSION} | card.model_dump(include=keys)
+        identity |= card.model_dump(include={"non_linear"}, exclude_defaults=True)
         return identity, partial(generated.generate, card)
     files = fetch(card, mirror)
     identity = {
@@ -124,21 +117,18 @@ def _source(
 
 
 def _read_only(arrays: Arrays) -> Arrays:
-    """Make the arrays read-only, and return them."""
+    """Make the arrays read-only in place, and return them."""
     for array in (*parts(arrays.X), arrays.y, arrays.groups, arrays.optimum):
         if array is not None:
             array.flags.writeable = False
     return arrays
 
 
-# --- the cache of parsed arrays ---
-
-
 def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays | None:
-    """Map the cached arrays into memory, read-only; None unless all can be read."""
+    """Map the cached arrays into memory, read-only; return None unless all can be read."""
     folder = _folder(name, sha256, dtype)
     try:
-        shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))
+        shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))  # of X
         # As plain views: those of type memmap cost time in every small operation.
         parts: dict[str, Any] = {
             path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
@@ -155,13 +145,13 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
 
 
 def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "float64") -> None:
-    """Write the arrays of a data set to the cache, if it is writable."""
+    """Write the arrays of a data set to the cache, a file each, if it is writable."""
     folder = _folder(name, sha256, dtype)
     parts = {part: array for part, array in arrays._asdict().items() if array is not None}
     if not isinstance(arrays.X, np.ndarray):
         X = parts.pop("X")
         parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    with contextlib.suppress(OSError), temporary(folder) as unfinished:
+    with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed if left
         unfinished.mkdir(parents=True)
         for part, array in parts.items():
             np.save(unfinished / f"{part}.npy", array, allow_pickle=False)

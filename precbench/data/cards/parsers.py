@@ -40,7 +40,8 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
         if len(wrong):
             raise InputError(
-                f"{card.name}: row {wrong[0] + 1} holds a value that is not a finite number"
+                f"{card.name}: row {wrong[0] + 1} holds a value that is not a finite number; "
+                "get the files again"
             )
     return arrays
 
@@ -49,6 +50,7 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
+    # Join the rows of several files, such as of a training and a test set.
     from scipy.sparse import vstack
 
     from precbench.data.svmlight import dense_if_full, read_svmlight
@@ -59,8 +61,9 @@ def _svmlight(card: Card, paths: Sequence[Path]) -> Arrays:
 
 
 def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
+    # Read files without a header; the features are the columns on the card, or all but the label.
     assert card.label_column is not None
-    label = card.label_column - 1
+    label = card.label_column - 1  # cards count columns from 1
     separator = "," if card.separator == "comma" else None
     # Labels may be text: 1 for the positive one, 0 for any other.
     converters: dict[int | str, Callable[[str], float]] = {
@@ -77,28 +80,29 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
     X, info = (_table(path) for path in paths)
     if len(X) != len(info):
         raise InputError(
-            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} {len(info):,}; "
-            "they must describe the same candidates"
+            f"{card.name}: {paths[0]} has {len(X):,} rows and {paths[1]} {len(info):,}, but both "
+            "must describe the same candidates; get both files again"
         )
     if info.shape[1] <= KDD08_PATIENT:
         raise InputError(
             f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
-            f"found {info.shape[1]}"
+            f"found {info.shape[1]}; get the file again"
         )
     return Arrays(
         X,
         _signs(info[:, KDD08_LABEL], card.positive),
-        np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1].astype(np.int64),
+        np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1].astype(np.int64),  # groups
     )
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
+    # Read features with the label behind them, and drop those of the gene ontology.
     tables = [_table(path, ",") for path in paths]
     for path, table in zip(paths, tables, strict=True):
         if table.shape[1] != PPI_COLUMNS + 1:
             raise InputError(
                 f"{path}: expected {PPI_COLUMNS} features and a label, "
-                f"found {table.shape[1]} columns"
+                f"found {table.shape[1]} columns; get the file again"
             )
     columns = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
     X = np.concatenate([table[:, columns] for table in tables])
@@ -117,7 +121,7 @@ def _table(
     try:
         return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: not a table of numbers: {error}") from error
+        raise InputError(f"{path}: the file is not a table of numbers: {error}") from error
 
 
 def _signs(labels: NDArray[np.float64], positive: object) -> NDArray[np.float64]:

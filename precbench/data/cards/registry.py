@@ -18,10 +18,10 @@ from precbench.locations import shipped
 
 @cache
 def _paths() -> dict[str, Path]:
-    """Return the files of all cards by name, the shipped ones first."""
+    """Return the card files by the name of the data set, the shipped ones first."""
     paths = dict(sorted((path.stem, path) for path in shipped("datasets").glob("*.yaml")))
     for entry in find_entry_points("precbench.cards"):
-        added = {path.stem: path for path in _cards_of(entry)}
+        added = {path.stem: path for path in _cards_of(entry)}  # by an installed package
         if repeated := sorted(paths.keys() & added.keys()):
             raise refusal(entry, f"adds a data set {repeated[0]!r}, and that name is in use")
         paths |= added
@@ -29,12 +29,12 @@ def _paths() -> dict[str, Path]:
 
 
 def _cards_of(entry: EntryPoint) -> list[Path]:
-    """Return the YAML files in a package, without importing it."""
+    """Return the cards in the package that an entry point names, without importing it."""
     try:
         spec = find_spec(entry.value)
     except Exception as error:
         raise refusal(entry, f"cannot be used: {type(error).__name__}: {error}") from error
-    folders = [] if spec is None else spec.submodule_search_locations or []
+    folders = [] if spec is None else spec.submodule_search_locations or []  # a module: none
     paths = sorted(path for folder in folders for path in Path(folder).glob("*.yaml"))
     if not paths:
         raise refusal(entry, f"names {entry.value}, which is not a package with cards (*.yaml)")

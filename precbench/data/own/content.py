@@ -52,27 +52,27 @@ def content_of(
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     numbers = np.full(len(values), np.nan)
-    if not (is_text and (declares_text or decimal == ",")):
+    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 may be text or 1234
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
     if not (np.isnan(numbers) & present).any():
         return Content("numbers", numbers)
     if is_date(values):
-        return Content("text" if values.dtype.kind == "m" else "dates", numbers)
+        return Content("text" if values.dtype.kind == "m" else "dates", numbers)  # m: durations
     texts = texts_of(values[present], where)
-    if mostly(texts, _ISO):
+    if mostly(texts, _ISO):  # such as 2024-05-31
         return Content("dates", numbers)
-    if formats := _formats(texts, date_format):
+    if formats := _formats(texts, date_format):  # others in which all texts are dates
         return Content("dates", numbers, formats[0], tuple(formats[1:]))
-    if not (is_text and declares_text):
+    if not (is_text and declares_text):  # amounts, with the marks that fit all of them
         marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
         amounts = {mark: as_numbers(values, mark) for mark in marks}
         amounts = {m: a for m, a in amounts.items() if not (np.isnan(a) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
             differ = [m for m, a in others if not np.array_equal(a, numbers, equal_nan=True)]
-            return Content("numbers", numbers, mark, tuple(differ))
+            return Content("numbers", numbers, mark, tuple(differ))  # marks for other numbers
     return Content("text", numbers)
 
 
@@ -110,8 +110,8 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 
 def _amount(text: str, decimal: str) -> float:
     """Parse a number with separators of thousands or a unit; NaN for other text."""
-    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"
-    bare = re.sub(
+    thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
+    bare = re.sub(  # without a currency, and with an ASCII minus sign
         rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip().replace("\u2212", "-")
     )
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
@@ -120,7 +120,7 @@ def _amount(text: str, decimal: str) -> float:
         return np.nan
     if not re.fullmatch("[0-9]*", fraction):
         return np.nan
-    exponent = "e-2" if n_percent_signs else ""
+    exponent = "e-2" if n_percent_signs else ""  # 9.75 % is 0.0975
     return float(re.sub(thousands, "", whole) + mark.replace(",", ".") + fraction + exponent)
 
 
@@ -145,8 +145,8 @@ def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
 def moments_of(values: pd.Series, where: str, date_format: str | None = None) -> pd.Series:
     """Return dates, by default in ISO 8601, as timestamps in UTC; anything else as NaT."""
     if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
-    elif values.dtype.kind != "M":
+        values = values.dt.to_timestamp()  # when the period begins
+    elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
     moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
     return moments.dt.as_unit("us")
@@ -157,12 +157,12 @@ def check_date_format(text: str | None) -> None:
     try:
         datetime.strptime(EXAMPLE.strftime(text or ""), text or "")
     except ValueError as error:
-        raise InputError(f"date_format {text!r}: expected one such as %d.%m.%Y") from error
+        raise InputError(f"date_format {text!r} is invalid; give one such as %d.%m.%Y") from error
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     """Return the formats in which all of the texts are dates."""
-    if date_format is None and not re.match(OTHER_DATE, texts[0]):
+    if date_format is None and not re.match(OTHER_DATE, texts[0]):  # then none can fit
         return []
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()

@@ -57,7 +57,7 @@ class Column:
 
     @property
     def features(self) -> list[str]:
-        """``column`` or ``column=category`` each, and ``column is missing`` for the indicator."""
+        """Names ``column`` or ``column=category``, and ``column is missing`` of the indicator."""
         names = [self.name]
         if self.categories is not None:
             names = [f"{self.name}={category}" for category in self.categories]
@@ -75,7 +75,7 @@ class Column:
         number = float(features[0])
         if self.origin is None:
             return _few_digits(number)
-        moment = np.datetime64(self.origin, "m") + round(number * 1440)
+        moment = np.datetime64(self.origin, "m") + round(number * 1440)  # days to minutes
         return str(moment).removesuffix("T00:00")
 
 
@@ -105,10 +105,10 @@ class Gaps:
 
     def sentences(self) -> list[str]:
         """Return warnings about filled and unseen values."""
-        empty = [name for name, n in self.filled.items() if n == self.n_rows]
+        empty = [name for name, n in self.filled.items() if n == self.n_rows]  # in all rows
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
-        counts = [
+        counts = [  # more than MOST_CATEGORIES unseen ones are not counted
             f"{'more than ' * (n > MOST_CATEGORIES)}{min(n, MOST_CATEGORIES):,} unseen "
             f"{'category' if n == 1 else 'categories'} in {name} "
             f"({listed(sorted(self.unseen[name]), 3)})"
@@ -153,7 +153,7 @@ class Encoding:
         header = table.frame.columns
         if not header.is_unique:
             name = header[header.duplicated()][0]
-            raise InputError(f"{table.where}: two columns are named {name!r}")
+            raise InputError(f"{table.where}: two columns are named {name!r}; rename one")
         names = list(header) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
@@ -163,7 +163,7 @@ class Encoding:
         """Return the encoding for rows with another notation of numbers or dates."""
         columns = []
         for column in self.columns:
-            if column.categories is None:
+            if column.categories is None:  # numbers, or dates, which have an origin
                 notation = (date_format if column.origin else decimal) or column.notation
                 column = replace(column, notation=notation)
             columns.append(column)
@@ -172,9 +172,9 @@ class Encoding:
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Return the features of a block of rows, and count its gaps in `gaps`."""
+        """Return the features of a block of rows, and add its gaps and unseen values to `gaps`."""
         gaps = Gaps() if gaps is None else gaps
-        gaps.missing = {}
+        gaps.missing = {}  # of this block alone
         X = np.zeros((len(table), self.n_features))
         for column, span in self.spans():
             values = column_of(table, column.name, name)
@@ -185,7 +185,7 @@ class Encoding:
                 gaps.filled[column.name] += n_missing
                 gaps.missing[column.name] = is_missing
             if column.indicator:
-                X[:, span.stop - 1] = is_missing
+                X[:, span.stop - 1] = is_missing  # the last feature of the column
             if column.categories is None:
                 X[:, span.start] = _numbers(values, column, name)
                 if n_missing:
@@ -199,27 +199,27 @@ class Encoding:
             X[known, span.start + codes[known]] = 1.0
             if len(known) < len(table):
                 gaps.uncategorised[column.name] += len(table) - len(known)
-                unseen = gaps.unseen[column.name]
+                unseen = gaps.unseen[column.name]  # updated in place, up to a limit
                 new = set(texts[codes < 0]) - unseen
                 unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
         gaps.n_rows += len(table)
         return X
 
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
-        """Return which values of the training rows are filled in, None without any."""
+        """Return which values of the training rows are filled in, None if none is missing."""
         columns = []
-        for column, features in self.spans():
+        for column, features in self.spans():  # an indicator is never missing
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
                 columns.append((features.start, features.stop - column.indicator, missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return the columns with their features; unnamed ones are ``feature 1`` and so on."""
+        """Return each column with the slice of its features; ``feature 1`` ... without names."""
         unnamed = (Column(f"feature {j}") for j in range(1, self.n_features + 1))
         columns = self.columns or tuple(unnamed)
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
-        return [*zip(columns, map(slice, ends, ends[1:]), strict=False)]
+        return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -237,15 +237,17 @@ class Encoding:
 
         encoding = TypeAdapter(cls).validate_json(json.dumps(description), strict=True)
         if encoding.columns and len(encoding.feature_names or ()) != encoding.n_features:
-            raise ValueError("the columns do not make up the features")
+            raise ValueError(f"the columns do not make up the {encoding.n_features} features")
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
             check_date_format(column.notation if column.origin else None)
-            knows_notation = column.origin or column.notation in (None, ".", ",")
+            # With an origin `notation` is a date format, else a decimal mark. `fill` is text for
+            # categories, else a finite number.
+            is_notation = column.origin or column.notation in (None, ".", ",")
             fits = isinstance(column.fill, str) == (column.categories is not None)
             can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
-            if not (knows_notation and can_fill):
-                raise ValueError("the description of a column is damaged")
+            if not (is_notation and can_fill):
+                raise ValueError(f"column {column.name!r} has a wrong notation or fill value")
         return encoding
 
 
@@ -263,26 +265,26 @@ def _learn_columns(
     where, frame = table.where, table.frame
     categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
-    kinds: dict[str, str] = {}
+    kinds: dict[str, str] = {}  # by column: the option that names it
     for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
             for name in named_columns(texts, names, f"{where}: {option}", _OPTION_WORDS[option]):
                 if kinds.setdefault(name, option) != option:
-                    raise InputError(f"{where}: {name!r} is both categorical and numeric")
+                    raise InputError(f"{where}: {name!r} is in categorical and numeric; choose one")
     problems.raise_if_any()
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
-        with problems.collected():
+        with problems.collected():  # without a column, if there is a problem
             columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in categorical)
-        if values.isna().any() and not values.isna().all():
+        if values.isna().any() and not values.isna().all():  # empty ones are refused above
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    how = "median" if missing == "error" else missing
+    how = "median" if missing == "error" else missing  # then only new rows have gaps
     for name, column in columns.items():
         if column.categories is None:
             columns[name] = replace(
@@ -305,20 +307,20 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         raise TableError(where, text, column=name, remedy=("drop", name))
     if kind == "categorical":
         if is_dated:
-            raise TableError(where, f"column {name!r} holds dates: remove it from categorical")
+            raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
     if content.holds == "text" and (kind == "numeric" or not takes_text):
-        as_numeric = table.content(name, ignore_type=True)
+        as_numeric = table.content(name, ignore_type=True)  # digits in text become numbers
         if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
             raise TableError(
                 where,
                 f"column {name!r} holds numbers stored as text, such as "
-                f"{values.dropna().iloc[0]!r}: name it in numeric or in categorical",
+                f"{values.dropna().iloc[0]!r}; name it in numeric or in categorical",
                 column=name,
                 remedy=("numeric", name),
             )
         content = as_numeric if kind == "numeric" else content
-    if content.others:
+    if content.others:  # notations that give other values
         raise ambiguous(values, content.notation, content.others, where)
     numbers = content.numbers
     is_text = np.isnan(numbers) & present
@@ -345,25 +347,25 @@ def _learn_text(
     name, present = str(values.name), values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
-        what = "looks like a date: name the format (date-format), or drop the column"
+        what = "looks like a date; name the format (date-format), or drop the column"
         refuse(values, is_text, what, where, drop=True)
     n_distinct = len(set(texts))
-    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
+    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES  # else like ids
     text_share = is_text.sum() / present.sum()
-    if text_share > 0.5:
+    if text_share > 0.5:  # a column of text
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
             raise _too_many(name, n_distinct, len(texts), where)
         advice, remedy = "drop the column, or encode text with categorical: one-hot", "categorical"
-    elif (
+    elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
         remedy = "categorical"
         advice = "name the column in categorical, correct the text, or drop the column"
-    else:
+    else:  # numbers with slips
         advice, remedy = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
@@ -413,9 +415,9 @@ def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return numbers, or days; NaN only for missing values."""
-    dated = column.origin is not None
+    dated = column.origin is not None  # and `notation` a date format; else it is a decimal mark
     numbers = _days(values, column, where) if dated else as_numbers(values, column.notation)
-    if not np.isfinite(numbers).all():
+    if not np.isfinite(numbers).all():  # `refuse` raises for the first wrong value, if any
         what = "is not a number"
         if dated:
             what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
@@ -427,10 +429,10 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return days since the origin; NaN for missing values and for what is no date."""
     if pd.api.types.is_numeric_dtype(values.dtype):
-        return np.full(len(values), np.nan)
+        return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
-    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)
+    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)  # from microseconds
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:

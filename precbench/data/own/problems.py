@@ -44,16 +44,16 @@ class TableError(InputError):
         where: str,
         text: str,
         *,
-        kind: str = "",
+        kind: str = "",  # problems of one kind share a line
         column: str = "",
-        place: str = "",
+        place: str = "",  # such as the row
         remedy: tuple[str, object] | None = None,
     ) -> None:
         super().__init__(f"{where}: {text}")
         self.kind, self.column = kind, column
-        self.named = f"{column!r} ({place})" if place else repr(column)
+        self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
         self.remedies = [] if remedy is None else [remedy]
-        self.is_enough = remedy is not None
+        self.is_enough = remedy is not None  # whether the remedies leave no problem
 
 
 def column_of(
@@ -64,7 +64,7 @@ def column_of(
         return table[name]
     near = did_you_mean(name, map(str, table.columns))
     raise TableError(
-        where, f"no column {name!r}{near}; it has {listed(table.columns)}", remedy=remedy
+        where, f"no column {name!r}{near}; name one of {listed(table.columns)}", remedy=remedy
     )
 
 
@@ -78,14 +78,14 @@ def named_columns(
     named = [
         name
         for text in texts
-        for name in (
+        for name in (  # a column's own name may have a comma
             [text] if text in names or "," not in text else map(str.strip, text.split(","))
         )
     ]
     for name in named:
         if name not in names and name not in words:
             near = did_you_mean(name, [*words, *map(str, names)])
-            raise InputError(f"{option}: no column {name!r}{near} among {listed(names)}")
+            raise InputError(f"{option}: no column {name!r}{near}; name one of {listed(names)}")
     return named
 
 
@@ -118,8 +118,8 @@ class Problems:
 class _SeveralError(TableError):
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
-        lines = _lines(where, self.parts)
-        super().__init__(where, lines[0])
+        lines = _lines(where, self.parts)  # fewer than parts, if some share one
+        super().__init__(where, lines[0])  # sets the message, replaced below
         if len(lines) > 1:
             shown = [f"  {line}" for line in lines[:_SHOWN]]
             if len(lines) > _SHOWN:
@@ -127,8 +127,8 @@ class _SeveralError(TableError):
             self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *shown]),)
         tables = [part for part in parts if isinstance(part, TableError)]
         remedies = [(part.column, remedy) for part in tables for remedy in part.remedies]
-        removed = {value for _, (option, value) in remedies if option in ("drop", "id")}
         # A column that is left out needs no other remedy.
+        removed = {value for _, (option, value) in remedies if option in ("drop", "id")}
         self.remedies = [
             (option, value)
             for column, (option, value) in remedies
@@ -139,11 +139,11 @@ class _SeveralError(TableError):
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
     """Return a line for each problem, one for all columns with a problem of the same kind."""
-    lines: dict[object, str] = {}
+    lines: dict[object, str] = {}  # by kind, or by problem
     for part in parts:
         kind = getattr(part, "kind", "")
         names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]
-        if kind in _TOGETHER and len(names) > 1:
+        if kind in _TOGETHER and len(names) > 1:  # the same line for all of the kind
             lines[kind] = f"{len(names):,} columns {_TOGETHER[kind]}: {listed(names)}"
         else:
             lines[id(part)] = str(part).removeprefix(f"{where}: ")

@@ -28,7 +28,7 @@ def profile_table(
     positives, columns = profile_columns(own, reading)
     refusal, table = None, own.frame
     try:
-        read_own_file(own, **reading, allow=allow)
+        read_own_file(own, **reading, allow=allow)  # only for its error
     except TableError as error:
         refusal = error
     return {
@@ -49,9 +49,9 @@ def profile_columns(
     one), ``auc`` is that of the column alone in the better direction, None without labels.
     """
     if own.frame is None:
-        raise InputError(f"{own.path}: {own.format} has no columns with names: a table is profiled")
+        raise InputError(f"{own.path}: {own.format} has no named columns to profile; give a table")
     label, y = reading.get("label"), None
-    with suppress(InputError):  # the refusal says so
+    with suppress(InputError):  # unknown labels; `profile_table` returns the error
         if label in own.frame:
             y = signs(own.column(str(label)), own.where, reading.get("positive"))
     columns = [_column(own, str(name), y) for name in own.frame if name != label]
@@ -65,14 +65,14 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
     holds, low, high = content.holds, "", ""
     if holds == "numbers":
         low, high = f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
-        texts = values
+        texts = values  # 1 and 1.0 are one value
     elif holds == "dates":
         moments = moments_of(values, own.where, content.notation)
         low, high = (str(moment.date()) for moment in (moments.min(), moments.max()))
     elif holds == "text":
         low = str(texts.mode().iloc[0])
     distinct, auc = int(texts.nunique()), None
-    if y is not None and distinct > 1:
+    if y is not None and distinct > 1:  # text or few values rank by their shares of positives
         auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,

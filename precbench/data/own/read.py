@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Dataset, Dtype, Imputed, Matrix, to_dtype
 from precbench.data.formats import Format
 from precbench.data.own.encoding import Categorical, Encoding, Gaps, Missing
-from precbench.data.own.problems import (
-    Problems,
-    TableError,
-    column_of,
-    listed,
-    named_columns,
-)
+from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
 from precbench.data.own.roles import Label, number_groups, order_in_time, require_unique, signs
 from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import (
@@ -129,7 +123,7 @@ def read_own_file(
     X: Matrix
     imputed: Imputed | None = None
     if own.frame is not None:
-        problems = Problems(where)
+        problems = Problems(where)  # raised together below
         roles, features = _assign_roles(problems, own, label, positive, groups, time, drop, id)
         with problems.collected():
             encoding = Encoding.learn(own, features, categorical, missing, numeric)
@@ -150,7 +144,7 @@ def read_own_file(
         X = encoding.encode(own.frame, where)
         imputed = encoding.imputed(own.frame, missing)
     else:
-        only_tables = {
+        only_tables = {  # whether options that need named columns are given
             "label": label is not None,
             "drop": bool(drop),
             "id": bool(id),
@@ -162,16 +156,16 @@ def read_own_file(
         }
         if any(only_tables.values()):
             wrong = listed(option for option, is_given in only_tables.items() if is_given)
-            raise InputError(f"{where}: {wrong} needs named columns, which {kind} files lack")
+            raise InputError(f"{where}: {kind} files have no named columns; leave out {wrong}")
         X, arrays = _matrix(own.path, kind, dtype)
-        column = partial(_vector, own.path, arrays, X.shape[0])
+        column = partial(_vector, own.path, arrays, X.shape[0])  # takes the name of an array
         roles = _Roles(
             signs(column("y"), where, positive),
             None if groups is None else number_groups(column(groups), where),
             None if time is None else order_in_time(column(time), where),
         )
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
-
+    # How the file is read is part of the identity of the data set.
     options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
     options |= {"drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing}
     options["categorical"] = categorical if isinstance(categorical, str) else [*categorical]
@@ -192,25 +186,25 @@ def read_own_file(
 
 
 def _identity(own: OwnTable, options: dict[str, Any]) -> str:
-    """Hash a file, and how it is read."""
+    """Return the hash of a file and of the options with which it is read."""
     digest = hashlib.sha256(json.dumps([VERSION, own.format, options]).encode())
     with own.path.open("rb") as file:
-        hashlib.file_digest(file, lambda: digest)
+        hashlib.file_digest(file, lambda: digest)  # adds the content to `digest`
     return digest.hexdigest()
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
     """Return a column of numbers of at least 0, for an option."""
     if table.frame is None:
-        raise InputError(f"{table.path}: {option} needs named columns, which this file lacks")
-    table.column(column)  # which may not exist
+        raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
+    table.column(column)  # raises if there is none of this name
     encoding = Encoding.learn(table, [column], numeric=[column])
     numbers = encoding.encode(table.frame, table.where)[:, 0]
     if (numbers < 0).any():
         i = int(np.argmax(numbers < 0))
         raise InputError(
             f"{table.path}: column {column!r}, row {table.frame.index[i] + 1}: {option} takes "
-            f"numbers of at least 0, found {numbers[i]:g}"
+            f"numbers of at least 0, found {numbers[i]:g}; correct the value"
         )
     return numbers
 
@@ -233,7 +227,7 @@ def _assign_roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[_Roles, list[str]]:
-    """Return the roles and the names of the feature columns; collect the problems.
+    """Return the roles and the names of the feature columns; add what is wrong to `problems`.
 
     The labels are None only where there is a problem.
     """
@@ -243,11 +237,11 @@ def _assign_roles(
         remedy = None if likely is None else ("label", likely)
         with problems.collected():
             if label is not None:
-                column_of(frame, label, where, remedy)
+                column_of(frame, label, where, remedy)  # raises, with the nearest name
             raise TableError(
                 where, f"name the label column, one of {listed(frame.columns)}", remedy=remedy
             )
-        label = likely
+        label = likely  # to find further problems
     roles = _Roles(None)
     with problems.collected():
         if label is not None:
@@ -276,7 +270,7 @@ def _assign_roles(
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Guess the label column: one of two values, with a name like `label` or a typical one."""
+    """Guess the label column: of two values, with a name like `label` or typical, else the last."""
     binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
     if label is not None:
         return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
@@ -300,15 +294,18 @@ def read_new_blocks(
     path, file_layout = Path(path), Layout(**layout)
     kind = format_of(path, format)
     if kind != encoding.format and not {kind, encoding.format} <= set(TABLES):
-        raise InputError(f"{path}: the model was fitted to {encoding.format} rows, found {kind}")
+        raise InputError(f"{path}: the model takes {encoding.format}, not {kind}; convert the file")
     if kind not in TABLES:
         if keep:
-            raise InputError(f"{path}: {kind} rows have no named columns, so no column {keep[0]!r}")
+            raise InputError(f"{path}: {kind} files have no named columns; do not keep {keep[0]!r}")
         X, _ = _matrix(path, kind, "float64", encoding.n_features)
         if X.shape[1] != encoding.n_features:
-            raise InputError(f"{path}: expected {encoding.n_features} features, found {X.shape[1]}")
+            raise InputError(
+                f"{path}: found {X.shape[1]} features; the model takes {encoding.n_features}"
+            )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
+    # Blocks of some 32 MiB.
     rows_at_once = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, rows_at_once))
     gaps = Gaps() if gaps is None else gaps
@@ -317,6 +314,7 @@ def read_new_blocks(
         path,
         kind,
         file_layout,
+        # These stay text, so that a category 007 does, and numbers are read by their notation.
         texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
         words=[column.name for column in encoding.columns if column.words],
         rows_at_once=rows_at_once,
@@ -326,7 +324,7 @@ def read_new_blocks(
         gaps.places.append(table.index)
         yield encoding.encode(table, str(path), gaps), kept_texts
     for sentence in gaps.sentences():
-        warnings.warn(f"{path}: {sentence}", stacklevel=2)
+        warnings.warn(f"{path}: check the new rows: {sentence}", stacklevel=2)
 
 
 def read_labels(
@@ -336,7 +334,7 @@ def read_labels(
     format: Format | None = None,  # noqa: A002
     **layout: Any,
 ) -> NDArray[np.float64]:
-    """Read -1 and +1 for each row as `read_own_file` does; all may be alike."""
+    """Read -1 or +1 for each row as `read_own_file` does; all rows may be of one class."""
     own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
     if own.frame is not None:
         if label is None:
@@ -345,7 +343,7 @@ def read_labels(
             )
         return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
-        raise InputError(f"{path}: label needs named columns, which {own.format} files lack")
+        raise InputError(f"{path}: {own.format} files have no named columns; leave out label")
     X, arrays = _matrix(own.path, own.format, "float64")
     return signs(_vector(own.path, arrays, X.shape[0], "y"), own.where, positive, one_class=True)
 
@@ -361,8 +359,8 @@ def _matrix(
         return read_npz(path, dtype)
     X, y = read_svmlight(path, n_features, dtype)
     if X.shape[1] == 0:
-        raise InputError(f"{path}: no row has a feature")
-    return X if n_features else dense_if_full(X), {"y": y}
+        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
+    return X if n_features else dense_if_full(X), {"y": y}  # rows of training may become dense
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
@@ -373,30 +371,34 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         arrays = unpack(path, kinds="fiubUS", packed=True)
         for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
-                raise ValueError(f"{name} holds text")
+                raise ValueError(f"the array {name} holds text, not numbers")
         if "X" in arrays:
             X: Matrix = np.ascontiguousarray(to_dtype(arrays["X"], dtype, str(path)))
         elif set(_SPARSE_PARTS) <= set(arrays):
             X = _sparse_matrix(path, arrays, dtype)
         else:
             raise InputError(
-                f"{path}: expected X, or data, indices, indptr and shape, found {listed(arrays)}"
+                f"{path}: found the arrays {listed(arrays)}; give X, or for a sparse matrix data, "
+                "indices, indptr and shape"
             )
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise InputError(f"{path}: not an npz file of plain arrays: {error}") from error
+        raise InputError(
+            f"{path}: not an npz file of plain arrays: {error}; save arrays of numbers or "
+            "text with numpy.savez"
+        ) from error
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"{path}: X must have rows and columns, found the shape {X.shape}")
     if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:
         if X.nnz > MOST_ENTRIES:
-            raise InputError(f"{path}: X has more than 2**31 - 1 entries")
+            raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
-        entries = coo_matrix(X)
+        entries = coo_matrix(X)  # with the row and column of each
         first_wrong = np.argmin(np.isfinite(entries.data))
-        row, column = entries.row[first_wrong], entries.col[first_wrong]
-        raise InputError(f"{path}: row {row + 1}, column {column + 1}: not a finite number")
+        row, column = entries.row[first_wrong] + 1, entries.col[first_wrong] + 1
+        raise InputError(f"{path}: row {row}, column {column}: not a finite number; correct it")
     return X, arrays
 
 
@@ -406,22 +408,24 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
 
     data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
     if max(shape, default=0) > LARGEST_INDEX:
-        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns")
+        raise InputError(f"{path}: X has more than {LARGEST_INDEX:,} rows or columns; save fewer")
     is_csc = "format" in arrays and str(arrays["format"].astype(str)) == "csc"
     make = csc_matrix if is_csc else csr_matrix
     matrix = make((to_dtype(data, dtype, str(path)), indices, indptr), shape=tuple(shape))
-    matrix.check_format(full_check=True)
+    matrix.check_format(full_check=True)  # raises for indices out of range
     X = matrix.tocsr()
     X.sum_duplicates()
     return X
 
 
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
-    """Return an array with a value for each row, after a check of its shape."""
+    """Return an array with a value for each row as a column of a table; refuse other shapes."""
     if name not in arrays:
         raise InputError(f"{path}: no array {name!r}; the file holds {listed(arrays)}")
     if arrays[name].shape != (length,):
         raise InputError(
-            f"{path}: {name} must have the shape ({length},), found {arrays[name].shape}"
+            f"{path}: {name} must have a value for each row, the shape ({length},), found "
+            f"{arrays[name].shape}"
         )
+    # From a list, so that any type of number or text becomes one that a table may have.
     return pd.Series(arrays[name].tolist(), name=name)

@@ -31,25 +31,32 @@ def signs(
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
     be alike, as in a month without hits.
     """
-    codes, distinct = _factorised(labels, where, "label")
+    codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
+    # Of labels that are all alike, it must be known whether they are positive.
     is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
     if one_class and len(distinct) == 1 and is_known:
         is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
-        text = f"every label is {listed(distinct)}: all rows are "
-        warnings.warn(f"{where}: {text}{'positive' if is_hit else 'negative'}", stacklevel=3)
+        kind = "positive" if is_hit else "negative"
+        warnings.warn(
+            f"{where}: every label is {listed(distinct)}, so all rows count as {kind}; name the "
+            "positive label if that is wrong",
+            stacklevel=3,
+        )
         return np.full(len(codes), 1.0 if is_hit else -1.0)
     is_positive = are_positive(distinct, where, positives, counts)
     negatives = np.flatnonzero(~is_positive).tolist()
     if positives is not None and len(negatives) > 1:
         folded = {str(label).strip().casefold() for label in positives}
         counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
-        text = f"{where}: these labels count as negative: {counted}"
         similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
-        if similar:
-            text += f"; these differ from {listed(positives)} only in case: {listed(similar)}"
-        warnings.warn(text, stacklevel=3)
+        case = f" ({listed(similar)} only for upper or lower case)" if similar else ""
+        warnings.warn(
+            f"{where}: labels other than {listed(positives)} count as negative: {counted}{case}; "
+            "name all positive labels if that is wrong",
+            stacklevel=3,
+        )
     return np.where(is_positive[codes], 1.0, -1.0)
 
 
@@ -70,9 +77,9 @@ def are_positive(
                 remedy=_likely_positive(labels, counts),
             )
         positive = [1]
-    spelled = {canonical(label): label for label in positive}
+    spelled = {canonical(label): label for label in positive}  # as given
     if len(names) == 1:
-        raise InputError(f"{where}: one class only, every label is {listed(labels)}")
+        raise InputError(f"{where}: one class only, every label is {listed(labels)}; add others")
     if unknown := [label for name, label in spelled.items() if name not in names]:
         raise TableError(
             where,
@@ -81,15 +88,15 @@ def are_positive(
         )
     is_positive = np.array([name in spelled for name in names])
     if is_positive.all():
-        raise InputError(f"{where}: one class only, all of {listed(labels)} are positive")
+        raise InputError(f"{where}: one class, all of {listed(labels)} are positive; name fewer")
     return is_positive
 
 
 def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Propose the positive label in all its spellings: a typical word, else the rarest."""
-    spellings: dict[str, list[tuple[int, str]]] = {}
+    """Propose the positive label in all its spellings, as a remedy: a typical one or the rarest."""
+    spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: rows and spelling
     for label, n in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
         spellings.setdefault(text.casefold(), []).append((n, text))
@@ -124,7 +131,7 @@ def require_unique(values: pd.Series, where: str) -> None:
     if n_distinct < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "
-            f"{len(values):,} rows, so it cannot be an id: name it in groups if rows with the same "
+            f"{len(values):,} rows, so it cannot be an id; name it in groups if rows with the same "
             "value belong together, otherwise in drop"
         )
 
@@ -153,7 +160,7 @@ def order_in_time(
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():
+    if are_numbers.sum() > are_dates.sum():  # then refuse all but the numbers
         what, are_dates = "is not a number, unlike most times", are_numbers
     refuse(values, ~are_dates, what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
@@ -162,7 +169,7 @@ def order_in_time(
 def refuse(
     values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, *, drop: bool = False
 ) -> None:
-    """Raise for the first wrong value; with `drop`, dropping the column is a remedy."""
+    """Raise for the first wrong value, if any; with `drop`, dropping the column is a remedy."""
     if wrong.any():
         i, name = int(np.argmax(wrong)), str(values.name)
         text = f"column {name!r}, row {values.index[i] + 1}: {str(values.iloc[i])!r} {what}"
@@ -185,7 +192,7 @@ def ambiguous(
         if len({*readings.values()}) > 1:  # the first value that the notations read differently
             break
     choices = " or ".join(f"{reading} ({option} {each})" for each, reading in readings.items())
-    return TableError(where, f"column {name!r}: {value!r} can be {choices}: name one", column=name)
+    return TableError(where, f"column {name!r}: {value!r} can be {choices}; name one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
@@ -194,16 +201,17 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1
         others = f" (as in {count(n - 1, 'other row')})" if n > 1 else ""
-        text = f"row {row}: the {what} is missing{others}"
         if what != "label":
-            raise InputError(f"{where}: {text}; fill it in, or remove these rows")
+            raise InputError(
+                f"{where}: row {row}: the {what} is missing{others}; fill it in, or remove the row"
+            )
         raise TableError(
             where,
-            f"{text}; remove these rows, or rank them with --open",
+            f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
             remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
-    spelled: dict[object, object] = {}
+    spelled: dict[object, object] = {}  # by canonical value
     for value in distinct:
         spelled.setdefault(canonical(value), value)
-    numbers = {name: number for number, name in enumerate(spelled)}
+    numbers = {name: number for number, name in enumerate(spelled)}  # the codes
     return np.array([numbers[canonical(value)] for value in distinct])[codes], [*spelled.values()]

@@ -31,7 +31,7 @@ def look_for_suspects(
 ) -> None:
     """Add a problem for each column that looks like a leak, an identifier or a code."""
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {getattr(error, "column", "") for error in problems.errors}
+    refused = {getattr(error, "column", "") for error in problems.errors}  # columns
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     has_rows = n_rows >= _FEWEST_ROWS
     has_classes = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
@@ -40,14 +40,14 @@ def look_for_suspects(
         is_text = content.holds == "text" and not is_date(values)
         is_whole = content.holds == "numbers" and _are_whole(content.numbers)
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
-        n_distinct = values.nunique() if is_text or is_whole else 0
+        n_distinct = values.nunique() if is_text or is_whole else 0  # 0: of no interest
         if name not in refused and name not in numeric:
             if has_rows and n_distinct == n_rows:
                 problems.add(
                     TableError(
                         where,
                         f"column {name!r} looks like an identifier (a different value in every "
-                        f"row): add --id {name}, or --allow {name} to use it",
+                        f"row); add --id {name}, or --allow {name} to use it",
                         kind="identifier",
                         column=name,
                         remedy=("id", name),
@@ -61,7 +61,7 @@ def look_for_suspects(
                     TableError(
                         where,
                         f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one "
-                        "length or with leading zeros): name it in categorical or in numeric",
+                        "length or with leading zeros); name it in categorical or in numeric",
                         kind="codes",
                         column=name,
                         remedy=(option, name),
@@ -69,12 +69,12 @@ def look_for_suspects(
                 )
         if y is None or not (has_rows and has_classes):
             continue
-        in_groups = is_text or 0 < n_distinct <= FEW_VALUES
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # ranks by shares of positives
         if reason := _leak_reason(values, content.numbers, y, in_groups):
             problems.add(
                 TableError(
                     where,
-                    f"column {name!r} {reason}; it looks like a leak of the label: "
+                    f"column {name!r} {reason}; it looks like a leak of the label; "
                     f"add --drop {name}, or --allow {name} to use it",
                     kind="leak",
                     column=name,
@@ -91,10 +91,10 @@ def _leak_reason(
     if value > LEAK:
         return f"has an AUC of {value:.3f} alone"
     is_missing = values.isna().to_numpy()
-    positive, other = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())
-    if abs(positive - other) <= _GAP_DIFFERENCE:
+    in_pos, in_neg = float(is_missing[y > 0].mean()), float(is_missing[y < 0].mean())  # shares
+    if abs(in_pos - in_neg) <= _GAP_DIFFERENCE:
         return ""
-    return f"is missing in {positive:.0%} of the positive rows and {other:.0%} of the others"
+    return f"is missing in {in_pos:.0%} of the positive rows and {in_neg:.0%} of the others"
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
@@ -103,7 +103,7 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
     whole = [n for n, c in contents.items() if c.holds == "numbers" and _are_whole(c.numbers)]
     if table.is_file and table.format in ("csv", "tsv"):
         texts = raw_texts(table, whole)
-    else:
+    else:  # leading zeros are only in values of type text
         texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
     return {n for n in whole if texts[n].str.match(r"[+-]?0\d").any()}
 
@@ -151,10 +151,10 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
     n_values = codes.max() + 1
     for learnt, measured in (halves, halves[::-1]):
         if len(set(y[measured])) < 2:
-            return 0.5
+            return 0.5  # no AUC without both classes
         n_rows = np.bincount(codes[learnt], minlength=n_values)
         positives = np.bincount(codes[learnt], y[learnt] > 0, n_values)
         prior = (y[learnt] > 0).mean()  # counts as one more row of each value
         shares = (positives + prior) / (n_rows + 1)
         aucs.append(auc(y[measured], shares[codes[measured]]))
-    return min(aucs)
+    return min(aucs)  # the cautious one

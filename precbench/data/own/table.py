@@ -35,12 +35,8 @@ _MISSING_TEXTS = (  # what pandas takes for missing
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-_SHEET_LIMITS = (
-    1_048_576,
-    16_384,
-    32_767,
-    2**28,
-)  # rows, columns and characters of a cell in Excel; of all cells
+# Rows, columns and characters of a cell, as in Excel; characters of all cells
+_SHEET_LIMITS = (1_048_576, 16_384, 32_767, 2**28)
 _SAMPLE_LINES = 50  # lines from which the separator is detected
 _MANY_LINES = 5  # in one value, as an unclosed quotation mark makes
 
@@ -94,7 +90,7 @@ class OwnTable:
     def gap(self, name: str) -> str:
         """Return the text of the first missing value of a text column of a file."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
-        if not (is_text and self.is_whole):
+        if not (is_text and self.is_whole):  # else the places in the file are unknown
             return ""
         first = int(np.argmax(self.column(name).isna()))
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
@@ -130,7 +126,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"expected a path or a data frame, found {type(source).__name__}")
+        raise InputError(f"a table must be a path or a data frame, found {type(source).__name__}")
     path = Path(source)
     kind = format_of(path, options.get("format"))
     if kind not in TABLES:
@@ -144,7 +140,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
         layout = replace(layout, decimal=_decimal_of(table))
         if layout.decimal == ",":  # pandas took 1.234 for a fraction
             return _read_whole(path, kind, layout, words)
-        table = replace(table, layout=layout, _contents={})
+        table = replace(table, layout=layout, _contents={})  # detected anew with the mark
     return table
 
 
@@ -166,11 +162,12 @@ def several(names: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
+    # Return the given format, else that of the suffix; refuse an unknown one.
     kind = find_format(path, name)
     if kind in get_args(Format):
         return cast("Format", kind)
     if kind.lower() in _WORKBOOKS:
-        raise InputError(f"{path}: unknown format {kind!r}: save the sheet as XLSX or CSV")
+        raise InputError(f"{path}: unknown format {kind!r}; save the sheet as XLSX or CSV")
     suffixes = [suffix for suffix, name in SUFFIXES.items() if name in get_args(Format)]
     raise InputError(
         f"{path}: unknown format {kind!r}; name one of {listed(get_args(Format))}, or use one of "
@@ -201,7 +198,7 @@ def read_blocks(
     else:
         blocks = _read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
-    while True:
+    while True:  # errors become InputErrors while a block is read, not while the caller has it
         with _pandas_errors_as_input_errors(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
@@ -211,18 +208,21 @@ def read_blocks(
             is_empty = False
             yield block
     if is_empty:
-        raise InputError(f"{path}: the file has no rows")
+        raise InputError(f"{path}: the file has no rows; add some below the column names")
 
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words
+    texts = None if layout.decimal == "," else words  # None: numbers are parsed later
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
     empty = [name for name in nameless if frame[name].isna().all()]
     if empty:
         columns = count(len(empty), "column")
-        warnings.warn(f"{path}: {columns} with neither a name nor values left out", stacklevel=4)
+        warnings.warn(
+            f"{path}: {columns} with neither a name nor values will not be used; name each column",
+            stacklevel=4,
+        )
     frame = _nested_as_text(frame.drop(columns=empty))
     return OwnTable(path, kind, frame, layout=layout, words=words)
 
@@ -237,7 +237,7 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on it."""
     frame = table.frame
-    parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}
+    parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
     contents = [table.content(name) for name in frame if name not in parsed]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]
     marks = {content.notation for content in amounts if not content.others}
@@ -247,10 +247,10 @@ def _decimal_of(table: OwnTable) -> str | None:
         dotted = texts[texts.str.contains(".", regex=False)]
         if dotted.empty:
             continue
-        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():
+        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():  # 1.234
             raise TableError(
                 table.where,
-                f"column {name!r}: {dotted.iloc[0]!r} has a point, but other columns have commas: "
+                f"column {name!r}: {dotted.iloc[0]!r} has a point, but other columns have commas; "
                 "set the decimal mark (decimal) to . or ,",
                 column=str(name),
             )
@@ -271,7 +271,7 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
-    encoding, has_blank_lines, open_line = _scan(path)
+    encoding, has_blank_lines, open_line = _scan(path)  # open: the last, without a line end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
@@ -281,12 +281,12 @@ def _read_csv(
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
     n_cells = open_line.count(options["sep"].encode()) + 1
-    if open_line and b'"' not in open_line and n_cells < len(header):
+    if open_line and b'"' not in open_line and n_cells < len(header):  # quotes may hold lines
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    places = _places_of_filled_rows(path, options) if has_blank_lines else None
+    places = _places_of_filled_rows(path, options) if has_blank_lines else None  # row numbers
     options["chunksize"] = rows_at_once
     texts = header if texts is None else [name for name in header if name in texts]
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
@@ -306,7 +306,7 @@ def _read_csv(
 
 
 def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
-    """Return columns of a CSV or TSV file as text."""
+    """Return columns of a CSV or TSV file as text, of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
     layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
@@ -333,7 +333,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
                 break
             n_blank = rows.line_num
     if not header:
-        raise InputError(f"{path}: the file is empty")
+        raise InputError(f"{path}: the file is empty; give one with column names and rows")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
@@ -386,7 +386,7 @@ def _separator(lines: list[str], usual: str) -> str:
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Return the places of the rows that are not blank, below the header."""
+    """Return the places of the rows that are not blank, counted from 0 below the header."""
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
@@ -398,12 +398,12 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
-        n_lines = values.str.count("\n")
-        if n_lines.max() >= _MANY_LINES:
-            row = frame.index[int(n_lines.argmax())] + 1
+        n_breaks = values.str.count("\n")
+        if n_breaks.max() >= _MANY_LINES:
+            row = frame.index[int(n_breaks.argmax())] + 1
             warnings.warn(
-                f"{path}: row {row}, column {name!r} holds {n_lines.max() + 1:.0f} lines: check it "
-                "for an unclosed quotation mark",
+                f"{path}: row {row}, column {name!r} holds {n_breaks.max() + 1:.0f} lines; check "
+                "it for an unclosed quotation mark",
                 stacklevel=6,
             )
 
@@ -456,10 +456,12 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 
     with closing(load_workbook(path, read_only=True, data_only=True)) as book:
         if layout.sheet is not None and layout.sheet not in book.sheetnames:
-            raise InputError(f"{path}: no sheet {layout.sheet!r}; it has {listed(book.sheetnames)}")
+            raise InputError(
+                f"{path}: no sheet {layout.sheet!r}; name one of {listed(book.sheetnames)}"
+            )
         if layout.sheet is None and len(book.sheetnames) > 1:
             raise InputError(
-                f"{path}: {len(book.sheetnames)} sheets: name one (sheet) of "
+                f"{path}: the workbook has {len(book.sheetnames)} sheets; name one (sheet) of "
                 f"{listed(book.sheetnames)}"
             )
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
@@ -498,17 +500,18 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             line = {cell["column"]: cell["value"] for cell in cells}
             lengths = [len(value) for value in line.values() if isinstance(value, str)]
             n_characters += sum(lengths)
+            # The number of the row, its last column, its longest text, and the text of all rows.
             sizes = number, max(line, default=0), max(lengths, default=0), n_characters
             if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
                     "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
-                    "characters, {:,} in all: save the rows as CSV".format(
+                    "characters, {:,} in all; save the rows as CSV".format(
                         path, number, *_SHEET_LIMITS
                     )
                 )
             if number <= previous or len(line) < len(cells):
                 raise InputError(
-                    f"{path}: row {number} or one of its cells is repeated or out of order: open "
+                    f"{path}: row {number} or one of its cells is repeated or out of order; open "
                     "the file with Excel, and save it again"
                 )
             previous = number
@@ -518,7 +521,7 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
         if max(cells.min_row, skipped + 1) < cells.max_row:
             raise InputError(
                 f"{path}: the cells {cells.coord} are merged, so only the first row has "
-                "a value: unmerge them, and fill in the other rows"
+                "a value; unmerge them, and fill in the other rows"
             )
 
 
@@ -536,12 +539,11 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
-        raise InputError(f"{path}: the text is not {encoding}: name its encoding") from error
+        raise InputError(f"{path}: the text is not {encoding}; name its encoding") from error
     except ImportError as error:
-        needs = "Parquet files need pyarrow; install precbench[parquet]"
-        if path.suffix.lower() != ".parquet":
-            needs = "workbooks need openpyxl; install precbench[excel]"
-        raise InputError(f"{path}: {needs}") from error
+        is_parquet = path.suffix.lower() == ".parquet"
+        package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
+        raise InputError(f"{path}: {package} is needed; install precbench[{extra}]") from error
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
@@ -558,8 +560,9 @@ def _check_header(path: Path, names: list[str]) -> None:
         )
     if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
         raise InputError(
-            f"{path}: the first line must hold the column names, found {listed(names)}"
+            f"{path}: the first line must hold the column names, found {listed(names)}; add a line "
+            "with names"
         )
     twice = pd.Series(names).duplicated()
     if twice.any():
-        raise InputError(f"{path}: two columns are named {names[int(twice.argmax())]!r}")
+        raise InputError(f"{path}: two columns named {names[int(twice.argmax())]!r}; rename one")

@@ -102,7 +102,7 @@ def open_stream(
     for name, n_bytes in (("block_bytes", block_bytes), ("buffer_bytes", buffer_bytes)):
         if n_bytes < 1:
             raise InputError(f"{name} must be at least 1, found {n_bytes}")
-    target = canonical(1 if positive is None else positive)
+    target = canonical(1 if positive is None else positive)  # the positive label
     kind = find_format(path, format)
     if kind == "npz":
         raise InputError(
@@ -111,17 +111,18 @@ def open_stream(
         )
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
-        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed")
-    options = [VERSION, kind, None, positive, n_features]
+        raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
+    options = [VERSION, kind, None, positive, n_features]  # None: so that hashes stay the same
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
-            raise InputError(f"{path}: an svmlight file holds its labels: leave out labels")
+            raise InputError(f"{path}: an svmlight file holds its labels; leave out labels")
         source: Source = _scan_text(path, scan, n_features, block_bytes)
     else:
         if n_features is not None:
-            raise InputError(f"{path}: the shape of an npy file is fixed: leave out n_features")
+            raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
+    # Raises unless the labels are of two classes, and it is known which is positive.
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
@@ -132,27 +133,24 @@ class _Scan:
     """What the first pass over a file collects: its digest, the labels, and the positive rows."""
 
     def __init__(self, digest: Any, target: object) -> None:
-        self.digest = digest
-        self.target = target
+        self.digest = digest  # hash of the options and of what has been read
+        self.target = target  # the positive label
         self.distinct: set[float] = set()
-        self._packed: list[NDArray[np.uint8]] = []
-        self._rest = np.empty(0, dtype=bool)
+        self._packed: list[NDArray[np.uint8]] = []  # a bit a row: whether its label is positive
+        self._rest = np.empty(0, dtype=bool)  # of the last rows, up to a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
         """Add the labels of the next rows: their distinct values, and which are the target."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} different labels")
+            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; check the labels")
         bits = np.concatenate([self._rest, labels == self.target])
-        whole = len(bits) - len(bits) % 8
+        whole = len(bits) - len(bits) % 8  # bits of whole bytes
         self._packed.append(np.packbits(bits[:whole]))
         self._rest = bits[whole:]
 
     def positives(self) -> NDArray[np.uint8]:
         return np.concatenate([*self._packed, np.packbits(self._rest)])
-
-
-# --- files ---
 
 
 # Size and modification time of a file: a different stamp means that it has changed
@@ -166,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if it has changed since the first pass, now or at the end."""
+    """Open a file; raise if it no longer has the stamp, by default its first, now or at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -186,9 +184,6 @@ def _changed_error(path: Path) -> InputError:
     return InputError(
         f"{path}: the file has changed since its rows were counted; start again when it is complete"
     )
-
-
-# --- svmlight ---
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,7 +213,7 @@ class _TextBlocks(Source):
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
     """Parse an svmlight file once, and return where its blocks begin."""
-    starts, offsets = [0], [0]
+    starts, offsets = [0], [0]  # the first row and byte of each block, then the ends
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
@@ -235,7 +230,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
             offsets.append(offsets[-1] + len(text))
     width = largest if n_features is None else n_features
     if width == 0:
-        raise InputError(f"{path}: no row has a feature")
+        raise InputError(f"{path}: no row has a feature; give at least one as index:value")
     return _TextBlocks(
         path=path,
         stamp=stamp,
@@ -248,9 +243,6 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         offsets=np.array(offsets),
         target=scan.target,
     )
-
-
-# --- npy ---
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +265,10 @@ class Npy:
         except Exception as error:  # a damaged header has many ways to fail
             raise InputError(f"{path}: not an npy file of plain numbers: {error}") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
-            raise InputError(f"{path}: not an npy file of plain numbers")
+            raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
         if array.ndim != n_dimensions:
             raise InputError(
-                f"{path}: expected {n_dimensions} dimensions, found the shape {array.shape}"
+                f"{path}: found the shape {array.shape}; save an array of dimension {n_dimensions}"
             )
         if not array.flags.c_contiguous:
             raise InputError(
@@ -311,7 +303,7 @@ class Npy:
         """Return the offset and size of the pages with some rows, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
-        before = first % mmap.ALLOCATIONGRANULARITY
+        before = first % mmap.ALLOCATIONGRANULARITY  # a map must begin at a multiple of it
         return first - before, behind - first + before, before
 
 
@@ -332,7 +324,7 @@ class _NpyBlocks(Source):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
     def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield blocks with the labels as they stand in the file."""
+        """Yield the first row number, the rows and the labels as in the file, of runs of blocks."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
@@ -348,16 +340,18 @@ class _NpyBlocks(Source):
 def _scan_npy(
     path: Path, labels_path: str | os.PathLike[str] | None, scan: _Scan, block_bytes: int
 ) -> _NpyBlocks:
-    """Read and check an npy file once, and return its blocks."""
+    """Read and check an npy file and its labels once, and return the blocks of rows."""
     if labels_path is None:
-        raise InputError(f"{path}: the labels are missing: name the npy file with them (labels)")
+        raise InputError(f"{path}: the labels are missing; name the npy file with them (labels)")
     features = Npy.at(path, 2)
     n_rows, width = features.shape
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
-        raise InputError(f"{labels.path}: {labels.shape[0]:,} labels for {n_rows:,} rows")
+        raise InputError(
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give as many"
+        )
     if width == 0:
-        raise InputError(f"{path}: the array has no columns")
+        raise InputError(f"{path}: the array has no columns; give at least one feature")
     per_block = max(1, block_bytes // (width * features.dtype.itemsize))
     blocks = _NpyBlocks(
         n_features=width,
@@ -365,7 +359,7 @@ def _scan_npy(
         features=features,
         labels=labels,
         starts=block_starts(n_rows, per_block),
-        positives=np.empty(0, dtype=np.uint8),
+        positives=np.empty(0, dtype=np.uint8),  # set below
         block_bytes=block_bytes,
         target=scan.target,
     )
@@ -374,9 +368,9 @@ def _scan_npy(
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
-            raise InputError(f"{path}: row {row}, feature {column}: not a finite number")
+            raise InputError(f"{path}: row {row}, feature {column} is not finite; correct it")
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
-            raise InputError(f"{path}: row {row}: the label is not a finite number")
+            raise InputError(f"{path}: row {row}: the label is not a finite number; correct it")
         scan.see(y, path)
     return replace(blocks, positives=scan.positives())

@@ -174,7 +174,7 @@ class RowStream:
         rest: list[Piece] = []  # fewer rows than a batch, to be completed by the next block
         n_rest = 0
         for X, y, order in blocks:
-            n_missing = batch_size - n_rest if n_rest else 0
+            n_missing = batch_size - n_rest if n_rest else 0  # rows that complete the batch
             if n_missing:
                 rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += len(rest[-1][1])
@@ -214,7 +214,7 @@ class RowStream:
         return starmap(range, pairwise(ends.tolist()))
 
     def _visit_blocks(self, runs: Iterable[range]) -> Iterator[Visit]:
-        """Visit the rows of this part in runs of blocks; scaled rows are copies."""
+        """Yield X, y, and which rows to visit, as `visits` does; scaled rows are copies."""
         for first, X, y in self.source.read(runs):
             order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
             visit: Visit = X, y, order
@@ -236,6 +236,7 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
+        # Generators: nothing is copied if the rows are mapped.
         copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
         buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
         for X, y, rows in buffers:
@@ -247,7 +248,7 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Visit rows in the map: a copy would take as long as the pass over them."""
+        """Visit rows in a map of the file: a copy would take as long as the pass over them."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
             # Zeros take memory only where something is written to them.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
@@ -277,7 +278,7 @@ class RowStream:
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield full buffers, each in the same array, which later passes reuse.
 
-        New memory is slow; pages that are never filled take none.
+        New memory is slow; pages that are never filled take no memory.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
@@ -285,7 +286,7 @@ class RowStream:
         spare = self._spare_buffers
         buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
         labels = np.empty(len(buffer))
-        n = 0
+        n = 0  # rows in the buffer
         for first, X, y in self.source.read(runs):
             is_kept = self._is_kept(first, first + len(y))
             filled = slice(n, n + int(np.count_nonzero(is_kept)))
@@ -299,7 +300,7 @@ class RowStream:
                 n = 0
         if n:
             yield buffer[:n], labels[:n]
-        spare[:] = [buffer]
+        spare[:] = [buffer]  # for the next pass
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield blocks stacked until they fill the buffer."""
@@ -323,11 +324,9 @@ class RowStream:
         return pairwise(block_starts(int(self.source.starts[-1]), _ROWS_AT_ONCE).tolist())
 
     def _is_kept(self, start: int, stop: int) -> NDArray[np.bool_]:
-        return (
-            _unpacked(self._bits_of_part, start, stop)
-            if self.keeps
-            else np.ones(stop - start, bool)
-        )
+        if not self.keeps:
+            return np.ones(stop - start, bool)
+        return _unpacked(self._bits_of_part, start, stop)
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
@@ -369,10 +368,7 @@ class StreamedDataset(Dataset):
 
 
 def stream_dataset(
-    dataset: Dataset,
-    *,
-    block_bytes: int = BLOCK_BYTES,
-    buffer_bytes: int = BUFFER_BYTES,
+    dataset: Dataset, *, block_bytes: int = BLOCK_BYTES, buffer_bytes: int = BUFFER_BYTES
 ) -> StreamedDataset:
     """Stream the rows of a data set, for example from the memory map of `load_dataset`.
 
@@ -419,9 +415,6 @@ def stream_dataset(
     )
 
 
-# --- rows of arrays ---
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _ArrayBlocks(Source):
     X: Matrix
@@ -431,9 +424,6 @@ class _ArrayBlocks(Source):
         for run in runs:
             start, stop = int(self.starts[run.start]), int(self.starts[run.stop])
             yield start, self.X[start:stop], self.y[start:stop]
-
-
-# --- pieces ---
 
 
 def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
