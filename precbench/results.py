@@ -108,14 +108,14 @@ class Run(Fields):
 
     @model_validator(mode="after")
     def _check_measures(self) -> Self:
-        """Refuse a run without the measure of a metric, at any point of its sweep."""
+        # Require the measure of each metric, at each point of a sweep.
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            # One label of each metric for each value, and one notation of each.
+            # For each value as many labels as there are metrics, and as many notations for all.
             expected = [len(self.metrics)] * (len(sweep.values) + 1)
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
-                raise ValueError("the metrics of the sweep are not those of its values")
+                raise ValueError("sweep: metrics or written lack an entry for a metric or a value")
         if missing := labels - self.measures.keys():
             raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
         return self
@@ -179,7 +179,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     path = folder / "results.csv"
     results = read_csv(path, COLUMNS)
     if results.empty:
-        raise InputError(f"{path} has no rows: no trial has ended yet")
+        raise InputError(f"{path} has no rows: no trial has ended; run the experiment again")
     split = results["split"]
     is_complete = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_complete.all():
@@ -190,25 +190,27 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    """Require the rows of this experiment, with each of its metrics."""
-    # A run that was interrupted after its config had changed leaves rows of the former config.
+    # Require rows of this experiment only, and of each metric where a data set has rows at a point
+    # of the sweep. A run that was interrupted after its config had changed leaves former rows.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
-        raise InputError(f"{path} has no row of the part test; {_RUN_AGAIN}")
+        raise InputError(f"{path} has no row with 'test' as its part; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
     measures = [(point, label) for point in labels for label in labels[point]]
     known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
     columns = ["dataset", "solver", "sweep", "metric"]
     if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
-        named = " ".join(part for part in min(unknown) if part)
+        named = " ".join(part for part in min(unknown) if part)  # data set, solver, metric
         raise InputError(
-            f"{path} has rows that {path.with_name('experiment.json')} does not know ({named}); "
+            f"{path} has a row of {named}, unknown to {path.with_name('experiment.json')}; "
             f"{_RUN_AGAIN}"
         )
     measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
         if missing := [m for m in labels[point] if (dataset, point, m) not in measured]:
-            raise InputError(f"{path} has no row of {missing[0]} on {dataset}; {_RUN_AGAIN}")
+            raise InputError(
+                f"{path} has no row of the metric {missing[0]} on {dataset}; {_RUN_AGAIN}"
+            )
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
@@ -217,7 +219,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])
     if "value" not in values or values["value"].dtype.kind not in "fi":
-        raise InputError(f"{path} has no column value with numbers; {_RUN_AGAIN}")
+        raise InputError(f"{path} has no column of numbers named value; {_RUN_AGAIN}")
     return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
 
 
@@ -234,7 +236,7 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
         try:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
-            raise InputError(f"{path}, column {column}: {error}") from None
+            raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
         if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     return table
@@ -244,12 +246,12 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    """Return the checked fields of a JSON file, joined with those in `more`."""
+    # Return the fields of a JSON file and those in `more`, checked, as a `kind`.
     content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)
         if not isinstance(described, dict):
-            raise ValueError("not an object")
+            raise ValueError("the content is not a JSON object")
         return checked(described | more, kind)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}; {_RUN_AGAIN}") from None
@@ -259,7 +261,7 @@ def _read_table(path: Path, **options: Any) -> pd.DataFrame:
     try:
         return pd.read_csv(_existing_file(path), keep_default_na=False, **options)
     except ValueError as error:  # of pandas, for an empty or ragged file
-        raise InputError(f"{path} is not a table: {error}") from None
+        raise InputError(f"{path} is not a table: {error}; {_RUN_AGAIN}") from None
 
 
 def _existing_file(path: Path) -> Path:

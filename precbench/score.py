@@ -39,6 +39,7 @@ _NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "surve
 _DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
+_PROGRESS = ("rows_seen", "cpu_seconds", "wall_seconds")  # arrays and columns, by checkpoint
 
 
 @plain_strings
@@ -50,20 +51,21 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     name or path of the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
-    facts = _description(plan, config)
+    facts = _description(plan, config)  # the content of experiment.json
     facts["data"] = _sizes_of_other_datasets(plan, store.folder / "experiment.json") | facts["data"]
     described = json.dumps(facts, indent=1) + "\n"
     if (measured_before := _measured_before(plan, store, described)) is not None:
         return measured_before
     rows: list[dict[str, Any]] = []
+    # Tables by file name; the first, without rows, makes the header of a file without curves.
     curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
     if "precision-k" in plots:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
-        trial = trials[0][0]
-        parts = Rows(trial, plan.datasets[trial.dataset.name])
+        first, *_ = trials[0]
+        parts = Rows(first, plan.datasets[first.dataset.name])  # prepared once for all of them
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
             columns["machine"] = kinds.get(record.environment, "")
@@ -90,24 +92,25 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 
 
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
-    """Return the rows of ``results.csv`` if they are of these records and this code, else None."""
+    # Return the rows of ``results.csv`` if they are of these records and this code, else None.
     path = store.folder / "results.csv"
+    # Files of curves; accuracies are drawn from results.csv.
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
-        written = (store.folder / "experiment.json").read_bytes()
+        written = (store.folder / "experiment.json").read_bytes()  # names the code
         if written == visible(described).encode() and all(
             (store.folder / name).is_file() for name in needed
         ):
             results = read_csv(path, COLUMNS)
             results = results[results["dataset"].isin(plan.datasets)]
-            keys = {key for _, key in plan.trials}.intersection(store.keys())
+            keys = {key for _, key in plan.trials}.intersection(store.keys())  # trials that ended
             if keys == {*results["key"]} and store.last_change() < path.stat().st_mtime_ns:
                 return results
     return None
 
 
 def _write(store: Store, name: str, content: str) -> None:
-    """Write a file if it has changed: figures older than it are drawn again."""
+    # Write a file if it has changed: figures older than it are drawn again.
     path = store.folder / name
     if not path.is_file() or path.read_bytes() != visible(content).encode():
         store.write_text(name, content)
@@ -126,7 +129,7 @@ def final_scores(
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mean of each final value over the splits."""
+    """Return the mean of each final value over the splits, None where it is not finite."""
     final = results[results["final"].eq(True) & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
     means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
@@ -136,7 +139,7 @@ def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     """Count the trials of a part that are not ok, by status."""
-    trials = results.loc[results["status"] != "ok"]
+    trials = results.loc[results["status"] != "ok"]  # with a row for each metric
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
     planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
     ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
@@ -144,7 +147,7 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    """Return the rows of earlier runs for data sets that the plan omits."""
+    # Return the rows of earlier runs for data sets that the plan omits.
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -161,7 +164,7 @@ class _Former(Fields):
 
 
 def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
-    """Return the ``data`` of an earlier ``experiment.json`` for data sets that the plan omits."""
+    # Return the ``data`` of an earlier ``experiment.json`` for data sets that the plan omits.
     others = _other_datasets(plan)
     with suppress(FileNotFoundError, ValueError):  # an edited file is ignored
         former = parse(path.read_bytes(), _Former)
@@ -170,7 +173,7 @@ def _sizes_of_other_datasets(plan: Plan, path: Path) -> dict[str, Any]:
 
 
 def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record]]]:
-    """Yield groups of trials with the same rows, with their keys and records."""
+    # Yield groups of trials with the same prepared rows, each trial with its key and record.
     groups: dict[Any, list[tuple[Trial, str, Record]]] = {}
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
@@ -181,7 +184,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    """Return a trial with its chosen random features, or with none if it has no result."""
+    # Return a trial with its chosen random features, or with none if it has no result.
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -221,11 +224,11 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    """Return the stored arrays of a trial; raise an error unless all have the right shape."""
+    # Return the stored arrays of a trial; raise an error unless all have the right shape. There are
+    # scores for the rows of each part in `measured`, or weights if the solver counts no iterations.
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
-    shapes: dict[str, tuple[int, ...]]
-    shapes = dict.fromkeys(("rows_seen", "cpu_seconds", "wall_seconds"), (n_checkpoints,))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
     if "n_iter" in arrays:
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
@@ -242,7 +245,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
-    """Yield the scores of a part at each checkpoint: stored ones, or those of stored weights."""
+    # Yield the scores of a part at each checkpoint: stored ones, or those of stored weights.
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -255,13 +258,14 @@ def _metric_rows(
     y: NDArray[np.float64],
     scores: Iterable[NDArray[np.float64]],
 ) -> tuple[list[dict[str, Any]], NDArray[np.float64]]:
-    """Return rows of ``results.csv``, metric by metric, and the scores at the last checkpoint."""
+    # Return rows of ``results.csv``, metric by metric, and the scores at the last checkpoint. A row
+    # has `columns`, which all rows of a trial on a part share, and what was measured.
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
-    for checkpoint, final in enumerate(scores):
+    for checkpoint, final in enumerate(scores):  # in the end, `final` has the last scores
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
-            # One row has the reason, which later checkpoints would repeat.
+            # A metric that fails once has one row with the reason, and is not computed again.
             if rows and rows[-1]["status"] == "failed":
                 continue
             try:
@@ -274,9 +278,7 @@ def _metric_rows(
                 named
                 | {
                     "checkpoint": checkpoint,
-                    "rows_seen": arrays["rows_seen"][checkpoint],
-                    "cpu_seconds": arrays["cpu_seconds"][checkpoint],
-                    "wall_seconds": arrays["wall_seconds"][checkpoint],
+                    **{name: arrays[name][checkpoint] for name in _PROGRESS},
                     "value": value,
                     "final": checkpoint == len(arrays["rows_seen"]) - 1,
                 }
@@ -291,7 +293,7 @@ def _curves(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows that the final scores of a trial on a part add to files of curves, by name."""
+    # Yield pairs of a file name and the rows that the final scores of a trial on a part add to it.
     if "roc" in plots and columns["part"] == "test":
         yield "roc.csv", _roc_vertices(columns, y, scores)
     if "precision-k" in plots and columns["part"] == "test":
@@ -301,7 +303,7 @@ def _curves(
 
 
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the rows of ``roc.csv``: few vertices, dense at the top of the list (log scale)."""
+    # Return the rows of ``roc.csv``: few vertices, dense at the top of the list (log scale).
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
@@ -310,7 +312,7 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    """Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows."""
+    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows.
     fpr, tpr, _ = roc_curve(y, scores)
     spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
@@ -326,12 +328,13 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    """Return the rows of ``precision-k.csv``: expected prec@k for k on a log scale and in use."""
+    # Return the rows of ``precision-k.csv``: prec@k for k on a log scale and those of the metrics.
+    # Of tied rows it is the mean over their orders.
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
         if metric.name == "precision_at_k":
-            with suppress(InputError):  # too few rows
+            with suppress(InputError):  # too few rows for this k
                 depths.add(resolve_k(metric.params["k"], n_pos, n_rows))
     k = np.array(sorted(depths))
     hits = sums_at(y > 0, scores, k)
@@ -351,7 +354,7 @@ def _sizes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _form(entry: SolverEntry) -> str:
-    """Return the form of a method, see `precbench.advice.choice.Choice.values`."""
+    # Return the form of a method, see `precbench.advice.choice.Choice.values`.
     solver = SOLVERS[entry.solver]()
     if not isinstance(solver, LinearRanker):
         return "ensemble" if hasattr(solver, "to_members") else "nonlinear"
@@ -359,17 +362,16 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    """Return the versions of the code that measures: ours, and of packages that add metrics."""
+    # Return the versions of the code that measures: ours, and of packages that add metrics.
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
     return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
-    """Return the content of ``experiment.json``, from which `precbench.results` reads a run."""
-    experiment = plan.experiment
-    sweep = None
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}
+    # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
+    experiment, sweep = plan.experiment, None
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one of each
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()

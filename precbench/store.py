@@ -104,10 +104,11 @@ class Record(Fields):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
+        # Require the key that belongs to the description, and arrays where there are numbers.
         if self.description and key_of(self.description) != self.key:
-            raise ValueError("its description does not match its key")
+            raise ValueError("key is not the hash of description")
         if self.status in HAVE_NUMBERS and not (self.description and self.arrays):
-            raise ValueError(f"it is {self.status} without a description or arrays")
+            raise ValueError(f"status is {self.status}, but description or arrays are empty")
         return self
 
     @property
@@ -178,7 +179,7 @@ class Store:
             except BlockingIOError:
                 stream.seek(0)
                 raise InputError(
-                    f"{self.folder} is in use by process {stream.read().strip() or 'unknown'}: "
+                    f"{self.folder} is in use by process {stream.read().strip() or 'unknown'}; "
                     "wait until it is done, or write elsewhere with --out"
                 ) from None
             with writing(self.folder):
@@ -191,14 +192,14 @@ class Store:
 
     def require_lock(self) -> None:
         """Raise if the locked folder was moved, removed or replaced."""
-        held = os.fstat(self._lock)
+        held = os.fstat(self._lock)  # the file that `lock` has opened
         with suppress(OSError):
             present = (self.folder / ".lock").stat()
             if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
                 return
         raise PrecbenchError(
             f"{self.folder} was moved or removed during the run, and later results are in a new "
-            "folder of that name: join both with precbench merge, then run the same command again"
+            "folder of that name; join both with precbench merge, then run the same command again"
         )
 
     @property
@@ -207,10 +208,8 @@ class Store:
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
         """Note what a run is to run, for `precbench status` and `precbench merge`."""
-        self.write_text(
-            "asked.json",
-            json.dumps({"keys": sorted(keys), "started": time.time(), "shards": [*shards]}) + "\n",
-        )
+        request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
+        self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
         """Return what the last run was to run: all records if no run has noted it."""
@@ -229,7 +228,7 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)
-                return int(text) if text.isdigit() else 0
+                return int(text) if text.isdigit() else 0  # 0: it has not yet written its id
         return None
 
     def write_times(self, keys: Iterable[str]) -> Iterator[float]:
@@ -257,7 +256,7 @@ class Store:
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
-        # Last, as the commit mark of both files.
+        # The JSON is written last: without it, the arrays do not count.
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
@@ -319,26 +318,26 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind:
-    """Return the checked content of a file that the next run writes again."""
+    # Return the checked content of a file that the next run writes again.
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}): remove it") from None
+        raise InputError(f"{path} is damaged ({error}); remove it and run again") from None
 
 
 def _read_record(path: Path) -> Record:
-    """Read and check a record; refuse one of a newer schema."""
+    # Read and check a record; refuse one of a newer schema.
     content = path.read_bytes()
     try:
         schema = parse(content, _Head).version
         record = parse(content, Record) if schema <= SCHEMA else None
         if record is not None and record.key != path.stem:
-            raise ValueError("its key does not match its name")
+            raise ValueError("key is not the name of the file")
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     if record is None:
         raise InputError(
-            f"{path} was written by a newer precbench (schema {schema}, this one knows {SCHEMA}): "
+            f"{path} was written by a newer precbench (schema {schema}, this one knows {SCHEMA}); "
             "update precbench, or write elsewhere with --out"
         )
     return record
@@ -351,14 +350,14 @@ def find_stores(results: Path) -> list[Store]:
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
         folders += find_result_folders(shard, *entries)
     if not folders:
-        raise InputError(f"{results} holds no results of trials: precbench run CONFIG makes some")
+        raise InputError(f"{results} has no results of trials; make some with precbench run CONFIG")
     return [Store(folder) for folder in folders]
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
     """Return the folder if it has one of these entries, else its subfolders with one."""
     if not results.is_dir():
-        raise InputError(f"there is no folder {results}: name a folder of results")
+        raise InputError(f"there is no folder {results}; name one that precbench run has written")
     for pattern in ("", "*/"):
         paths = (path for entry in entries for path in results.glob(pattern + entry))
         if folders := {path.parent for path in paths}:
@@ -397,6 +396,7 @@ def package_versions() -> dict[str, str | None]:
 
 
 def _cpu_model() -> str:
+    # Return the name of the processor, on other systems than macOS and Linux only its kind.
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
@@ -420,7 +420,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def _output(*command: str) -> str | None:
-    """Return what a command prints, None if it fails."""
+    # Return what a command prints, None if it fails.
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -437,13 +437,13 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it: no NumPy types, None for numbers that are not finite."""
+    # Return a value as JSON holds it: no NumPy types, None for numbers that are not finite.
     text = json.dumps(value, default=lambda array: array.tolist())
     return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
 
 
 def _write(contents: Mapping[Path, bytes | str]) -> None:
-    """Write files of one folder, which is made when needed; see `write_whole`."""
+    # Write files of one folder, which is made when needed, each whole or not at all.
     [folder] = {path.parent for path in contents}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -452,4 +452,4 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
     # Without its JSON, the trial runs again.
-    return InputError(f"{path} is damaged ({why}): remove {path.stem}.json and run again")
+    return InputError(f"{path} is damaged ({why}); remove {path.stem}.json and run again")

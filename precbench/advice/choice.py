@@ -24,7 +24,7 @@ from precbench.statistics import (
     resampled_test,
 )
 from precbench.text import count
-from precbench.topk import resolve_k
+from precbench.topk import TopK, resolve_k
 
 REFERENCE = "logistic-regression"  # what most people would take
 # The measure that picks the best method of a run without an ensemble: all positives count, those
@@ -178,10 +178,7 @@ class Choice:
 
 
 def choose_method(
-    run: Run,
-    dataset: str | None = None,
-    *,
-    prefer: Literal["best", "simple"] = "best",
+    run: Run, dataset: str | None = None, *, prefer: Literal["best", "simple"] = "best"
 ) -> Choice:
     """Compare the methods of a run by its first metric, and recommend one.
 
@@ -204,39 +201,36 @@ def choose_method(
     measure = run.measures[metric]
     if run.sweep is not None or measure.name != "precision_at_k":
         raise InputError(
-            f"{run.name}: the first metric is {metric}{'' if run.sweep is None else ', swept'}; "
-            "give a run without a sweep whose first metric is precision_at_k"
+            f"{run.name}: the first metric is {metric}{' in a sweep' if run.sweep else ''}; give a "
+            "run without a sweep whose first metric is precision_at_k"
         )
     data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
-    n_rows, n_pos = round(data.rows * test_share), round(data.positives * test_share)
-    k = resolve_k(measure.parameters["k"], n_pos, n_rows)
+    held_rows, held_pos = round(data.rows * test_share), round(data.positives * test_share)
+    k = resolve_k(measure.parameters["k"], held_pos, held_rows)
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
     trials = trials[trials["metric"] == metric]
     against = partial(_against, summary=summary, run=run, trials=trials)
     best = _best(run, summary, against)
-    chance = n_pos / n_rows
+    chance = held_pos / held_rows
     values = against(best)
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
-        raise InputError(f"no method has a result ({reasons})")
-    # One hit in a list as long as the file; a share of it is one in the shorter held-out list.
-    one_hit = 1.0 if isinstance(measure.parameters["k"], int) else test_share
-    margin = max(one_hit, MARGIN * k * values["mean"].iloc[0])
+        raise InputError(
+            f"{run.name}: no method has a result on {dataset} ({reasons}); run it again when the "
+            "causes are mended"
+        )
+    margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)
     splits = int(values["n"].max())
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
-    values = _judged(values, k, n_tested, margin, chance)
+    judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
+    values = judged(values)
     recommended = _simplest(values, prefer)
     if recommended != best:
-        values = _judged(against(recommended), k, n_tested, margin, chance)
-    first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
+        values = judged(against(recommended))
     names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
-    # A missing interval (one split) compares as false, so that nothing is decided.
-    loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
-    loses_little |= others["error"] <= NO_WIDTH
-    decided = bool(first["low"] > chance and loses_little.all())
-    undecided = others[others["verdict"] == "undecided"]
+    decided, undecided = _decides(values, chance), values[values["verdict"] == "undecided"]
     return Choice(
         decided=decided,
         recommended=recommended,
@@ -246,25 +240,40 @@ def choose_method(
         worse=names["worse"].tolist(),
         values=values,
         k=k,
-        rows=n_rows,
-        positives=n_pos,
+        rows=held_rows,
+        positives=held_pos,
         splits=splits,
         splits_asked=len(results[["split", "seed"]].drop_duplicates()),
         margin=margin,
         n_pos=data.positives,
-        needed=None if decided else _needed(undecided, first["mean"], data.positives),
+        needed=None if decided else _needed(undecided, values["mean"].iloc[0], data.positives),
     )
 
 
+def _margin(k: TopK, best_hits: float, test_share: float) -> float:
+    # Return how many hits make no difference in practice: a share of those of the best method, but
+    # at least one in a list as long as the file. If k is a share of the list, the top of a held-out
+    # list is shorter by the factor `test_share`, and this one hit counts `test_share` there.
+    return max(1.0 if isinstance(k, int) else test_share, MARGIN * best_hits)
+
+
+def _decides(values: pd.DataFrame, chance: float) -> bool:
+    # Return whether the first method is better than chance, and no other one may find many more
+    # hits. Of one split there are no intervals: NaN compares as false, and nothing is decided.
+    first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
+    loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
+    loses_little |= others["error"] <= NO_WIDTH  # the same difference on all splits
+    return bool(first["low"] > chance and loses_little.all())
+
+
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    """Return the simplest of the methods that are as good as the first, the reference if it is."""
-    # If simple ones are preferred, methods within one standard error of the first are as good.
+    # Return the name of the simplest method that is as good as the first; `REFERENCE` if it is one.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
-    if prefer == "simple":
+    if prefer == "simple":  # as good are all within one standard error of the first
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         is_alike = is_near | values["verdict"].eq("recommended")
     alike = values[is_alike]
-    order = [
+    order = [  # the least pair is that of the simplest, the first of equal ones counts
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
@@ -274,44 +283,45 @@ def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    """Return the table with a ``verdict`` on each method against the first, the recommended one."""
-    # `n_tested` distinct rows were at the top; of these are intervals that would have no width.
+    # Return the table with a ``verdict`` on each method against the first, the recommended one. An
+    # interval without width (equal values) is widened to that of `n_tested` rows, the distinct ones
+    # at the top of all held-out lists.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
     for i in values.index[vanishing]:
-        mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)
+        mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
         values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
-    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH
+    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # on all splits
     values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested
     values.loc[equal, "behind_high"] += _RULE_OF_THREE / n_tested
     is_complete = values["n"] == values["n"].max()
+    # Equivalent: the whole interval of the difference, in hits, lies within the margin.
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
     is_close &= values["low"] > by_chance
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
-    # The first that holds counts.
+    # The first condition that holds is the verdict.
     conditions = {"incomplete": ~is_complete, "equivalent": is_close, "worse": is_worse}
     verdict = np.select([*conditions.values()], [*conditions], "undecided").tolist()
     verdict[0] = "recommended"
     return values.assign(verdict=verdict)
 
 
-def _needed(undecided: pd.DataFrame, best: float, n_pos: int) -> int | None:
-    """Return the positives with which half an interval would be `_DETECTABLE` of the best's hits.
-
-    Rounded to two digits; None if no method is undecided.
-    """
-    half = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
-    if half.empty or best <= 0:
+def _needed(undecided: pd.DataFrame, best_mean: float, n_pos: int) -> int | None:
+    # Return how many positives a file like this one, with `n_pos`, needs for differences to have
+    # intervals of plus or minus `_DETECTABLE` of the best mean; None if no method is undecided.
+    half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
+    if half_widths.empty or best_mean <= 0:
         return None
-    times = (half.median() / (_DETECTABLE * best)) ** 2  # widths shrink with the square root
-    needed = round(n_pos * times)
+    # Widths shrink with the square root of the positives.
+    needed = round(n_pos * (half_widths.median() / (_DETECTABLE * best_mean)) ** 2)
     n_digits = len(str(needed))
-    return max(round(needed, min(2 - n_digits, 0)), n_pos)
+    return max(round(needed, min(2 - n_digits, 0)), n_pos)  # two digits
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Summarise each method's trials, the best mean first, with its ``place`` by `CHOSEN_BY`."""
+    # Return a row for each method, the best mean first. ``level`` has its place by this mean, and
+    # ``place`` that by `CHOSEN_BY`, both ascending; NaN unless it has results on all splits.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
@@ -321,23 +331,21 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     is_complete = summary["n"] == summary["n"].max()  # the others failed on some splits
     summary = summary.assign(
         is_complete=is_complete,
-        level=levels(summary["mean"].where(is_complete)),
+        level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
         place=levels(deciding.where(is_complete)),
     )
     return summary.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    """Return the best method: an ensemble, else the first by `CHOSEN_BY`.
-
-    A method with significantly more hits than that takes its place.
-    """
+    # Return the best method: an ensemble, else the first by `CHOSEN_BY`; but another one if it has
+    # significantly more hits. `against` compares all methods with one.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
     best = str([*ensembles, *by_place][0])
     values = against(best)
-    better = values["solver"][(values["p"] <= LEVEL) & (values["behind"] < 0)]
+    better = values["solver"][(values["p"] <= LEVEL) & (values["behind"] < 0)]  # more hits
     return str(better.iloc[0]) if len(better) else best
 
 
@@ -348,9 +356,10 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):
         row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan
-        one, other = by_split[[reference, solver]].dropna().to_numpy().T
+        one, other = by_split[[reference, solver]].dropna().to_numpy().T  # splits of both
         if solver != reference and len(one) and share is not None:
             test = resampled_test(one, other, share)
+            # Half the interval is the standard error times this quantile of Student's t.
             error = (test.high - test.mean) / stdtrit(len(one) - 1, 1 - LEVEL / 2)
         table.append(
             {
@@ -391,7 +400,8 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    """Return a sentence that compares the recommended method with the best, or `REFERENCE`."""
+    # Return a sentence that compares the recommended method with the best one, or with `REFERENCE`
+    # if it is the best; "" if that was not measured on all splits.
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
@@ -402,9 +412,9 @@ def _compared(choice: Choice) -> str:
         )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
-    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], False)
+    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], bounded=False)
     if reference["verdict"] == "worse":
-        hits = _hits(choice, reference["behind"], False)
+        hits = _hits(choice, reference["behind"], bounded=False)
         return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
     return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
 
@@ -436,7 +446,8 @@ def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
 
 
 def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
-    """Format a precision as hits in the first k, `bounded` by 0 and k."""
+    # Format a precision as hits in the first k, limited to 0 and k if `bounded`; a difference of
+    # two precisions is not.
     hits = choice.k * precision
     if bounded:
         hits = min(max(hits, 0.0), choice.k)
@@ -454,13 +465,13 @@ def choice_table(choice: Choice, title: str) -> Table:
         is_first = solver == choice.recommended
         mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
         hits = _hits(choice, row["mean"]) + _interval(choice, row["low"], row["high"])
-        fewer = _hits(choice, row["behind"], False)
+        fewer = _hits(choice, row["behind"], bounded=False)
         fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new, share = choice.expected, ""
     if new is not None:
-        # The first rows of a much longer list are less than one held-out row, which is measured.
+        # The same share of a held-out list may be less than one row; then one row is measured.
         is_larger = choice.k * new.rows > 2 * new.k * choice.rows
         how = "a larger share than" if is_larger else "as large a share as"
         share = f", {how} {new.k:,} of {new.rows:,}"

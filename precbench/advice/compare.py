@@ -46,7 +46,7 @@ from precbench.data.own.read import read_own_file
 from precbench.data.own.roles import number_groups, order_in_time
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
-from precbench.errors import InputError
+from precbench.errors import InputError, did_you_mean
 from precbench.experiment import Experiment
 from precbench.experiment.division import divide_into_folds, divide_rows
 from precbench.experiment.plan import Plan, make_plan
@@ -67,7 +67,7 @@ from precbench.store import Store
 from precbench.text import count
 from precbench.topk import HeldOut, TopK, several_k
 from precbench.yaml.document import Document, load
-from precbench.yaml.models import unknown, validated
+from precbench.yaml.models import validated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,11 +141,12 @@ def prepare(
     template = load(shipped("configs") / "compare.yaml").data
     needs_few_splits = dataset.time is not None or n_rows > _LARGE
     n_splits = n_splits or (5 if needs_few_splits else template["protocol"]["n_splits"])
-    rule = rule_for_new_lists(dataset, n_splits)
+    rule = rule_for_new_lists(dataset, n_splits)  # how the rows are split
     protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
     protocol |= {"stratified": True} if rule.stratified else {}
     entries = _entries(template["solvers"], solvers)
     shares = [share_of_list(length, list_rows or n_rows) for length in (k, *others)]
+    # The content of a config; `_with_common` gives its sections ``common`` and ``solvers``.
     document = {
         "name": _name_of(path, folder, label, [k, *others]),
         "title": f"Which method for the top of {path.name}, k = {k}",
@@ -155,7 +156,7 @@ def prepare(
         **_with_common({**template["common"], "k": k}, entries),
         "tuning": dict(tuning or template["tuning"]),
         "metrics": [
-            *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),
+            *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),  # each once
             *(
                 {name: {"k": shares[0]}} if "k" in METRICS[name].parameters else name
                 for name in template["metrics"]
@@ -164,13 +165,14 @@ def prepare(
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    experiment = validated(Document("the comparison", document, {(): (1, 1)}), Experiment, folder)
+    made = Document("the comparison", document, {(): (1, 1)})  # errors name line 1
+    experiment = validated(made, Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, encoding)
 
 
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
-    """Return a file name for a comparison, from its file, label and lengths."""
+    # Return a name for the results of a comparison, such as compare-DATA-LABEL-k-100.
     folders = Path(os.path.relpath(path.parent, folder)).parts
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
     parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
@@ -181,7 +183,7 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
 
 
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
-    """Raise an error if no split can divide the rows for training, tuning and measuring."""
+    # Raise an error unless some split can divide the rows for training, tuning and measuring.
     trials = [*experiment.trials()]
     tuned = [trial for trial in trials if trial.candidates]
     for trial in tuned or trials:
@@ -197,7 +199,8 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
-    """Return the config entries of the chosen methods, by default of all, by their labels."""
+    # Return the config entries of the chosen methods by their labels; of all if none is chosen.
+    # `known`: those of the shipped config. A method is a label, the name of a solver, or an object.
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
@@ -207,14 +210,17 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
         else:
             label, entry = _as_entry(method)
         if label not in known and entry.get("solver", label) not in SOLVERS:
-            [problem] = unknown("method", label, [*known, *SOLVERS])
-            raise InputError(f"{problem}: choose among {', '.join({**known, **SOLVERS})}")
+            names = {**known, **SOLVERS}
+            raise InputError(
+                f"unknown method {label!r}{did_you_mean(label, names)}; choose from "
+                f"{', '.join(names)}"
+            )
         entries[label] = entry
     return entries
 
 
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
-    """Return the label and the config entry of a solver or scikit-learn classifier."""
+    # Return the label and the config entry of a solver or scikit-learn classifier.
     kind = type(estimator)
     name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules
     names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
@@ -238,7 +244,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _changed(estimator: Any, name: str) -> dict[str, Any]:
-    """Return the parameters, but `random_state`, that differ from those of a registered solver."""
+    # Return the parameters that differ from the defaults of the registered solver `name`;
+    # `random_state`, which the comparison sets, is ignored.
     defaults, changed = SOLVERS[name]().get_params(deep=False), {}
     for param, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -250,9 +257,8 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the sections ``common`` and ``solvers`` of a config."""
-    # Beside classifiers of scikit-learn, which share no parameters of ours, each entry of our own
-    # gets the common ones instead.
+    # Return the sections ``common`` and ``solvers`` of a config. Classifiers of scikit-learn do not
+    # know the common parameters: with one, each other entry gets them in place of the section.
     own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(own) == len(entries):
         return {"common": shared_parameters(common, own), "solvers": entries}
@@ -355,7 +361,7 @@ def compare(
     True
     """
     if isinstance(solvers, str):
-        raise InputError(f"solvers must be a list of names, found {solvers!r}")
+        raise InputError(f"solvers must be a list, found {solvers!r}; give [{solvers!r}]")
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
     for name, number, least in (
@@ -369,7 +375,7 @@ def compare(
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
     dataset, encoding = _rows(X, y, categorical, missing, groups, time)
     worth, amounts = _worth(gain, cost, len(dataset.y))
-    list_rows = list_rows and int(list_rows)  # of NumPy
+    list_rows = list_rows and int(list_rows)  # it may be an integer of NumPy
     contest = prepare(
         dataset,
         several_k(k),
@@ -392,24 +398,22 @@ def compare(
         run = read_run(store.folder)
         choice = choose_method(run, prefer=prefer)
         choice, recipe = as_compared(
-            contest,
-            run,
-            choice,
-            several_k(k),
-            list_rows=list_rows,
-            worth=worth,
-            amounts=amounts,
+            contest, run, choice, several_k(k), list_rows=list_rows, worth=worth, amounts=amounts
         )
     return Comparison(**vars(choice), recipe=recipe)
 
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
-    """Return what hits and rows are worth, None without gain and cost, and the gains by row."""
+    # Return what hits and rows are worth, None without gain and cost, and what each row gains if it
+    # is a hit, None if all gain the same.
     if not np.ndim(gain):
         return None if gain is None and not cost else Worth(gain, None, cost), None
     amounts = _plain(gain, n_rows, "gain")
     if amounts.dtype.kind not in "fiub" or not (np.isfinite(amounts) & (amounts >= 0)).all():
-        raise InputError("gain holds a value that is not a number of at least 0")
+        raise InputError(
+            "gain holds text, or a number that is negative or infinite; give one of at least 0 for "
+            "each row"
+        )
     return Worth(None, "gain", cost), amounts
 
 
@@ -448,7 +452,7 @@ class Recipe:
             return None
 
     def fit(self) -> Model:
-        """Fit a model to all rows, with its encoding, quality and calibration."""
+        """Fit a model to all rows; add quality, calibration and, if encoded, a profile of rows."""
         data, encoding = self.data, self.encoding
         model = Model.fit(data.X, data.y, encoding=encoding, **self.how)
         quality = self.quality.model_copy(update={"importance": self.importance})
@@ -518,8 +522,8 @@ class Comparison(Choice):
 def _rows(
     X: Any, y: Any, categorical: Categorical, missing: Missing, groups: Any, time: Any
 ) -> tuple[Dataset, Encoding | None]:
-    """Return a data set of these rows and labels, and the encoding that was learnt from a frame."""
-    encoding, imputed = None, None
+    # Return a data set of these rows and labels, and the encoding that was learnt if X is a frame.
+    encoding, imputed = None, None  # imputed: the values that were filled in
     if is_frame(X):
         table = table_of(X, "X")
         encoding = Encoding.learn(table, None, categorical, missing)
@@ -528,10 +532,12 @@ def _rows(
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
-        advice = "; give a frame, and missing" if "X contains NaN" in f"{error}" else ""
-        if "y contains NaN" in f"{error}":
+        first_line, advice = f"{error}".partition("\n")[0].rstrip("."), ""
+        if "X contains NaN" in first_line:
+            advice = "; give a DataFrame, and how to fill missing values in (missing)"
+        if "y contains NaN" in first_line:
             advice = "; leave rows without a label out, and rank them with the model"
-        raise InputError(f"{error}".partition("\n")[0].rstrip(".") + advice) from error
+        raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
     labels = np.unique(y)
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
@@ -542,17 +548,17 @@ def _rows(
     if time is not None:
         time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # A hash of the content stands for the rows in the keys of trials.
+    # A hash of the content identifies the rows where trials are stored.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     roles: dict[str, Any] = {"groups": group_numbers, "time": time_order, "imputed": imputed}
-    return Dataset("X", "X", X, signs, sha256, **roles), encoding
+    return Dataset(name="X", title="X", X=X, y=signs, sha256=sha256, **roles), encoding
 
 
 def _plain(column: Any, n_rows: int, name: str) -> Any:
-    """Return a column as an array of numbers or text; refuse another shape and missing values."""
+    # Return the argument `name` as an array of numbers or text, one for each row, none missing.
     values = np.asarray(column)
     if values.shape != (n_rows,):
         raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
@@ -565,10 +571,7 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
 
 
 def report_length(
-    length: Length,
-    folder: str | os.PathLike[str],
-    tables: Sequence[Table] = (),
-    command: str = "",
+    length: Length, folder: str | os.PathLike[str], tables: Sequence[Table] = (), command: str = ""
 ) -> None:
     """Write a `Length` into a results folder, and renew the report there."""
     store = Store(folder)
@@ -593,25 +596,19 @@ def as_compared(
     again, so that the scores of all lists have the scale of the saved model.
     """
     data, method = contest.dataset, choice.recommended
+    # Of each split: its trial, the record of this, and the scores of the held-out rows
     scored = [*final_scores(contest.plan, Store(run.folder), method)]
     how, most_chosen = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
         if record.chosen != most_chosen:
-            with suppress(InputError):  # a model cannot keep this method
-                [(_, scores, *_)] = held_out_lists(data, [split], how)
+            with suppress(InputError):  # a method that no model can keep: these scores must do
+                scores = held_out_lists(data, [split], how)[0].scores
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
     share = run.test_shares[_NAME]
     length = measure_length(
-        lists,
-        share,
-        k,
-        data.n_pos,
-        len(data.y),
-        method=method,
-        list_rows=list_rows,
-        worth=worth,
+        lists, share, k, data.n_pos, len(data.y), method=method, list_rows=list_rows, worth=worth
     )
     quality = _quality(contest, run, choice, k[0], length)
     recipe = Recipe(how, quality, lists, share, splits[:_EXPLAINED], data, contest.encoding)
@@ -619,7 +616,7 @@ def as_compared(
 
 
 def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length) -> Quality:
-    """Return the measured quality of the recommended method, for its model to state."""
+    # Return the measured quality of the recommended method, for its model to state.
     method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
     final = final_values(run.results)
     aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
@@ -642,7 +639,8 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of `Model.fit`, and the parameters chosen most often."""
+    # Return the arguments of `Model.fit` for a method, and those of its tuned parameters that most
+    # splits have `chosen`.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
@@ -651,7 +649,7 @@ def _fit_arguments(
     params = {name: often.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
-    if entry.fourier:
+    if entry.fourier:  # options of the random features
         params["fourier"] = {"random_state": seed} | {
             name: often.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()

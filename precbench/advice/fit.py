@@ -105,11 +105,11 @@ def fit(
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
     del own  # frees its memory
     X, n_rows = dataset.X, len(dataset.y)
-    for length in ks:  # one that is too large raises an error
+    for length in ks:  # only to raise an error if one is too large
         resolve_k(length, dataset.n_pos, list_rows or n_rows)
     if solver is None:
         solver = "sgd-avg" if issparse(X) or fourier else RECOMMENDED
-    if scaling is None:
+    if scaling is None:  # trees need none, random features do
         is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
         scaling = "standardise" if is_scaled and not issparse(X) else "none"
     how: dict[str, Any] = {"solver": solver, "scaling": scaling}
@@ -135,9 +135,11 @@ def fit(
 def _parameters(
     solver: str, params: Mapping[str, Any], k: TopK, random_state: int
 ) -> dict[str, Any]:
-    """Add `k` and `random_state` to the parameters of a solver that has them."""
-    known = make_solver(solver, params).get_params()
+    # Return `params` with those of `k` and `random_state` that the solver has.
+    known = make_solver(solver, params).get_params()  # an unknown one raises an error
     common = {"k": k, "random_state": random_state}
     if duplicates := common.keys() & params.keys():
-        raise InputError(f"params has {min(duplicates)}; give it as an argument of its own")
+        raise InputError(
+            f"params must not hold {min(duplicates)!r}; give {min(duplicates)}= as an argument"
+        )
     return {**params, **{name: value for name, value in common.items() if name in known}}

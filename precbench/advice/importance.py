@@ -54,12 +54,12 @@ class Shuffling:
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
-        """Measure a model on rows that it was not fitted to."""
-        model = replace(model, encoding=self._encoding)
-        rng = np.random.default_rng(len(self._splits))
+        """Measure a model on rows that it was not fitted to, and keep its losses."""
+        model = replace(model, encoding=self._encoding)  # names the columns and their features
+        rng = np.random.default_rng(len(self._splits))  # another seed for each split
         sample = _sample(y, rng)
         X, y = X[sample], y[sample]
-        if self._columns is None:
+        if self._columns is None:  # the first split chooses the columns of all
             self._columns = _most_contributing(model, X, rng)
         intact, losses = average_precision(y, model.decision_function(X)), []
         for _, features in self._columns:
@@ -71,11 +71,11 @@ class Shuffling:
         """Return means and intervals over the splits; None if nothing was measured."""
         if not self._columns:
             return None
-        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)
+        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # intact: not shuffled
         columns = []
         for (name, _), column_losses in zip(self._columns, zip(*losses, strict=True), strict=True):
             mean, low, high = resampled_interval(column_losses, test_share)
-            interval = None if np.isnan(low) else [low, high]
+            interval = None if np.isnan(low) else [low, high]  # NaN of one split
             columns.append(_OfColumn(column=name, loss=mean, interval=interval))
         return Importance(
             splits=len(self._splits),
@@ -94,10 +94,8 @@ def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp
 
 
 def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list[tuple[str, slice]]:
-    """Return name and features of the columns that contribute most to scores, at most 20.
-
-    There are none if the model cannot be explained.
-    """
+    # Return name and features of the columns that contribute most to scores, at most
+    # `_MOST_COLUMNS` of them; none if the model cannot be explained.
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
@@ -105,21 +103,23 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
-        added = np.abs(model.explain(X[sample]).to_numpy()).sum(axis=0)
-    except InputError:  # of trees of random features
+        contributions = np.abs(model.explain(X[sample]).to_numpy()).sum(axis=0)
+    except InputError:  # trees of random features cannot be explained
         return []
-    return [spans[j] for j in np.sort(np.argsort(-added, kind="stable")[:_MOST_COLUMNS])]
+    greatest = np.argsort(-contributions, kind="stable")[:_MOST_COLUMNS]
+    return [spans[j] for j in np.sort(greatest)]
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
-    """Return rows whose values of some features are permuted, all alike."""
+    # Return a copy of X in which the values of `features` are exchanged between rows: each row gets
+    # all of them from one other row, by the permutation `order`.
     if isinstance(X, np.ndarray):
         X = X.copy()
         X[:, features] = X[order, features]
         return X
     X = X.tocsc(copy=True)
-    start, stop = X.indptr[features.start], X.indptr[features.stop]
-    X.indices[start:stop] = order[X.indices[start:stop]]
+    start, stop = X.indptr[features.start], X.indptr[features.stop]  # entries of these features
+    X.indices[start:stop] = order[X.indices[start:stop]]  # their row numbers
     X.has_sorted_indices = False
     return X.tocsr()
 

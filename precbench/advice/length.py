@@ -62,7 +62,7 @@ class Worth:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        """Require finite values and exactly one gain."""
+        # Require numbers in range, and either a gain of each hit or a column of gains.
         for name, value in (("gain", self.gain), ("cost", self.cost)):
             is_number = isinstance(value, Real) and 0 <= value <= _MOST_WORTH
             if value is not None and not is_number:
@@ -70,8 +70,10 @@ class Worth:
                     f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
                 )
         if (self.gain is None) == (self.column is None):
-            problem = "both are given" if self.column else "a cost alone gives no profit"
-            raise InputError(f"{problem}: give either one gain for all hits, or a column of gains")
+            raise InputError(
+                f"gain: found {'two kinds' if self.column else 'a cost alone'}; give either one "
+                "number for all hits, or a column with one for each row"
+            )
 
 
 class Profit(Fields):
@@ -131,13 +133,13 @@ class Length(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        """Require all columns, of equal length, and `k` among the lengths."""
+        # Require all columns, of equal length, and `k` among the lengths.
         names = _CURVE + (_OF_PROFIT if self.profit else ())
         sizes = {len(column) for column in self.curve.values()}
         if not self.curve.keys() >= {*names} or len(sizes) != 1:
-            raise ValueError(f"columns {', '.join(names)} must have one length")
+            raise ValueError(f"curve: expected columns {', '.join(names)} of equal length")
         if not {*self.k} <= {*self.curve["length"]} or min(self.curve["length"]) < 1:
-            raise ValueError("a length is below 1, or k is none of the lengths")
+            raise ValueError("curve: a length is below 1, or k is not among the lengths")
         return self
 
     @property
@@ -167,15 +169,16 @@ def measure_length(
     `lists` are the held-out parts, a `test_share` each, of a file with `n_rows` rows and `n_pos`
     positives.
     """
-    rows = list_rows or n_rows
+    rows = list_rows or n_rows  # of the new list; n_held: of a held-out one, on average
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)
-    n_expected = round(n_pos * rows / n_rows)  # positives
+    n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
     lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
-    # A length of the new list is a depth of the pooled held-out lists.
+    # A length of the new list is a depth, the same share of the rows, of the pooled held-out lists.
     curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
+    # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
     hits = [
         calibration.hits(by_curve, n, rows)
@@ -183,22 +186,17 @@ def measure_length(
     ]
     by_chance, precision = curves[0].mean(), precisions[0]
     recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
+    # Of hits three columns: the expected number, and the ends of its interval
     columns = (lengths, *np.transpose(hits), precision, recall, lift)
     curve = dict(zip(_CURVE, columns, strict=True))
     profit = None
     if worth is not None:
-        depths = np.array([lengths * (len(held.y) / rows) for held in lists])
+        depths = np.array([lengths * (len(held.y) / rows) for held in lists])  # of each list
         amounts = _Amounts(lists, worth, depths, lengths * (n_held / rows), test_share)
         profit, profit_columns = _profit(amounts, curve)
         curve |= profit_columns
-    return Length(
-        method=method,
-        rows=rows,
-        splits=len(lists),
-        k=k_rows,
-        curve={name: values.tolist() for name, values in curve.items()},
-        profit=profit,
-    )
+    curve = {name: values.tolist() for name, values in curve.items()}
+    return Length(method=method, rows=rows, splits=len(lists), k=k_rows, curve=curve, profit=profit)
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
@@ -211,12 +209,12 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     """
     if not isinstance(k, int):
         return k
-    resolve_k(k, rows, rows)  # raises the error
-    return f"{_DOWN.divide(100 * k, rows):f} %"
+    resolve_k(k, rows, rows)  # only to raise the error
+    return f"{_DOWN.divide(100 * k, rows):f} %"  # rounded down, as `resolve_k` rounds up
 
 
 def _preferred(least: int, most: int) -> list[int]:
-    """Return round numbers from `least` to `most`, each some 12 % above the one before."""
+    # Return round numbers from `least` to `most`, each some 12 % above the one before.
     powers = np.arange(_STEPS * math.log10(most) + 1)
     numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
     return [*(number for number in numbers if least <= number < most), most]
@@ -232,8 +230,8 @@ class _Amounts:
         self,
         lists: Sequence[HeldOut],
         worth: Worth,
-        depths: NDArray[np.float64],
-        tested: NDArray[np.float64],
+        depths: NDArray[np.float64],  # by list and length: rows at the top
+        tested: NDArray[np.float64],  # by length: their mean over the lists
         test_share: float,
     ):
         self.worth, self.test_share = worth, test_share
@@ -242,7 +240,7 @@ class _Amounts:
         sums, squares, total, n_hits = [], [], 0.0, 0
         for held, list_depths in zip(lists, self.depths, strict=True):
             amounts: Any = held.amounts if worth.gain is None else worth.gain
-            gains = np.where(held.y > 0, amounts, 0.0)
+            gains = np.where(held.y > 0, amounts, 0.0)  # only hits gain
             sums.append(sums_at(gains, held.scores, list_depths))
             squares.append(sums_at(gains**2, held.scores, list_depths))
             total += float((gains**2).sum())
@@ -252,35 +250,38 @@ class _Amounts:
         self.mean_square = total / n_hits  # of the gain of a hit
 
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
-        """Return the gain of the rows from one length to another, and its interval.
+        """Return the expected gain of the rows between two lengths, and its interval (low, high).
 
-        `start` and `end` index the lengths. It is the total of k new rows, or, with None for k, the
-        mean of a row.
+        `start` and `end` index the lengths. With a number `k` the total gain of k new rows, with
+        None the mean gain of one.
         """
-        n = self.depths[:, end] - self.depths[:, start]
+        n = self.depths[:, end] - self.depths[:, start]  # rows of each list
         means = (self.sums[:, end] - self.sums[:, start]) / n
         tested = self.tested[end] - self.tested[start]
+        # The variance of a row's gain: its mean square less its squared mean
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
-        # At least the spread of half a hit in all rows, since no hit so far does not mean never.
+        # At least that of half a hit in all rows: where there was none so far, one may come.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(spread, least), tested, self.test_share, k)
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
-    """Return the most profitable length, and the profit of each length as columns."""
+    # Return the most profitable length, and columns for the profit of each: profit = gain - cost,
+    # with the ends of its interval.
     worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
-    if worth.gain is None:
+    if worth.gain is None:  # gains: the mean of a row of the list, by length
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
         intervals = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
         ends = np.transpose(intervals)
     else:
-        gains = worth.gain * np.append(0.0, curve["precision"])  # of a row of the list
+        gains = worth.gain * np.append(0.0, curve["precision"])
         ends = worth.gain * np.array([curve["low"], curve["high"]])
     costs = worth.cost * lengths
     profit = gains * lengths - costs
     low, high = (np.append(0.0, end) - costs for end in ends)
     best = int(np.argmax(profit))
+    # Lengths whose profit does not differ significantly from the best
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
     most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
@@ -293,7 +294,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
         profit_low=float(low[best]),
         profit_high=float(high[best]),
     )
-    columns = (values[1:] for values in (profit, low, high))
+    columns = (values[1:] for values in (profit, low, high))  # without the empty list
     return most_profitable, dict(zip(_OF_PROFIT, columns, strict=True))
 
 
@@ -307,7 +308,7 @@ def length_table(length: Length) -> Table:
     """Return the lengths around `k` as a table, the most profitable one bold."""
     best = length.profit.best if length.profit else 0
     least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
-    always_shown = {*length.k, best}
+    always_shown = {*length.k, best}  # of the others, round numbers near k
     rows = []
     for row in length.table.to_dict("records"):
         n = int(row["length"])
@@ -374,8 +375,8 @@ def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
     try:
         stored = parse(path.read_bytes(), _Stored)
     except ValueError as error:
-        raise InputError(f"{path}: {error}; run precbench compare again") from None
-    is_current = stored.of == _digest(folder)
+        raise InputError(f"{path} is damaged: {error}; run precbench compare again") from None
+    is_current = stored.of == _digest(folder)  # from this results.csv
     return (stored, stored.tables, stored.command) if is_current else None
 
 
@@ -400,22 +401,22 @@ def length_sheet(length: Length) -> Sheet:
 
 
 def _draw(figure: "SubFigure", length: Length) -> None:
-    """Draw hits, and profit below, against the length, up to four times the longest k."""
+    # Draw hits, and profit in a panel below, against the length, up to four times the longest k.
     most = min(4 * max(length.k), length.rows)
     curve = length.table[length.table["length"] <= most]
     x, names = curve["length"], ["hits", "profit"] if length.profit else ["hits"]
     panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for axes, name in zip(panels, names, strict=True):
         low, high = ("low", "high") if name == "hits" else ("profit_low", "profit_high")
-        axes.fill_between(x, curve[low], curve[high], alpha=0.2, linewidth=0)
+        axes.fill_between(x, curve[low], curve[high], alpha=0.2, linewidth=0)  # the interval
         axes.plot(x, curve[name])
         axes.set_ylabel(name)
         for k in length.k:
             axes.axvline(k, color="0.5", linewidth=0.8, zorder=1)
-    by_chance = length.table["precision"].iloc[-1]  # of the whole list
+    by_chance = length.table["precision"].iloc[-1]  # that of the whole list
     panels[0].plot(x, x * by_chance, color="0.5", linewidth=0.8)
     panels[0].set_ylim(bottom=0)
-    if length.profit:
+    if length.profit:  # shade the lengths that may be equally profitable
         panels[1].axvspan(length.profit.low, min(length.profit.high, most), color="0.9", zorder=0)
     panels[-1].set_xlim(0, most)
     panels[-1].set_xlabel("rows in the list")

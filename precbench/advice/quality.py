@@ -61,14 +61,12 @@ def quality_of(model: Model, name: str) -> Quality | None:
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
     """Return `n_splits` divisions of the rows; leave out impossible ones with a warning."""
-    rule = rule_for_new_lists(dataset, n_splits)
+    options = rule_for_new_lists(dataset, n_splits)._asdict() | {"n_splits": n_splits, "seed": seed}
     splits, refusals = [], []
     for index in range(n_splits):
         try:
-            splits.append(
-                split_rows(dataset, index=index, n_splits=n_splits, seed=seed, **rule._asdict())
-            )
-        except InputError as error:
+            splits.append(split_rows(dataset, index=index, **options))
+        except InputError as error:  # too few positives, say
             refusals.append(error)
     if not splits:
         raise refusals[0]
@@ -93,7 +91,7 @@ def held_out_quality(
 
     Returns the quality, the held-out list of each split, and the share of rows held out.
     """
-    # A count is a smaller number of rows in the shorter held-out lists.
+    # If k is a count of rows, so many in `list_rows` are fewer in the shorter held-out lists.
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     share = _test_share(splits)
@@ -103,12 +101,12 @@ def held_out_quality(
     precision, low, high = share_interval(precisions, share)
     if not high - low > NO_WIDTH:  # one split or equal values: the interval of a single list
         low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
-    area, *area_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
+    mean_auc, *auc_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
     quality = Quality(
         precision_at_k=precision,
         precision_at_k_interval=[low, high],
-        auc=area,
-        auc_interval=area_ends if len(lists) > 1 else None,
+        auc=mean_auc,
+        auc_interval=auc_ends if len(lists) > 1 else None,
         split="random" if dataset.time is None else "time",
         splits=len(lists),
         held_out_rows=n_rows,
@@ -121,14 +119,11 @@ def held_out_quality(
 
 
 def importance_of(
-    dataset: Dataset,
-    splits: Sequence[RowSplit],
-    how: Mapping[str, Any],
-    encoding: Encoding | None,
+    dataset: Dataset, splits: Sequence[RowSplit], how: Mapping[str, Any], encoding: Encoding | None
 ) -> Importance | None:
     """Return the importance of columns on the splits; None if it would take too long."""
-    most = max((len(split.train) for split in splits), default=0)
-    if not 0 < most * dataset.X.shape[1] <= _MOST_VALUES:
+    n_train = max((len(split.train) for split in splits), default=0)
+    if not 0 < n_train * dataset.X.shape[1] <= _MOST_VALUES:
         return None
     shuffling = Shuffling(encoding)
     held_out_lists(dataset, splits, how, shuffling=shuffling)
@@ -148,12 +143,13 @@ def held_out_lists(
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
-    """Fit a model on each split, and score its held-out rows."""
+    """Fit a model on each split, and score its held-out rows; `shuffling` measures it there."""
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows will repeat them
             warnings.simplefilter("ignore")
+            # Missing values are filled in from the training rows, here and below.
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
             test = dataset.gathered(split.test, split.train)
@@ -168,7 +164,7 @@ def held_out_lists(
 def describe_quality(quality: Quality) -> str:
     """Describe the quality of a model in a line."""
     n, k, length = quality.splits, quality.k, quality.length
-    if isinstance(k, int) and length is not None:
+    if isinstance(k, int) and length is not None:  # so many of a new list are fewer held-out rows
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
     if quality.split == "time":
@@ -186,7 +182,7 @@ def describe_quality(quality: Quality) -> str:
 
 
 def _written(mean: float, interval: list[float] | None) -> str:
-    """Format a mean with its interval."""
+    # Format a mean with its interval.
     if interval is None or interval[0] == interval[1]:  # equal values show no variance
         return f"{mean:.3f}"
     return f"{mean:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

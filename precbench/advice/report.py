@@ -5,12 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from precbench.advice.choice import choice_table, choose_method
-from precbench.advice.length import (
-    length_sheet,
-    length_table,
-    profit_text,
-    read_length,
-)
+from precbench.advice.length import length_sheet, length_table, profit_text, read_length
 from precbench.errors import InputError
 from precbench.report import folder
 from precbench.report.html import Advised
@@ -19,29 +14,24 @@ from precbench.results import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    """Recommend a method for each data set, and a length."""
-    length, data, command = read_length(run.folder) or (None, [], "")
+    # Return the recommended method of each data set, and the lengths that `compare` has stored.
+    length, data_tables, command = read_length(run.folder) or (None, [], "")
     choices: list[tuple[str, list[str], Table]] = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
             continue
         try:
             choice = choose_method(run, dataset)
-        except InputError:  # of other metrics, or without a result
+        except InputError:  # a run of other metrics, or without a result
             continue
         choice = choice if length is None else choice.with_length(length)
         table = choice_table(choice, f"Hits among the first {choice.k:,}")
         choices.append((run.dataset_title(dataset), choice.card, table))
     if length is None:
         return Advised(choices)
-    return Advised(
-        choices,
-        command,
-        [profit_text(length)],
-        [length_table(length)],
-        data,
-        length_sheet(length).save(run.folder / "figures" / "length", length.table, sources),
-    )
+    figures = length_sheet(length).save(run.folder / "figures" / "length", length.table, sources)
+    texts, lengths = [profit_text(length)], [length_table(length)]
+    return Advised(choices, command, texts, lengths, data_tables, figures)
 
 
 # `precbench.report.folder.write_report` of a page that recommends, too.

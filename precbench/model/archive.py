@@ -67,7 +67,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model by their names in the file, such as ``member0_coef``."""
+    # Return the arrays of a model by their names in the file, such as ``member0_coef``.
     own = Member("", model.coef, model.trees, model.random_features)
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
@@ -83,12 +83,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         arrays = unpack(Path(path), kinds="fiU")
         described = json.loads(str(arrays.pop("description")).encode())
         schema, attributes = described["schema"], None
-        if schema <= _SCHEMA:  # else there is another error below
+        if schema <= _SCHEMA:  # a later one is refused below
             attributes = _attributes(checked(described, _Description), arrays)
             if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():
-                raise ValueError("the model does not use an array")
+                raise ValueError("the description lacks an array; fit and save the model again")
     except FileNotFoundError:
-        raise InputError(f"no model {path}: precbench fit FILE --save {path} creates one") from None
+        raise InputError(
+            f"there is no model {path}; make one with precbench fit FILE --save {path}"
+        ) from None
     except Exception as error:  # a damaged file has many ways to fail
         cause = error.__cause__
         if isinstance(cause, (IsADirectoryError, PermissionError)):
@@ -96,21 +98,20 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{path} cannot be read: {cause.strerror}; name a file that precbench fit has saved"
             ) from error
         raise InputError(
-            f"{path} is not a model, or a damaged one: expected a file that precbench fit has saved"
+            f"{path} is not a model or is damaged; name a file that precbench fit has saved"
         ) from error
     if attributes is None:
         raise InputError(
             f"{path} was saved by a newer precbench (schema {schema}, this one knows "
-            f"{_SCHEMA}): update precbench"
+            f"{_SCHEMA}); update precbench"
         )
     return attributes
 
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    """Return the attributes of `Model`; raise an error if its parts do not fit together.
-
-    Each part checks its own arrays.
-    """
+    # Return the attributes of `Model`; raise an error if its parts do not fit together. Each part
+    # checks its own arrays. An array of a part is named PART_NAME, those of the model itself, here
+    # the part "own", have a plain name.
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")
@@ -127,7 +128,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
-    mean = parts["mean"].get("")
+    mean = parts["mean"].get("")  # the only array of this part, named "mean"
     vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
@@ -140,7 +141,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)
     )
     if not is_whole:
-        raise ValueError("the parts do not fit together")
+        raise ValueError("the description does not fit the arrays; fit and save the model again")
     if described.profile is not None:
         described.profile.check(encoding)
     return {

@@ -42,23 +42,21 @@ class Calibration:
     def fit(cls, lists: Sequence[HeldOut], test_share: float) -> Self:
         """Fit curves to held-out lists, each with both classes.
 
-        Labels are smoothed as by Platt, so that no probability is 0 or 1.
-
-        References ---------- Zadrozny, Elkan, "Transforming classifier scores into accurate
-        multiclass probability estimates", KDD 2002; Platt, "Probabilistic outputs for support
-        vector machines", 1999.
+        Isotonic curves as by Zadrozny and Elkan (KDD 2002). Labels are smoothed as by Platt (1999),
+        so that no probability is 0 or 1.
         """
         from sklearn.isotonic import IsotonicRegression
 
         samples = [(held.y > 0, held.scores) for held in lists]
         n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in samples]))
         n_rows = float(np.mean([len(positive) for positive, _ in samples]))
-        pooled = [*map(np.concatenate, zip(*samples, strict=True))]
+        pooled = [*map(np.concatenate, zip(*samples, strict=True))]  # labels, scores of all lists
         high, low = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)  # Platt's targets
         curves = [
             IsotonicRegression().fit(scores, np.where(positive, high, low))
             for positive, scores in [pooled, *samples]
         ]
+        # The scores at which any curve bends: between these, all are linear.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
         return cls(test_share, n_rows, n_pos, knots, np.array(shares))
@@ -69,8 +67,9 @@ class Calibration:
         The quartiles of `own`, scores of the model, are matched to those of `scores`.
         """
         factor, middle = _spread(own) / _spread(scores), np.median(own)
-        if not abs(factor - 1) > _TOLERANCE:  # also if a spread is NaN
+        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or a spread is NaN
             return self
+        # s becomes (s - median of `scores`) * factor + median of `own`.
         return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,11 +83,14 @@ class Calibration:
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
         """Return the expected hits in the first `k` of a list, with an interval.
 
-        `precisions` are their mean probabilities on each curve.
+        `precisions` holds the mean probability of the first k rows by the pooled curve, then by the
+        curve of each split.
         """
         pooled, *single = precisions
+        # The pooled curve gives the mean; the others, moved to have it too, show how far it varies.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
-        # A curve fits the first rows by at least as many rows as there are positives.
+        # Rows on which the precision was in effect measured: the same share of a held-out list, but
+        # at least as many as it has positives, since a curve smooths over its neighbours.
         tested = max(self.held * k / n_rows, self.positives)
         return expected_hits(centred, tested, self.test_share, k)._replace(mean=float(k * pooled))
 
@@ -117,7 +119,7 @@ class Calibration:
             and 0 < test_share < 1 <= positives <= held
         )
         if not is_whole:
-            raise ValueError("the curves of probabilities do not fit together")
+            raise ValueError("calibration: scores and shares differ; fit and save the model again")
         return cls(test_share, held, positives, scores, shares)
 
 

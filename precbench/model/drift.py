@@ -42,7 +42,7 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
         freedom, times 1 / n + 1 / m.
     """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
-    half = (1 / old.sum() + 1 / new.sum()) / 2
+    half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares, see `before`
     old, new = old / old.sum(), new / new.sum()
     return float(((new - old) * np.log((new + half) / (old + half))).sum())
 
@@ -61,16 +61,19 @@ class _Bins(Fields):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        """Require ascending edges, one fewer than counts, and at least one row."""
+        # Require ascending edges, one fewer than counts, and at least one row.
         edges = self.edges
         fit = edges is None or (len(edges) == len(self.counts) - 1 and (np.diff(edges) >= 0).all())
         if not fit or sum(self.counts) < 1:
-            raise ValueError("the bins are damaged")
+            raise ValueError("profile: edges do not fit counts; fit and save the model again")
         return self
 
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
-        """Make the bins of a column (its features), or of scores; `missing` are filled-in rows."""
+        """Make and fill the bins of a column (its features), or of scores.
+
+        `missing` holds the rows whose value was filled in; these are in no bin.
+        """
         edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
@@ -81,27 +84,26 @@ class _Bins(Fields):
                 second = ordered[np.searchsorted(ordered, edges[1]) - 1]
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()
             n_bins = len(edges) + 1
-        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)
+        bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
         return bins.model_copy(update={"counts": counts.tolist()})
 
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Count rows by bin; categories are one-hot."""
+        """Count rows by bin: `values` has a column of numbers, or one of 0 and 1 per category."""
         if self.edges is None:
             return values[:, : len(self.counts)].sum(axis=0)
         cuts = np.array(self.edges)
         cuts[0] = np.nextafter(cuts[0], -np.inf)  # the minimum itself is not below
-        return np.bincount(np.searchsorted(cuts, values[:, 0]), minlength=len(cuts) + 1).astype(
-            np.float64
-        )
+        places = np.searchsorted(cuts, values[:, 0])
+        return np.bincount(places, minlength=len(cuts) + 1).astype(np.float64)
 
     def without_fills(
         self, counts: NDArray[np.float64], column: Column, n_gaps: int
     ) -> NDArray[np.float64]:
-        """Subtract `n_gaps` filled-in values, all of one bin, from counts."""
+        """Subtract the `n_gaps` filled-in values, all in the bin of the fill value, from counts."""
         if not n_gaps:
             return counts
-        texts = column.categories
+        texts = column.categories  # None for numbers; else the fill value is one-hot
         fill = [column.fill] if texts is None else [text == column.fill for text in texts]
         return counts - n_gaps * self.counted(np.array([fill], dtype=np.float64))
 
@@ -131,6 +133,7 @@ class Profile(Fields):
         cls, X: Any, encoding: Encoding, imputed: Imputed | None, lists: Sequence[NDArray]
     ) -> Self:
         """Describe encoded training rows, and the scores of held-out lists."""
+        # Rows whose value was filled in, by the first feature of their column
         gap_rows = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
@@ -138,7 +141,7 @@ class Profile(Fields):
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
         counts = np.array([scores.counted(list_scores[:, np.newaxis]) for list_scores in lists])
-        others = counts.sum(axis=0) - counts
+        others = counts.sum(axis=0) - counts  # of each list: the counts of all other lists
         between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
@@ -156,7 +159,7 @@ class Profile(Fields):
                 and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)
             )
         if not is_whole or self.scores.edges is None:
-            raise ValueError("the profile does not fit the columns")
+            raise ValueError("profile: bins do not fit encoding; fit and save the model again")
 
 
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
@@ -184,7 +187,7 @@ class Drift:
         named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
-        between = [0.0] * len(self._columns) + [self._profile.between]
+        between = [0.0] * len(self._columns) + [self._profile.between]  # of scores only
         *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
         has_drift = any(compared["drift"] for compared in (*columns, scores))
         return {
@@ -196,16 +199,12 @@ class Drift:
         }
 
     def _compared(
-        self,
-        column: Column,
-        bins: _Bins,
-        counts: NDArray[np.float64],
-        n_gaps: int,
-        between: float,
+        self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
-        """Return PSI, verdicts and bins of a column: new rows (`counts`) against training rows."""
+        # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
+        # against the training rows in `bins`. `between`: the PSI by which models differ anyway.
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
-        alpha = _CHANCE / len(self._counts)
+        alpha = _CHANCE / len(self._counts)  # by Bonferroni
         if bins.edges is None:
             names, before, now, facts, has_left = self._of_categories(column, before, now)
         else:
@@ -229,16 +228,16 @@ class Drift:
     def _of_categories(
         self, column: Column, before: NDArray[np.float64], now: NDArray[np.float64]
     ) -> "_Compared":
-        """Compare the frequent categories, all others together, and those that are new."""
+        # Make bins of the frequent categories, of all others together, and of those that are new.
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-        own, others = order[:n_kept], order[n_kept:]
-        # Categories of one training row estimate how many rows have a category that is new.
+        kept, others = order[:n_kept], order[n_kept:]
+        # Good and Turing estimate the rows with a new category by those that are alone in theirs.
         n_single = np.count_nonzero(before == 1)
         return _Compared(
-            [*np.array(column.categories)[own].tolist(), "other categories", _NEW],
-            np.array([*before[own], before[others].sum() - n_single, n_single]),
-            np.array([*now[own], now[others].sum(), self.gaps.uncategorised[column.name]]),
+            [*np.array(column.categories)[kept].tolist(), "other categories", _NEW],
+            np.array([*before[kept], before[others].sum() - n_single, n_single]),
+            np.array([*now[kept], now[others].sum(), self.gaps.uncategorised[column.name]]),
             {"new_categories": sorted(self.gaps.unseen[column.name])},
         )
 
@@ -250,18 +249,19 @@ class Drift:
         now: NDArray[np.float64],
         alpha: float,
     ) -> "_Compared":
-        """Compare bins of numbers; test if too many new rows lie beyond all training rows."""
+        # Make bins of numbers, and test if too many new rows lie beyond all training rows.
         low, *upper = (_shown(edge, column) for edge in bins.edges or ())
+        # The first and last bin count rows below and above; `n_beyond` are on the worse side.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
         # The probability, under one distribution, that the `n_beyond` highest rows are all new.
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
-        inner = np.r_[0, 2 : len(now) - 1]  # joins the bins beyond the range with their neighbours
+        inner = np.r_[0, 2 : len(now) - 1]  # join the bins beyond the range with their neighbours
         return _Compared(
             [f"to {listed([edge])}" for edge in upper],
             np.add.reduceat(before, inner),
             np.add.reduceat(now, inner),
             {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows},
-            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),
+            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),  # alpha / 2: of two sides
         )
 
 
@@ -296,12 +296,12 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
-    """Describe the drift of a column: its index, rows outside the range, new categories, gaps."""
+    # Describe the drift of a column: its index, rows outside the range, new categories, gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"
         parts.append(f"{column['outside']:.1%} outside {ends}")
-    for last in column["bins"][-2:]:
+    for last in column["bins"][-2:]:  # the highest numbers or new categories, and gaps
         if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:
             parts.append(f"{last['new']:.1%} {last['values']}")
     return f"{column['name']} ({', '.join(parts)})"

@@ -49,18 +49,18 @@ def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
     if not _can_be_kept(solver):
         others = ", ".join(n for n in SOLVERS if _can_be_kept(SOLVERS[n]()))
         raise InputError(
-            f"{name} cannot be saved: only models with weights or trees can; run it in a config, "
-            f"or choose from {others}"
+            f"solver {name} has neither weights nor trees to save; compare it in a config of "
+            f"precbench run, or choose from {others}"
         )
     known = solver.get_params()
     for param, value in params.items():
         if param not in known:
             raise InputError(
-                f"{name} has no parameter {param!r}{did_you_mean(param, known)}: it has "
+                f"{name} has no parameter {param!r}{did_you_mean(param, known)}; choose from "
                 f"{', '.join(known)}"
             )
         if isinstance(value, bool) and not isinstance(known[param], bool):  # True would count as 1
-            raise InputError(f"{name}: {param} is not true or false, found {value}")
+            raise InputError(f"{name}: {param} must be a number or text, found {value}")
     return solver.set_params(**params)
 
 
@@ -197,10 +197,10 @@ class Model:
             encoding = Encoding.learn(table, None, categorical, missing)
             X = encoding.encode(table.frame, "X")
         X = _matrix(X)
-        unfitted.require_memory(X.shape[1])  # the scaler holds vectors too
+        unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = mean = None
+        features = mean = None  # mean: what `explain` compares with where it is not 0
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
@@ -214,7 +214,7 @@ class Model:
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn's checks
-            raise InputError(f"{solver}: {error}") from error
+            raise InputError(f"{solver} cannot be fitted: {error}") from error
         return cls(
             solver=solver,
             params={n: v for n, v in fitted.get_params().items() if n != "random_state"},
@@ -276,23 +276,23 @@ class Model:
         return scores
 
     def _encoded(self, X: Any) -> Any:
-        """Return rows as a matrix of the model's features; a frame is encoded."""
+        # Return rows as a matrix of the model's features; a frame is encoded.
         if self.encoding is not None and self.encoding.columns and is_frame(X):
             gaps = Gaps()
             X = self.encoding.encode(table_of(X, "X").frame, "X", gaps)
-            for sentence in gaps.sentences():
-                warnings.warn(f"X: {sentence}", stacklevel=3)
+            for sentence in gaps.sentences():  # such as "3 values filled in age"
+                warnings.warn(f"X, the rows to score: {sentence}", stacklevel=3)
         X = _matrix(X)
         if X.shape[1] != self.n_features:
             raise InputError(
-                f"the rows have {X.shape[1]} features and the model {self.n_features}: score rows "
-                "of the kind that it was fitted to"
+                f"X has {X.shape[1]} features, and the model {self.n_features}; give rows with the "
+                "features that it was fitted to"
             )
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        """Score encoded rows, in blocks if they are scaled, mapped or sent through trees."""
-        # Plain weights absorb the scaling of columns: w (x - shift) / scale.
+        # Score encoded rows, in blocks if they are scaled, mapped or sent through trees. Plain
+        # weights absorb the scaling of columns: w (x - shift) / scale.
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -303,7 +303,7 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
 
         def score_block(start: int) -> NDArray[np.float64]:
-            """Score the `length` rows from one on."""
+            # Score `length` rows of X from the row `start` on, see `_scores`.
             rows = self._scaled(X[start : start + length])
             if self.random_features is not None:
                 rows = self.random_features.transform(rows)
@@ -315,13 +315,13 @@ class Model:
             return linear_scores(as_rows(rows), weights) + constant
 
         is_slow = weights is None or self.random_features is not None
-        n_threads = effective_n_jobs(n_jobs) if is_slow else 1
+        n_threads = effective_n_jobs(n_jobs) if is_slow else 1  # -1: one per core
         with _threads(n_threads) as pool:
             apply = map if n_threads == 1 else pool.map
             return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
 
     def _scaled(self, rows: Any) -> Any:
-        """Return a scaled copy of rows, dense where the scaling shifts columns."""
+        # Return a scaled copy of rows, dense where the scaling shifts columns.
         if self.scaler.kind == "none":
             return rows
         shift = self.scaler.shift
@@ -345,7 +345,7 @@ class Model:
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             See `decision_function`. Forests take some milliseconds a row.
         n_jobs : int, optional
-            Number of threads, likewise.
+            Number of threads, see `decision_function`.
 
         Returns
         -------
@@ -363,7 +363,7 @@ class Model:
         if mean is None:
             mean = np.zeros(self.n_features)
         widths = [features.stop - features.start for _, features in spans]
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # that of each feature
         explain = partial(
             Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
@@ -436,8 +436,8 @@ class Model:
         """
         if self.profile is None or self.encoding is None:
             raise InputError(
-                "the model has no profile of its training rows: fit it with `precbench fit` or "
-                "`precbench compare --save` of this version, or from a frame"
+                "the model has no profile of its training rows; fit it again, with `precbench fit` "
+                "or `precbench compare --save`, or to a DataFrame"
             )
         return Drift(self.profile, self.encoding)
 
@@ -472,8 +472,8 @@ class Model:
         """
         if self.calibration is None:
             raise InputError(
-                "the model has no probabilities: fit it with `precbench fit` or `precbench compare "
-                "--save` of this version, or see Model.calibrated"
+                "the model has no probabilities; fit it again, with `precbench fit` or `precbench "
+                "compare --save`, or use Model.calibrated"
             )
         return self.calibration.probabilities(np.asarray(scores, dtype=np.float64))
 
@@ -538,12 +538,15 @@ class Model:
             rows = np.arange(n_rows + 1, n_rows + len(scores) + 1)
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
             if clashes := {"rank", "row", "score", "probability"} & columns.keys():
-                raise InputError(f"the list has a column {min(clashes)!r} of its own: rename yours")
+                raise InputError(
+                    f"a column to list is named {min(clashes)!r}, as one that the ranking adds; "
+                    "rename yours"
+                )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
                 ranked = [_best(ranked, top)]
             if listed is not None:
-                numbers = {int(row) for block in ranked for row in block["row"]}
+                numbers = {int(row) for block in ranked for row in block["row"]}  # in the top
                 for row in listed.keys() - numbers:  # no longer in the top
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
@@ -608,7 +611,7 @@ def _threads(n: int) -> ThreadPoolExecutor:
 def _check_finite(scores: NDArray[np.float64]) -> None:
     if not np.isfinite(scores).all():
         raise InputError(
-            "the scores overflow: the rows or the weights of the model are too large; scale the "
+            "scores overflow, since values of X or weights of the model are too large; scale the "
             "features"
         )
 
@@ -641,13 +644,13 @@ def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
 
 
 def _random_features(X: Any, options: dict[str, Any], seed: Any) -> RandomFeatures:
-    """Draw random Fourier features for scaled rows; check the names of the options."""
+    # Draw random Fourier features for scaled rows; check the names of the options.
     known = {"n_components", "gamma", "bandwidth"}
     for name in options.keys() - known:
         raise InputError(
-            f"random features have no {name!r}{did_you_mean(name, known)}: they have "
+            f"fourier has no option {name!r}{did_you_mean(name, known)}; choose from "
             f"{', '.join(sorted(known))}"
         )
     if "n_components" not in options:
-        raise InputError("random features need a number; give n_components")
+        raise InputError("fourier lacks n_components; give the number of random features")
     return RandomFeatures.fit(X, **options, seed=seed)

@@ -25,10 +25,10 @@ class Listing:
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
         """Yield blocks of rows unchanged; after each, note missing values of the listed rows."""
-        n_rows = 0
+        n_rows = 0  # of the earlier blocks
         for X, names in blocks:
-            yield X, names
-            for row in self.rows.keys() - self._missing.keys():
+            yield X, names  # `Model.rank_blocks` puts its listed rows into `rows`
+            for row in self.rows.keys() - self._missing.keys():  # those of this block
                 self._missing[row] = frozenset(
                     name for name, rows in gaps.missing.items() if rows[row - n_rows - 1]
                 )
@@ -55,15 +55,15 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row the ``raises``, `n` columns that raise its score most, and ``lowers``.
+    """Yield for each row ``raises``, the `n` columns that raise its score most, and ``lowers``.
 
-    The latter has the one that lowers it most. Each column has ``column``, ``value`` as text and
-    ``contribution``. `missing` names the filled-in columns of each row.
+    ``lowers`` has the one that lowers it most. Of each column there are ``column``, ``value`` as
+    text and ``contribution``. `missing` names the filled-in columns of each row.
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
 
     def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
-        """Return column j of row i with its value and contribution."""
+        # Return the name of column j, its value in row i, and its contribution.
         column, span = spans[j]
         is_missing = missing is not None and column.name in missing[i]
         value = "(missing)" if is_missing else column.value_of(features[span])
@@ -74,7 +74,7 @@ def reasons(
         rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
-            least = _ROUNDING * np.abs(contributions).sum()
+            least = _ROUNDING * np.abs(contributions).sum()  # smaller ones may be rounding errors
             order = np.argsort(-contributions, kind="stable").tolist()
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {

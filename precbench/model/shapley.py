@@ -62,7 +62,8 @@ class Contributions(NamedTuple):
         return cls(base, values)
 
     def _as_log_odds(self) -> "Contributions":
-        """Turn probabilities (less 1/2) into log odds, divided among the columns in proportion."""
+        # Return contributions to log odds in place of those to probabilities (less 1/2). Those of a
+        # row are multiplied by the change of its log odds over the change of its probability.
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
@@ -78,12 +79,12 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    """Explain the scores of one member, without its weight."""
+    # Explain the scores of one member, without its weight in the ensemble.
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
-                "trees of random features cannot be explained by columns: fit trees of the "
-                "features themselves, or weights"
+                "the model cannot be explained: its trees split random features; fit trees to the "
+                "features themselves, or a linear solver"
             )
         return _of_trees(member.trees, X, column, n_columns)
     assert member.coef is not None
@@ -96,7 +97,7 @@ def _of_member(
 def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
-    """Add up values of features by column: those of a column of categories count as one."""
+    # Add up the values of features by column: a column of categories has several features.
     if n_columns == values.shape[1]:
         return values
     summed = np.zeros((len(values), n_columns))
@@ -106,7 +107,7 @@ def _by_column(
 
 @cache
 def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the points in (0, 1) and the weights of Gauss-Legendre quadrature."""
+    # Return the points in (0, 1) and the weights of Gauss-Legendre quadrature.
     points, weights = np.polynomial.legendre.leggauss(n_points)
     return (points + 1) / 2, weights / 2
 
@@ -114,7 +115,7 @@ def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 def _of_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> Contributions:
-    """Explain the scores of trees; see the kernel for the mathematics."""
+    # Explain the scores of trees, one after another; see the kernel for the mathematics.
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
     for first, stop in pairwise([*trees.root, len(trees.feature)]):
@@ -125,6 +126,7 @@ def _of_trees(
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
+        # Filled in by `outline`; `most` is the largest number of columns above one leaf.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
         zero, reach = np.empty((2, n_nodes))
         most = kernel.outline(
@@ -132,21 +134,21 @@ def _of_trees(
         )
         if most < 0:
             raise InputError(
-                "a tree with a leaf below 1,024 splits is too deep to be explained: fit with a "
-                "smaller max_depth"
+                "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit "
+                "it with a smaller max_depth"
             )
         base += float(value[feature < 0] @ reach[feature < 0])
-        if most == 0:
+        if most == 0:  # a single leaf
             continue
         quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))
         n_points = max(1, _VALUES_AT_ONCE // n_nodes)
-        for q in range(0, quadrature.shape[1], n_points):
+        for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
             t, weights = quadrature[:, q : q + n_points]
             factors = _factors(t, weights, zero[:, np.newaxis], above)
             product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
             length = max(1, _UPDATES_PER_SLICE // product.size)
             for start in range(0, len(rows), length):
-                kernel.add_contributions(
+                kernel.add_contributions(  # in place, to the last argument
                     rows[start : start + length], feature, value, share, column, parent, above,
                     factors, product, state, values[start : start + length],
                 )  # fmt: skip
@@ -161,9 +163,11 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    """Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes."""
+    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. At a point
+    # t the factor of a column is t o + (1 - t) z, with o = 1 if a row passes all conditions on it
+    # above a node, else 0, and z = zero. It replaces that at the node `above`: hence the quotients.
     known = t + (1 - t) * zero
-    gain = (1 - zero) / known
+    gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]
     passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
     return np.stack([passes, fails, passed, failed], axis=1)
@@ -177,13 +181,12 @@ def _of_waves(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    """Explain weights of random Fourier features."""
-    # Each feature is the real part of a product over the columns, of exp(i times what the column
-    # adds to the phase), so that its Shapley value is the integral that the kernel computes for
-    # trees.
-    amplitude = (
-        np.sqrt(2 / len(coef)) * coef * np.exp(1j * (features.weights @ mean + features.offset))
-    )
+    # Explain weights of random Fourier features; `mean` stands for unknown columns, and `column` is
+    # that of each feature. The score is Re sum_c a_c prod_j exp(i p_cj), with an amplitude a_c of
+    # random feature c, and p_cj what column j adds to its phase. With g_cj = exp(i p_cj) - 1 the
+    # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
+    mean_phase = features.weights @ mean + features.offset
+    amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)
     # An even number, so that no point is 1/2, where a factor may be 0.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
@@ -202,7 +205,7 @@ def _of_waves(
     error = base + values.sum(axis=1) - features.transform(X) @ coef
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
-            "the reasons do not add up to the score: values are too large for the random features "
-            "of the model; scale them, or fit weights of the features themselves"
+            "the contributions of columns do not add up to the score: values are too large for the "
+            "random features of the model; scale the columns, or fit without random features"
         )
     return Contributions(base, values)
