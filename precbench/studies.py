@@ -85,7 +85,10 @@ class StudyKind:
 
 def _checked(kind: object) -> StudyKind:
     if not isinstance(kind, StudyKind):
-        raise InputError("it is not a precbench.studies.StudyKind")
+        raise InputError(
+            f"the loaded object, a {type(kind).__name__}, is not a precbench.studies.StudyKind; "
+            "name one in the metadata"
+        )
     return kind
 
 
