@@ -86,8 +86,8 @@ class StudyKind:
 def _checked(kind: object) -> StudyKind:
     if not isinstance(kind, StudyKind):
         raise InputError(
-            f"the loaded object, a {type(kind).__name__}, is not a precbench.studies.StudyKind; "
-            "name one in the metadata"
+            f"the entry point names a {type(kind).__name__}, not a precbench.studies.StudyKind; "
+            "let it name one"
         )
     return kind
 

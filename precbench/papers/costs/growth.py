@@ -93,6 +93,6 @@ def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
     tracemalloc.start()
     try:
         solver.fit(X, y, trace=untraced)  # a trace that does nothing
-        return float(tracemalloc.get_traced_memory()[1])  # of (now, at most)
+        return float(tracemalloc.get_traced_memory()[1])  # of (current, peak)
     finally:
         tracemalloc.stop()

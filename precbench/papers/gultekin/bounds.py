@@ -119,7 +119,7 @@ def pair_bounds(
     population: AtLeastTwo,  # rows of each class
     rows: Sizes,  # N
     pairs: Sizes,  # S
-    draws: AtLeastTwo,  # of a sample, and of pairs
+    draws: AtLeastTwo,  # samples, and draws of pairs, to measure deviations
     radius: PositiveFloat,  # W, of the ball in which w lies
     delta: Share,
     points: AtLeastTwo,  # of a curve of probabilities
@@ -253,7 +253,7 @@ def _sample_deviations(
         of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]  # w_S
         excesses = [risk(v) - risk(best) for v in of_pairs]
         deviations.append((supremum, risk(w) - risk(best), excesses, sample_risk.norm))
-    by_field = zip(*deviations, strict=True)
+    by_field = zip(*deviations, strict=True)  # supremum, Theorem 1, Theorem 3, norm
     return _SampleDeviations(*(np.array(values) for values in by_field))
 
 
@@ -277,7 +277,7 @@ def _pair_deviations(
         error, w = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
         linear = 2 * radius * float(np.linalg.norm(error.mean))  # 2 W ||mu_S - mu_N||
         deviations.append((radius**2 * error.norm, linear, risk(w) - least))
-    return _PairDeviations(*np.array(deviations).T)
+    return _PairDeviations(*np.array(deviations).T)  # a column for each field
 
 
 def _lemma_1_and_theorem_1(

@@ -298,7 +298,7 @@ def _in_ball(
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
     W += rng.random((n, 1)) * axis  # by a random length
     W /= np.linalg.norm(W, axis=1, keepdims=True)
-    return radius * rng.random((n, 1)) * W
+    return radius * rng.random((n, 1)) * W  # a row for each w
 
 
 def error_bounds(
@@ -383,7 +383,7 @@ def _theorem_4(
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
         regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
-        regrets.append(regret / _terms(player, y[drawn]))
+        regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
     excess = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
     at_zero = measure(np.zeros(len(y)), y > 0) - least

@@ -256,9 +256,9 @@ def _steps(
     # ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
     # largest ratio of the former and the largest excess of the latter, over batches with mistakes.
     optimum: Any = stream.population.data.optimum
-    reach = float(np.linalg.norm(stream.X, axis=1).max())
-    growth = np.diff(np.sum(weights**2, axis=1))  # of the squared norm, by each batch
-    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]  # the right side
+    reach = float(np.linalg.norm(stream.X, axis=1).max())  # R
+    growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
+    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]  # mistakes: Delta_t
     ratios = growth[mistakes > 0] / allowed[mistakes > 0]
     yield "Lemma 18", "norm", {"measured": float(ratios.max()), "bound": 1.0}
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
@@ -290,7 +290,7 @@ def _online_to_batch(
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w* has norm 1
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w*, of norm 1, at the edge
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # multiples in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
@@ -337,7 +337,7 @@ def _measures(k: float) -> dict[str, _Measure]:
     """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
 
     def measure(surrogate: Surrogate) -> _Measure:
-        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]
+        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]  # without its gradient
 
     surrogates = {name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")}
     return {
@@ -363,12 +363,12 @@ def _deviations(
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
     W = directions / math.sqrt(X.shape[1]) + optimum
     W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
-    scores = X @ W.T
+    scores = X @ W.T  # a column for each w
     measures = _measures(k)
 
     def losses(rows: Any) -> NDArray[np.float64]:  # a row for each measure, a column for each w
         labels = y[rows]
-        count = resolve_k(k, int(np.sum(labels > 0)))
+        count = resolve_k(k, int(np.sum(labels > 0)))  # k of these rows
         columns = np.ascontiguousarray(scores[rows].T)
         return np.array([[f(s, labels) / count for s in columns] for f in measures.values()])
 
@@ -383,7 +383,8 @@ def _deviations(
         ]
         if not deviations:
             raise InputError(
-                f"sample_sizes: no {size} rows of {dataset.name} had both classes; raise it"
+                f"sample_sizes: no sample of {size} rows of {dataset.name} has both classes; "
+                "give larger ones"
             )
         by_size.append(np.array(deviations))
     return {name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)}

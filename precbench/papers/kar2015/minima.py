@@ -117,8 +117,8 @@ def cutting_plane_minima(
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
     # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for
     # labellings of at least so many ones. `paths` names data sets of which every iterate of the
-    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures (AUC,
-    # F1 or precision) are of the test rows.
+    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures
+    # (partial AUC, F1 or precision) are of the test rows.
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)

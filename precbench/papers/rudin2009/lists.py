@@ -274,13 +274,13 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def _compare_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Fit the pushes of Section 7; yield their measures on training and test rows."""
+    """Fit the pushes of Section 7; yield fit, part (training or test rows), measure and value."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:
         raise InputError(
-            f"crucial = {crucial} is all of the {len(positives)} positives of a training set, or "
-            "more; lower crucial, or raise rows"
+            f"crucial = {crucial} is not below the {len(positives)} positives of a training set; "
+            "lower crucial, or raise rows"
         )
     pushes = ("top", "bottom", "both")
     fits = {push: PNormPush(p, push=push, bottom_weight=bottom_weight) for push in pushes}

@@ -156,6 +156,8 @@ def _generalisation(
     draws: int,  # training sets of each size
 ) -> Iterator[Any]:
     """Yield deviations over a finite class and Theorems 2 and 3, and of one ranker and Lemma 9."""
+    # Negatives are N(0, I), positives N((distance, 0, ...), I). A ranker is the projection on a
+    # direction, so scores are normal, and its true risk is an integral over a negative's score.
     directions = rng.standard_normal((rankers, features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
@@ -285,19 +287,19 @@ def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
     """Yield the minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max, by name."""
-    # Inner functions return the log of a risk and its gradient.
+    # The inner functions return the log of a risk and its gradient.
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
-    def adaboost(w: NDArray) -> tuple[float, NDArray]:  # the last entry of w is the constant
+    def adaboost(w: NDArray) -> tuple[float, NDArray]:  # log sum e^(-y f(x)), f with a constant
         z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
         shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
         by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
         return float(logsumexp(z)), np.append(by_w, shares.sum())
 
-    def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # sum_k e^height_k
+    def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # log sum_k e^(height_k)
         a, b = -(pos @ w), neg @ w
         heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
-        shares = softmax(heights) * heights
+        shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
         return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
 
     start = zero
