@@ -33,8 +33,8 @@ def precision_laws(
     vectors: Count, starts: Count, steps: Count, most_rows: Annotated[int, Field(ge=4)], seed: Seed
 ) -> pd.DataFrame:
     """Try to refute the laws of Section 3, which are stated for all scores."""
-    # Each law gets `vectors` of random scores of each sort, and `starts` hill climbs of `steps` moves
-    # (``sought``). The numbers of rows, of positives and k are random. The ``excess`` of the
+    # Each law gets `vectors` of random scores of each sort and `starts` hill climbs of `steps`
+    # moves (``sought``). The numbers of rows, of positives and k are random. The ``excess`` of the
     # left side over the right one is in units of the largest score or of 1; the ``control`` is that
     # of an inequality that does not hold, which the search should refute. Where the premise is a
     # margin of 1, the negatives are shifted until it is exactly 1; in the control it is 0.9.
