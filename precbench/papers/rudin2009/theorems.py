@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -53,6 +54,10 @@ def push_theorems(
     return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
 
 
+def _log_power(p: float, r: NDArray) -> NDArray:
+    return p * np.log(r)
+
+
 def _heights(pos: NDArray, neg: NDArray, loss: Callable[[NDArray], NDArray]) -> NDArray:
     return loss(pos[:, None] - neg).sum(axis=0)
 
@@ -71,7 +76,7 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
     # R_g,l is the sum of g(height) over the K negatives; a height is the sum of the losses l over
     # the positives. l = 1 is the zero-one loss, and R_max its largest height.
     log_prices: dict[str, Callable[[NDArray], NDArray]] = {"e^r": lambda r: r}
-    log_prices |= {f"r^{p:g}": lambda r, p=p: p * np.log(r) for p in powers}
+    log_prices |= {f"r^{p:g}": partial(_log_power, p) for p in powers}
     largest: dict[tuple[str, str], float] = {}  # by price and inequality
     for _ in range(lists):
         n_pos, n_neg = rng.integers(1, 13, 2)
