@@ -151,8 +151,7 @@ def one_dimensional(
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
     # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
     # chooses the function with the smaller R_max; a tie chooses the decreasing one, which is right
-    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1]. I is the number of
-    # positives.
+    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1]. I counts positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))

@@ -75,8 +75,10 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
     """Yield the largest ratios of both sides of Theorem 1, for each price g and loss l."""
     # R_g,l is the sum of g(height) over the K negatives; a height is the sum of the losses l over
     # the positives. l = 1 is the zero-one loss, and R_max its largest height.
-    log_prices: dict[str, Callable[[NDArray], NDArray]] = {"e^r": lambda r: r}
-    log_prices |= {f"r^{p:g}": partial(_log_power, p) for p in powers}
+    log_prices: dict[str, Callable[[NDArray], NDArray]] = {
+        "e^r": lambda r: r,
+        **{f"r^{p:g}": partial(_log_power, p) for p in powers},
+    }
     largest: dict[tuple[str, str], float] = {}  # by price and inequality
     for _ in range(lists):
         n_pos, n_neg = rng.integers(1, 13, 2)
