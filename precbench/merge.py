@@ -13,23 +13,23 @@ _NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
 def compare_records(
     target: Store, sources: Sequence[Store], preferred: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
-    """Return the store to take each record from, and conflicts in words; nothing is written.
+    """Return, by key, the source to take a record from, and conflicts in words; write nothing.
 
     A result counts more than a skipped trial, which counts more than a failed one; of equal records
-    the first is taken, beginning with the target's. Where numbers differ, the records of the stores
-    in `preferred` are.
+    the first is taken, beginning with the target's. Where numbers differ, one of a store in
+    `preferred` is taken; without any, that is a conflict.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
-        store.machines()  # which checks them
+        store.machines()  # raises if the description of a machine is damaged
         for record in store.records():
             holders.setdefault(record.key, []).append((store, record))
     choice: dict[str, Store] = {}
     conflicts = []
-    for key, copies in holders.items():
-        rank = max(_rank(record) for _, record in copies)
+    for key, copies in holders.items():  # copies: (store, record), the target's first
+        rank = max(_rank(record) for _, record in copies)  # 2: result, 1: skipped, 0: failed
         best = [(store, record) for store, record in copies if _rank(record) == rank]
-        if rank and copies[-1][0] is not target:  # not failed, and not the target's alone
+        if rank and copies[-1][0] is not target:  # not all failed, and a source has one
             numbers = {_hash_of_numbers(store, record) for store, record in best}
             if len(numbers) > 1:
                 chosen = [(store, record) for store, record in best if store in preferred]
@@ -37,21 +37,22 @@ def compare_records(
                     conflicts.append(_conflict(best))
                     continue
                 best = chosen
-        if best[0][0] is not target:
-            choice[key] = best[0][0]
+        first_store = best[0][0]
+        if first_store is not target:  # the target keeps its own record
+            choice[key] = first_store
     return choice, conflicts
 
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
-    """Write records of the sources to the target; an interrupted merge can be repeated."""
+    """Write to the target what `compare_records` chose; an interrupted merge can be repeated."""
     machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
     for key, store in choice.items():
         record = store.read(key)
-        if record is None:  # removed meanwhile
+        if record is None:  # removed since the choice was made
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())
+            content["environment"] = target.add_environment(machine.model_dump())  # its id there
         target.write(content, store.arrays(key))
 
 
@@ -70,10 +71,10 @@ def _hash_of_numbers(store: Store, record: Record) -> str:
 
 
 def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
-    """Return a line with the trial and where its copies come from."""
-    record, places = copies[0][1], []
-    for store, its_record in copies:
-        machine = store.machines().get(its_record.environment)
+    """Return a line with the trial, and the folder and machine of each copy of its record."""
+    places = []
+    for store, record in copies:
+        machine = store.machines().get(record.environment)
         places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
-    trial = f"{record.dataset}/{record.label}/{record.split}"
+    trial = f"{record.dataset}/{record.label}/{record.split}"  # the same in all copies
     return f"{trial} ({record.key[:12]}): {', '.join(places)}"

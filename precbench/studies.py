@@ -85,7 +85,10 @@ class StudyKind:
 
 def _checked(kind: object) -> StudyKind:
     if not isinstance(kind, StudyKind):
-        raise InputError("it is not a precbench.studies.StudyKind")
+        raise InputError(
+            f"the entry point names a {type(kind).__name__}, not a precbench.studies.StudyKind; "
+            "let it name one"
+        )
     return kind
 
 

@@ -34,31 +34,29 @@ class CostCurve(Section):
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
         """Refuse an unknown solver, and parameters that it does not have or accept."""
-        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))
+        refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if it is unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
-            texts = unknown(f"parameter of {self.solver}", name, parameters)
+            texts = unknown(f"parameter of {self.solver}", name, parameters)  # messages
             if not texts:
                 try:
-                    SOLVERS[self.solver](**{name: value})._validate_params()
+                    SOLVERS[self.solver](**{name: value})._validate_params()  # raises if invalid
                 except (TypeError, ValueError) as error:
                     texts = [str(error)]
-            problems += at(("parameters", name), texts)
-        refuse(problems)
+            problems += at(("parameters", name), texts)  # with the place in the config
+        refuse(problems)  # raises if there are any
         return self
 
 
 def growing_costs(
-    curves: Annotated[dict[Name, CostCurve], Field(min_length=1)],
-    repetitions: Count,
-    seed: Seed,
+    curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
 ) -> pd.DataFrame:
     """Measure fits of growing size, on normal rows with as many positives as negatives."""
-    # Columns: ``curve``, ``size``, ``quantity``, ``value``; the least of the `repetitions` of the
-    # ``seconds`` of the CPU from the first call of the trace, on one thread, which differ from run
-    # to run, or of the ``bytes`` that a fit allocates beside its rows.
-    least: dict[tuple[str, int], float] = {}
+    # Columns: ``curve``, ``size``, ``quantity``, ``value``. The quantity is ``seconds``, of the CPU
+    # on one thread, after the checks of the input (from the first call of the trace), or ``bytes``,
+    # allocated by the fit besides its rows. The value is the least of so many `repetitions`.
+    least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):
             for name, curve in curves.items():
@@ -73,14 +71,15 @@ def growing_costs(
 
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     """Return the seconds or bytes of one fit of this size, on rows drawn with these seeds."""
-    grown = dict.fromkeys(curve.grows, size)
+    grown = dict.fromkeys(curve.grows, size)  # rows, features, and parameters of the solver
     n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
     rng = np.random.default_rng(entropy)
     y = np.where(np.arange(n) < n // 2, 1, -1)
     rng.shuffle(y)
-    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]
+    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]  # shifted by class
     solver = SOLVERS[curve.solver](**{**curve.parameters, **grown})
-    return (_seconds if curve.measure == "seconds" else _bytes)(solver, X, y)
+    measure = _seconds if curve.measure == "seconds" else _bytes
+    return measure(solver, X, y)
 
 
 def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
@@ -93,7 +92,7 @@ def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:
     """Return the largest number of bytes that a fit allocates at a time."""
     tracemalloc.start()
     try:
-        solver.fit(X, y, trace=untraced)
-        return float(tracemalloc.get_traced_memory()[1])
+        solver.fit(X, y, trace=untraced)  # a trace that does nothing
+        return float(tracemalloc.get_traced_memory()[1])  # of (current, peak)
     finally:
         tracemalloc.stop()

@@ -52,21 +52,23 @@ class Bounds(NamedTuple):
 
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps of Lemma 1, for classes of n / 2 rows."""
+        # It solves delta = 2 (1 + 4 covered C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)).
         from scipy.optimize import brentq
 
         c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius
 
-        def excess(epsilon: float) -> float:
-            cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
-            return math.log(2 / delta) + cover - epsilon**2 * n / (8 * c_2**2)
+        def excess(epsilon: float) -> float:  # log(right side / delta), falls with epsilon
+            log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
+            return math.log(2 / delta) + log_cover - epsilon**2 * n / (8 * c_2**2)
 
-        high = 1.0
+        high = 1.0  # doubled until the root lies below it
         while excess(high) > 0:
             high *= 2
         return float(brentq(excess, 1e-9, high))
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
         """Return the eps of Lemma 2 (i), with the norm of Sigma_N."""
+        # It solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
         constant, linear = self._bernstein(norm)
         half = linear * scale / 2
@@ -113,27 +115,27 @@ def bounds_of(radius: float, n_features: int) -> _BoundsByName:
 
 def pair_bounds(
     problem: MixtureProblem,
-    features: Count,
-    population: AtLeastTwo,
-    rows: Sizes,
-    pairs: Sizes,
-    draws: AtLeastTwo,
-    radius: PositiveFloat,
+    features: Count,  # D
+    population: AtLeastTwo,  # rows of each class
+    rows: Sizes,  # N
+    pairs: Sizes,  # S
+    draws: AtLeastTwo,  # samples, and draws of pairs, to measure deviations
+    radius: PositiveFloat,  # W, of the ball in which w lies
     delta: Share,
-    points: AtLeastTwo,
-    coins: AtLeastTwo,
+    points: AtLeastTwo,  # of a curve of probabilities
+    coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    # are drawn with replacement, and S of the pairs of one of them. One more sample, `coins`, has
+    # are drawn with replacement, and S of the pairs of one of them. One more sample, of coins, has
     # half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair
     # coins, whose distribution is known. Deviations are quantiles at 1 - delta; of Lemma 1 an upper
     # bound of the supremum is measured.
     for n in rows:
         if n % 2:
-            raise InputError(f"half of {n} rows cannot be positive: choose an even number")
+            raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
     bounds = bounds_of(radius, features)
     mixture = draw_mixture_pair(
         problem.components, problem.sigma, features, np.random.default_rng([seed, 0])
@@ -142,11 +144,11 @@ def pair_bounds(
     X /= np.linalg.norm(X, axis=1).max()
     all_rows = _Sample.whole(X[y > 0], X[y < 0])
     table: list[_Row] = []
-    at_zero: dict[int, float] = {}
+    at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
     for n in rows:
         rng = np.random.default_rng([seed, 2, n])
-        sample = all_rows.drawn(n // 2, rng)
-        risk = sample.risk()
+        sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
+        risk = sample.risk()  # R_N
         norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         drawn = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
@@ -158,10 +160,10 @@ def pair_bounds(
             for statement in _pair_statements(deviations, s, delta, norm)
         ]
         for s, statement in statements:
-            stated = {name: statement.epsilon(b) for name, b in bounds.items()}
+            stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # right sides
             table += _compare(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
-    for s, statement in statements:
+    for s, statement in statements:  # those of the last number of rows
         table += _probabilities(statement, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
@@ -237,19 +239,22 @@ def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
 ) -> _SampleDeviations:
     """Measure the deviations from the population of many samples of n rows."""
+    # R is the risk of the population, R_N that of a sample, R_S that of S of its pairs, all
+    # w' Sigma w / 2 - mu' w (norm: of Sigma, mean: mu); w*, w_N and w_S minimise them in the ball.
     risk = whole.risk()
-    best = risk.minimiser(radius)
+    best = risk.minimiser(radius)  # w*
     deviations = []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
         sample_risk = sample.risk()
-        error, w = sample_risk - risk, sample_risk.minimiser(radius)
-        # An upper bound of the supremum over the ball, as both terms have their own maximiser.
+        error, w = sample_risk - risk, sample_risk.minimiser(radius)  # R_N - R, w_N
+        # An upper bound of max |R_N - R| over the ball, as both terms have their own maximiser.
         supremum = radius**2 * error.norm / 2 + radius * float(np.linalg.norm(error.mean))
-        of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]
+        of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]  # w_S
         excesses = [risk(v) - risk(best) for v in of_pairs]
         deviations.append((supremum, risk(w) - risk(best), excesses, sample_risk.norm))
-    return _SampleDeviations(*(np.array(values) for values in zip(*deviations, strict=True)))
+    by_field = zip(*deviations, strict=True)  # supremum, Theorem 1, Theorem 3, norm
+    return _SampleDeviations(*(np.array(values) for values in by_field))
 
 
 class _PairDeviations(NamedTuple):
@@ -264,15 +269,15 @@ def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
 ) -> _PairDeviations:
     """Measure the deviations from one sample of many draws of s of its pairs."""
-    risk = sample.risk()
-    least = risk(risk.minimiser(radius))
+    risk = sample.risk()  # R_N = w' Sigma_N w / 2 - mu_N' w; R_S is that of the drawn pairs
+    least = risk(risk.minimiser(radius))  # R_N(w_N)
     deviations = []
     for _ in range(draws):
         pair_risk = sample.risk_of(s, rng)
-        error, w = pair_risk - risk, pair_risk.minimiser(radius)
-        linear = 2 * radius * float(np.linalg.norm(error.mean))
+        error, w = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
+        linear = 2 * radius * float(np.linalg.norm(error.mean))  # 2 W ||mu_S - mu_N||
         deviations.append((radius**2 * error.norm, linear, risk(w) - least))
-    return _PairDeviations(*np.array(deviations).T)
+    return _PairDeviations(*np.array(deviations).T)  # a column for each field
 
 
 def _lemma_1_and_theorem_1(
@@ -344,7 +349,7 @@ def _probabilities(
     statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     """Yield the share of deviations that reach epsilon, from their median up, and its bounds."""
-    end = statement.epsilon(bounds["re-derived"])
+    end = statement.epsilon(bounds["re-derived"])  # where that bound has fallen to delta
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
@@ -361,13 +366,14 @@ def _curves(
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     """Compare P(2 W |sum of 2 S coins| / S >= eps), which is exact, with Lemma 2 (ii)."""
+    # A coin is 1 (heads) or -1: with S + h heads of 2 S the sum is 2 h. `more` has values of h.
     from scipy.stats import binom
 
-    heads = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
-    epsilon = 4 * radius * heads / s  # so many more heads than S make twice as much in the sum
-    exact = 2 * binom.sf(s + heads - 1, 2 * s, 0.5)
+    more = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
+    epsilon = 4 * radius * more / s
+    exact = 2 * binom.sf(s + more - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
     curves = {"measured": exact}
-    for name, b in bounds_of(radius, 1).items():
+    for name, b in bounds_of(radius, 1).items():  # re-derived, printed; D = 1
         curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)
         ratio = float(np.max(exact / curves[name]))
         yield "largest ratio", "Lemma 2 (ii), coins", np.nan, s, np.nan, name, ratio

@@ -17,25 +17,22 @@ from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
 from precbench.studies import AtLeastTwo, Count, Seed, Share
 
-Counts = Annotated[list[Count], Field(min_length=1)]
-
-STATED_SPEED_UP = 100.0
 _MIXTURE, _ROWS, _PAIRS, _RATIO, _SKEW = range(5)  # streams of random numbers
 
 
 def gaussian_mixtures(
     problems: Annotated[list[MixtureProblem], Field(min_length=1)],
     features: Count,
-    rows: AtLeastTwo,
-    pairs: Counts,
-    radius: PositiveFloat,
-    skewed: MixtureProblem,
-    skewed_pairs: Count,
-    shares: Annotated[list[Share], Field(min_length=2)],
-    eccentricity: Share,
+    rows: AtLeastTwo,  # of a training set
+    pairs: Annotated[list[Count], Field(min_length=1)],  # of LCBR
+    radius: PositiveFloat,  # of the ball in which w lies
+    skewed: MixtureProblem,  # of the last panel
+    skewed_pairs: Count,  # of LCBR in the last panel
+    shares: Annotated[list[Share], Field(min_length=2)],  # of positives in the last panel
+    eccentricity: Share,  # of another covariance
     repetitions: AtLeastTwo,
-    timed: Count,
-    drawn: AtLeastTwo,
+    timed: Count,  # repetitions that time the loop, too
+    drawn: AtLeastTwo,  # rows of each class, for the largest AUC
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
@@ -43,15 +40,17 @@ def gaussian_mixtures(
     # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
     # seconds, which other programs disturb less than wall-clock seconds, from the first call of the
     # trace or with checks of the input: the least of the repetitions, which run the solvers in turn
-    # on one thread. ``bbr-pairs`` is the loop of Algorithm 1, over which the ``speed`` is measured,
-    # also of the accumulation alone: the time beyond that of a single pair, if it is measurable.
-    for share in (0.5, *shares):
+    # on one thread. ``speed`` compares them with ``bbr-pairs``, the loop of Algorithm 1; also the
+    # accumulation alone, the time beyond that of a single pair, if it is measurable.
+    for share in shares:
         if not 0 < round(rows * share) < rows:
-            raise InputError(f"rows = {rows} and the share {share:g} leave a class without rows")
-    if len({problem.components for problem in problems}) < len(problems):
-        raise InputError(
-            "two problems have the same number of components: give each a different one"
-        )
+            raise InputError(
+                f"shares: {share:g} of rows = {rows} leaves a class without rows; give more rows, "
+                "or a share closer to 0.5"
+            )
+    components = [problem.components for problem in problems]
+    if len(set(components)) < len(components):
+        raise InputError(f"problems: of the components {components} two are equal; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
@@ -92,16 +91,17 @@ def _fit_methods(
     at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
 ) -> Iterator[_Record]:
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
+    # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, k = at.mixture(), at.problem.components
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
-    for n_pairs in dict.fromkeys([1, *pairs]):
+    for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
         solvers.append(
             ("lcbr", n_pairs, LCBR(n_pairs, radius=radius, random_state=at.rng(_PAIRS, n_pairs)))
         )
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
-    weights = {}
+    weights = {}  # by method
     for method, s, solver in solvers:
         seconds, with_checks = _timed_fit(solver, X, y)
         weights[method] = w = solver.coef_
@@ -117,7 +117,7 @@ def _fit_methods(
 
 def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
     """Fit; return the CPU seconds from the first call of the trace, and those of the whole fit."""
-    calls: list[float] = []
+    calls: list[float] = []  # the first comes after the checks of the input
     start = time.process_time()
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
     end = time.process_time()
@@ -126,22 +126,24 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
 
 def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
     """Measure the best linear ranker of a mixture, and of one with another covariance."""
+    # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, other, k = at.mixture(), at.mixture(eccentricity), at.problem.components
-    w = minimise_over_ball(mixture.second, mixture.mean, radius)
-    area = mixture.auc(w)
+    w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk
+    auc = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
-    yield "pairs", k, "optimum", np.nan, 0.5, "auc", area
-    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))
+    yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
+    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
-    other_area = other.auc(minimise_over_ball(other.second, other.mean, radius))
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_area
-    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_area - area
+    other_auc = other.auc(minimise_over_ball(other.second, other.mean, radius))
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
+    yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_auc - auc
 
 
 def _fit_skewed(
     at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
 ) -> Iterator[_Record]:
-    """Measure the AUC of both methods by the share of positives, panel (j)."""
+    """Measure the AUC of BBR and LCBR by the share of positives (Figure 1, panel (j))."""
+    # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, k = at.mixture(), at.problem.components
     for share in shares:
         n_pos = round(rows * share)
@@ -154,19 +156,17 @@ def _fit_skewed(
 
 _STATISTICS = {"mean": "mean", "standard error": "sem", "least": "min", "largest": "max"}
 _STATISTICS_OF = {
-    "seconds": ("least",),
-    "seconds with checks": ("least",),
-    "difference of w": ("largest",),
-}
+    "seconds": ("least",), "seconds with checks": ("least",), "difference of w": ("largest",),
+}  # fmt: skip
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     """Aggregate the records over the repetitions, each measure by its statistics."""
-    keys = list(table.columns[:-1])
+    keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
-        groups = values.groupby(keys, sort=False, dropna=False)["value"]
-        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):
+        groups = values.groupby(keys, sort=False, dropna=False)["value"]  # NaN: no pairs
+        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):  # seconds: least
             parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
@@ -176,12 +176,13 @@ _Row = tuple[str, float, str, float, float, str, str, float]
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     """Divide the seconds of BBR's loop by those of BBR by moments and of LCBR."""
+    # A row has part, components, method, pairs, share, measure, statistic and value.
     keys = ["measure", "components", "method", "pairs"]
-    timed = table[table["statistic"] == "least"].fillna({"pairs": 0})
+    timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # BBR draws no pairs
     least = timed.set_index(keys)["value"].to_dict()
-    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", STATED_SPEED_UP
+    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0
     for components in table["components"].unique():
-        loop, moments, single, sampled = (
+        loop, moments, single, sampled = (  # the seconds of each, by measure; single: of one pair
             {m: least[m, components, *method] for m in ("seconds", "seconds with checks")}
             for method in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
@@ -201,8 +202,10 @@ def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
     """Yield the larger mean AUC at the smallest and the largest share of positives."""
+    # A row has part, components, method, pairs, share, measure, statistic and value.
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, s in (("bbr", np.nan), ("lcbr", pairs)):
-        statistic = "larger mean of both ends", float(ends["value"][ends["method"] == method].max())
-        yield "skew", skewed.components, method, s, np.nan, "auc", *statistic
+        larger = float(ends["value"][ends["method"] == method].max())
+        statistic = "larger mean of both ends"
+        yield "skew", skewed.components, method, s, np.nan, "auc", statistic, larger

@@ -61,16 +61,17 @@ class MixturePair:
     def auc(self, w: ArrayLike) -> float:
         """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form."""
         w = np.asarray(w, dtype=np.float64)
-        deviation = float(np.sqrt(2 * w @ self.covariance @ w))
-        if deviation == 0:
+        deviation = float(np.sqrt(2 * w @ self.covariance @ w))  # of w'(x1 - x0) in a component
+        if deviation == 0:  # w = 0
             return 0.5
+        # Over pairs of components, weighted by `_shares`; `_gaps` are the differences of means.
         return float(np.sum(self._shares * ndtr(self._gaps @ w / deviation)))
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log of the ratio of both densities, the scores with the largest AUC."""
-        white = solve_triangular(self._root, X.T, lower=True)
-        logs = []
-        for means in self.means:
+        white = solve_triangular(self._root, X.T, lower=True)  # so that the covariance is I
+        logs = []  # of both densities
+        for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
             # The term ||x||^2 / 2 is left out: it cancels in the ratio.
             exponents = white.T @ centres - np.sum(centres**2, axis=0) / 2
@@ -79,10 +80,11 @@ class MixturePair:
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
         """Estimate the largest AUC, that of the likelihood ratio, on n rows of each class."""
-        # The sample says how far it lies above that of a linear ranker, whose AUC is known: of the
-        # weights ``covariance^-1 mean``, which are the likelihood ratio of one component.
+        # A control variate: the AUC of the linear ranker w = ``covariance^-1 mean``, the likelihood
+        # ratio of one component, is known, so only the difference from it comes from the sample.
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
+        # For each positive, the share of the negatives with a lower score.
         best, linear = (_shares_below(s, y) for s in (self.log_likelihood_ratio(X), X @ w))
         return self.auc(w) + float(np.mean(best - linear))
 
@@ -92,9 +94,9 @@ class MixturePair:
         """Draw rows and their labels 1 and -1, the positives first."""
         parts = []
         for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):
-            components = rng.choice(len(self.weights), size=n, p=self.weights)
+            components = rng.choice(len(self.weights), size=n, p=self.weights)  # of each row
             noise = rng.standard_normal((n, len(self.covariance)))
-            parts.append(means[components] + noise @ self._root.T)
+            parts.append(means[components] + noise @ self._root.T)  # covariance: _root _root'
         return np.concatenate(parts), np.repeat([1.0, -1.0], [n_pos, n_neg])
 
 
@@ -120,10 +122,10 @@ def draw_mixture_pair(
     # along them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean
     # ``sigma**2``.
     means = rng.random((2, n_components, n_features))
-    means[0] *= -1
+    means[0] *= -1  # the negatives
     covariance = np.eye(n_features)
     if eccentricity:
         variances = 1 + eccentricity * rng.uniform(-1, 1, n_features)
-        axes = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+        axes, _ = np.linalg.qr(rng.standard_normal((n_features, n_features)))  # random rotation
         covariance = (axes * (variances / variances.mean())) @ axes.T
     return MixturePair(np.full(n_components, 1 / n_components), means, sigma**2 * covariance)

@@ -33,8 +33,8 @@ def _mixture_tables(result: Result) -> Iterator[Table]:
 def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     """Draw Figure 1: risk, AUC and seconds of each mixture by pairs, then AUC by share."""
     shown = result.values[result.values["statistic"].isin(["mean", "least"])]
-    by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]
-    # What needs no pairs is a line from the fewest to the most.
+    by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]  # one pair: only timed
+    # A method without a number of pairs is a horizontal line from the fewest to the most pairs.
     constant = by_pairs[by_pairs["pairs"].isna()]
     ends = [constant.assign(pairs=end) for end in by_pairs["pairs"].agg(["min", "max"])]
     by_pairs = pd.concat([by_pairs.dropna(subset="pairs"), *ends])
@@ -43,6 +43,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
         for measure, name in _MEASURES.items()
     ]
     skewed = shown[shown["part"] == "skew"]
+    # The last panel has the share of positives on the axis of the pairs.
     parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
@@ -56,15 +57,16 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:
-    """Draw deviations by rows or pairs, of pairs those of most rows, and two probabilities."""
+    """Draw deviations by rows, or by pairs at the most rows, and the probabilities of two."""
+    # Of probabilities x is epsilon, of deviations the pairs, or the rows where there are no pairs.
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
     is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())
-    is_tail = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])
+    is_tail = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # at the most pairs
     is_tail &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
-    at = table["epsilon"].isna().map({True: "", False: "probability, "})
-    table = table.assign(x=x, panel=at + table["statement"])[is_deviation & is_last | is_tail]
+    prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
+    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_tail]
     draw_panels(
         figure, table, x="x", panel="panel", curve="quantity", xlabel="N, S, or ε of probabilities",
         dashes={"measured": "-", "re-derived": "--", "printed": ":"},

@@ -32,11 +32,11 @@ _FEATURES = 3  # of random points
 def regret(
     datasets: DatasetNames,
     objectives: Objectives,
-    horizons: Sizes,
-    top: Share,
-    beta: Share,
-    radius: PositiveFloat,
-    trials: Count,
+    horizons: Sizes,  # T
+    top: Share,  # of the rows, for "prec@k"
+    beta: Share,  # of the negatives, for "pauc"
+    radius: PositiveFloat,  # of the ball in which w lies
+    trials: Count,  # random pairs of weights
     seed: Seed,
 ) -> pd.DataFrame:
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
@@ -51,10 +51,10 @@ def regret(
             for horizon in horizons:
                 if horizon > len(y):
                     raise InputError(
-                        f"{dataset} has {len(y):,} rows and a horizon {horizon:,}: shorten it"
+                        f"horizons: {horizon:,} exceeds the {len(y):,} rows of {dataset}; lower it"
                     )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                played = [*_play(player, X[:horizon], y[:horizon])]
+                played = [*_play(player, X[:horizon], y[:horizon])]  # (way, values)
                 if objective == "pauc":
                     played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
                 rows += [
@@ -62,6 +62,7 @@ def regret(
                     for way, values in played
                     for quantity, value in values.items()
                 ]
+    # Ratios and constants of Lemmas 2, 10 and 12, of no data set.
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
     return pd.DataFrame(
         rows, columns=["dataset", "objective", "rows", "horizon", "quantity", "value"]
@@ -69,36 +70,36 @@ def regret(
 
 
 def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Load a data set with its rows in random order, the longest scaled to length 1."""
+    """Load the rows of a data set in random order, divided by the largest norm, and labels."""
     loaded = load_dataset(dataset)
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
-    squares = X.multiply(X) if hasattr(X, "multiply") else X * X
+    squares = X.multiply(X) if hasattr(X, "multiply") else X * X  # sparse, or dense
     return X / float(np.sqrt(squares.sum(axis=1).max())), loaded.y[order]
 
 
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(n)."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    is_sum = player.objective != "pauc"
+    is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
     rate = math.sqrt(1 / n) if is_sum else math.sqrt(1 / n_pos + 1 / (n - n_pos))
-    single = 0.0
+    single = 0.0  # the bound for single rows, once it is known
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
-        played = [np.zeros(X.shape[1])]
+        played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
         player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
         leader = player.leader(X, y)
-        least, gaps = _regret_against(leader, player)
+        least, gaps = _regret_against(leader, player)  # regret: from least to least + gaps
         most = least / scale + gaps / scale
+        # sqrt(2 sum_t G_t^2) times the radius, with the Lipschitz constant G_t of batch t.
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
-            # The penalties less the least loss in the ball, by T, for "pauc" by beta T_+ T_-.
+            # Penalties less the least loss in the ball, over T, for "pauc" over beta T_+ T_-.
             "regret": least / scale,
             "regret, at most": most,
-            # Theorem 1 with the constants of `FTRL`.
-            "bound": bound,
+            "bound": bound,  # Theorem 1 with the constants of `FTRL`
             "rate": math.sqrt(size) * rate,
-            "constant": most / (math.sqrt(size) * rate),
+            "constant": most / (math.sqrt(size) * rate),  # of the rate
             "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
         }
         if size == 1:
@@ -126,22 +127,22 @@ def _steps(
     player: FTRL,
     X: Any,
     y: NDArray,
-    played: list[NDArray[np.float64]],
-    leader: Leader,
-    scale: float,
+    played: list[NDArray[np.float64]],  # w_0, w_1, ...
+    leader: Leader,  # the best w in hindsight
+    scale: float,  # divides losses
 ) -> dict[str, float]:
     """Return both sides of Lemma 9, and the largest step of Lemma 10."""
-    # The penalties of the w_{t+1}, and the loss of the leader w* plus eta/2 ||w*||^2 and the
-    # certified errors; the largest ``eta ||w_{t+1} - w_t|| / G_t`` without these.
-    loss = player._loss(X, y > 0)
+    # Lemma 9: the penalties of w_{t+1} (forward) are at most the loss of the leader w* plus
+    # eta/2 ||w*||^2, here plus the certified errors. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
+    loss = player._loss(X, y > 0)  # `at(w, t)`: of the first t rows
     forward = sum(
         loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)
         for t, w in enumerate(played[1:])
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_
-    moved = player.lipschitz_ > 0
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # at least
+    moved = player.lipschitz_ > 0  # G_t; 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
         "forward bound": bound / scale,
@@ -155,12 +156,12 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
     regrets = []  # each with its certified upper bound
-    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):
+    for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # one positive, the last row
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         leader = player.leader(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
-        least, gaps = _regret_against(leader, player)
+        least, gaps = _regret_against(leader, player)  # regret: from least to least + gaps
         regrets.append((least / scale, (least + gaps) / scale))
     return {"regret, lone positive": regrets[0][0], "regret, balanced": regrets[1][1]}
 
@@ -171,7 +172,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     if player.objective == "pauc":  # each hinge is 1
         return n_pos * resolve_k(player.beta, n - n_pos)
     k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
-    return min(k, n - n_pos)  # negatives are the k highest
+    return min(k, n - n_pos)  # the worst order of a tie: negatives first
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
@@ -194,18 +195,18 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
 def _points(
     rng: np.random.Generator, trial: int
 ) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
-    """Draw labelled points of norm at most 1, and two weights close to each other or not."""
+    """Return labelled points of norm at most 1, and two weights close to each other or not."""
     # In every other trial the points are adverse: on a line along which the weights differ.
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
-    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)
+    other = w + 10.0 ** rng.uniform(-4, 1) * rng.standard_normal(_FEATURES)  # at any distance
     if trial % 2:
         axis = (w - other) / np.linalg.norm(w - other)
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
     X /= max(1.0, float(np.linalg.norm(X, axis=1).max()))
     y = rng.choice([-1, 1], n)
-    y[rng.permutation(n - 1)[:2]] = [-1, 1]
+    y[rng.permutation(n - 1)[:2]] = [-1, 1]  # both classes, even without the last row
     return X, y, w, other
 
 
@@ -213,36 +214,38 @@ def _ratios(
     X: NDArray, y: NDArray, w: NDArray[np.float64], other: NDArray[np.float64], top: float
 ) -> tuple[float, float, float]:
     """Return ratios to ||w - w'||: in sorted lists, in Case 2.1, and of the last penalty."""
+    # Lemma 2: entries of the sorted lists of w'x - y. Lemma 12: the penalty of the last row, which
+    # is the loss of all rows less that of the others.
     distance = float(np.linalg.norm(w - other))
-    first, second = ((X @ v) - y for v in (w, other))
+    first, second = ((X @ v) - y for v in (w, other))  # the lists, unsorted
     lists = np.abs(np.sort(first) - np.sort(second)).max()
-    # Case 2.1 of Lemma 12: the last row is not above the sorted others at either of the weights.
+    # Case 2.1 of Lemma 12: entries of the others that the last row exceeds at neither weights.
     ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (first, second))
     in_case = (first[-1] <= ordered) & (second[-1] <= ordered_other)
     case = 2 * (ordered - ordered_other) - (first[-1] - second[-1])
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
-        for k, k_before in (
+        for k, k_before in (  # with the last row, without
             (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
-            (resolve_k(top, n), resolve_k(top, n - 1)),
+            (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
         )
     ]
     return (
         float(lists) / distance,
         float(np.abs(case[in_case]).max(initial=0.0)) / distance,
-        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,
+        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # in the paper's scale
     )
 
 
 def uniform_convergence(
     datasets: DatasetNames,
     objectives: Converging,
-    sizes: Sizes,
-    weights: Count,
-    samples: Count,
-    top: Share,
-    beta: Share,
+    sizes: Sizes,  # of samples
+    weights: Count,  # how many w
+    samples: Count,  # of each size
+    top: Share,  # of the rows, for "prec@k"
+    beta: Share,  # of the negatives, for "pauc"
     radius: PositiveFloat,
     seed: Seed,
 ) -> pd.DataFrame:
@@ -257,27 +260,27 @@ def uniform_convergence(
         positive = y > 0
         if max(sizes) > len(y):
             raise InputError(
-                f"{dataset} has {len(y):,} rows and a sample of {max(sizes):,}: draw fewer"
+                f"sizes: {max(sizes):,} exceeds the {len(y):,} rows of {dataset}; lower it"
             )
         rng = np.random.default_rng(seed)
-        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)
+        scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)  # a row for each w
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             on_all_rows = [measure(s, positive) for s in scores]
             for size in sizes:
                 drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
-                deviations = [
+                deviations = [  # of each sample, the largest over all w
                     max(
                         abs(measure(s, is_pos) - on_all)
                         for s, on_all in zip(sampled_scores, on_all_rows, strict=True)
                     )
                     for sampled_scores, is_pos in parts
-                    if 0 < np.sum(is_pos) < size
+                    if 0 < np.sum(is_pos) < size  # both classes
                 ]
                 if not deviations:
                     raise InputError(
-                        f"no sample of {size} rows of {dataset} has both classes: draw more"
+                        f"sizes: no sample of {size} rows of {dataset} has both classes; raise it"
                     )
                 deviation = float(np.quantile(deviations, 1 - DELTA))
                 rate = math.sqrt(math.log(1 / DELTA) / size)
@@ -291,41 +294,43 @@ def _in_ball(
 ) -> NDArray[np.float64]:
     """Draw weights in the ball, towards the difference between the means of the classes."""
     axis = np.asarray(X[positive].mean(axis=0) - X[~positive].mean(axis=0)).ravel()
-    axis /= max(float(np.linalg.norm(axis)), 1e-300)
+    axis /= max(float(np.linalg.norm(axis)), 1e-300)  # equal means: stays 0
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
-    W += rng.random((n, 1)) * axis
+    W += rng.random((n, 1)) * axis  # by a random length
     W /= np.linalg.norm(W, axis=1, keepdims=True)
-    return radius * rng.random((n, 1)) * W
+    return radius * rng.random((n, 1)) * W  # a row for each w
 
 
 def error_bounds(
     datasets: DatasetNames,
     objectives: Objectives,
-    horizons: Sizes,
-    streams: AtLeastTwo,
-    buffers: Sizes,
-    rows: AtLeastTwo,
-    orders: AtLeastTwo,
-    samples: Count,
-    eta0: PositiveFloat,
-    top: Share,
-    beta: Share,
-    radius: PositiveFloat,
+    horizons: Sizes,  # T, the rows of a stream
+    streams: AtLeastTwo,  # of each horizon
+    buffers: Sizes,  # s, the rows of a buffer of 1PMB
+    rows: AtLeastTwo,  # of a pass of 1PMB
+    orders: AtLeastTwo,  # of the rows of the pass
+    samples: Count,  # of s rows
+    eta0: PositiveFloat,  # step size of 1PMB
+    top: Share,  # of the rows, for "prec@k"
+    beta: Share,  # of the negatives, for "pauc"
+    radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
     # kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
-    # number of rows; that of "pauc" is the mean hinge. The excess is the risk less that of the best
-    # w in the ball, with its certified gap, its 95 % quantile over streams or orders.
+    # number of rows; that of "pauc" is the mean hinge. The excess is the risk less a lower bound of
+    # that of the best w in the ball: its 95 % quantile over streams (FTRL) or orders (1PMB).
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
         if (most := max(*horizons, rows)) > len(y):
-            raise InputError(f"{dataset} has {len(y):,} rows, fewer than {most:,}: take fewer")
+            raise InputError(
+                f"rows or horizons: {most:,} exceeds the {len(y):,} rows of {dataset}; lower it"
+            )
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
-            best = _best(player, X, y)
+            best = _best(player, X, y)  # (w, lower bound of the mean loss)
             for horizon in horizons:
                 values = _theorem_4(player, X, y, horizon, streams, measure, best, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
@@ -363,29 +368,28 @@ def _theorem_4(
     player: FTRL,
     X: Any,
     y: NDArray,
-    horizon: int,
+    horizon: int,  # T
     streams: int,
-    measure: "_Measure",
-    best: tuple[NDArray[np.float64], float],
+    measure: "_Measure",  # of scores and positives: the mean loss
+    best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
+    _, least = best
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))
     for _ in range(streams):
         drawn = rng.choice(len(y), horizon, replace=False)
         player.fit(X[drawn], y[drawn])
-        regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)
-        regrets.append(regret / _terms(player, y[drawn]))
-        excesses.append(measure(X @ player.coef_, y > 0) - best[1])
+        regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
+        regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
+        excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
     excess = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
-    at_zero = measure(np.zeros(len(y)), y > 0) - best[1]
+    at_zero = measure(np.zeros(len(y)), y > 0) - least
     return [
-        # Of the mean of the w_t on all rows, less the regret.
         ("excess", float(excess)),
-        # The term with an open constant, with the constant 1.
-        ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),
+        ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
         ("w = 0", at_zero - min(regrets)),
     ]
 
@@ -394,32 +398,32 @@ def _theorem_6(
     solver: OnePMB,
     X: Any,
     y: NDArray,
-    orders: int,
-    samples: int,
-    measure: "_Measure",
-    best: tuple[NDArray[np.float64], float],
+    orders: int,  # passes
+    samples: int,  # of as many rows as a buffer
+    measure: "_Measure",  # of scores and positives: the mean loss
+    best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
     seed: int,
 ) -> list[tuple[str, float]]:
-    """Compare the excess risk of passes in random orders with Theorem 6."""
+    """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
+    best_w, least = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
-    weights, excesses = [best[0]], []
+    weights, excesses = [best_w], []
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
-        excesses.append(measure(X @ weights[-1], positive) - best[1])
-    at_w = [(X @ w, measure(X @ w, positive)) for w in weights]
-    deviation = 0.0
+        excesses.append(measure(X @ weights[-1], positive) - least)
+    at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
+    deviation = 0.0  # the largest over samples and these w
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
-        if 0 < np.sum(positive[drawn]) < size:
+        if 0 < np.sum(positive[drawn]) < size:  # both classes
             deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
             deviation = max(deviation, *deviations)
     return [
         ("excess", float(np.quantile(excesses, 1 - DELTA))),
-        # The deviation is measured over w* and the w of the passes; the open constant is 1.
-        ("bound", 2 * deviation + math.sqrt(size / len(y))),
-        ("w = 0", measure(np.zeros(len(y)), positive) - best[1]),
+        ("bound", 2 * deviation + math.sqrt(size / len(y))),  # the open constant is taken as 1
+        ("w = 0", measure(np.zeros(len(y)), positive) - least),
     ]
 
 
@@ -434,8 +438,10 @@ def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) ->
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     """Return the struct surrogate of 1 less the geometric mean of both recalls, scaled as `F1`."""
+    # That is the largest, over labellings, of 1 - sqrt(recall_pos recall_neg) + (sum of scores of
+    # negatives labelled 1 - that of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
-    # Label as 1 the highest `n_true` positives and the highest 0, 1, … negatives.
+    # Enough labellings: 1 for the highest `n_true` positives and the highest 0, 1, … negatives.
     missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # sums of the scores of the other positives
     gained = np.append(0.0, np.cumsum(neg))
     recall_of_neg = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))

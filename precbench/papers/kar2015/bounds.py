@@ -32,13 +32,13 @@ _MULTIPLES = np.geomspace(0.1, 1000, 41)  # of the known optimum
 def precision_bounds(
     datasets: DatasetNames,
     k: Annotated[float, Field(gt=0, le=1)],
-    batch_sizes: Annotated[list[Count], Field(min_length=1)],
+    batch_sizes: Annotated[list[Count], Field(min_length=1)],  # b
     splits: Count,
-    eta0: PositiveFloat,
-    radius: PositiveFloat,
-    sample_sizes: Sizes,
-    weights: Count,
-    samples: AtLeastTwo,
+    eta0: PositiveFloat,  # step size of SGD@k
+    radius: PositiveFloat,  # of the ball in which w lies
+    sample_sizes: Sizes,  # for Theorem 12 and Lemma 22
+    weights: Count,  # how many w, for Theorem 12
+    samples: AtLeastTwo,  # of each size
     seed: Seed,
 ) -> pd.DataFrame:
     """Compare Theorems 7, 9, 12, 13, 15 and Corollaries 8, 10 with measured values."""
@@ -63,13 +63,14 @@ def precision_bounds(
             for size, values in zip(sample_sizes, by_size, strict=True)
             for quantity, value in _rate(values, size).items()
         ]
-        rng = np.random.default_rng([seed, 22])
+        rng = np.random.default_rng([seed, 22])  # its own stream of random numbers
         rows += [
             ("Lemma 22", "top of the list", "", name, np.nan, size, quantity, value)
             for size in sample_sizes
             for quantity, value in _top_averages(dataset, k, size, samples, rng).items()
         ]
         population = _Population(dataset, k)
+        # Theorems 7 to 15 and their lemmas; size is that of a batch.
         for split, size in itertools.product(range(splits), batch_sizes):
             stream = _stream(population, size, split, splits)
             rows += [
@@ -85,10 +86,10 @@ def precision_bounds(
 def precision_rates(
     dataset: str,
     k: Annotated[float, Field(gt=0, le=1)],
-    lengths: Sizes,
-    repetitions: AtLeastTwo,
+    lengths: Sizes,  # b
+    repetitions: AtLeastTwo,  # streams of each length
     eta0: PositiveFloat,
-    radius: PositiveFloat,
+    radius: PositiveFloat,  # of the ball in which w lies
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure whether the open constants of Theorems 13, 15 and Corollary 14 stay bounded."""
@@ -100,10 +101,10 @@ def precision_rates(
     population = _Population(data, k)
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, float, str, float]] = []
-    positives = np.mean(data.y > 0)
+    share_of_pos = np.mean(data.y > 0)
     for length in lengths:
-        step = eta0 / math.ceil(k * positives * length)
-        constants: dict[tuple[str, str], list[float]] = {}
+        step = eta0 / math.ceil(k * share_of_pos * length)
+        constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
@@ -119,7 +120,7 @@ def precision_rates(
 def _with_optimum(name: str) -> Dataset:
     dataset = load_dataset(name)
     if dataset.optimum is None:
-        raise InputError(f"{name} has no known optimum: take margin or margin-noisy")
+        raise InputError(f"data set {name} has no known optimum; use margin or margin-noisy")
     return dataset
 
 
@@ -181,7 +182,7 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
-    parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])
+    parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])  # to fit, to validate
     train = train[np.concatenate(parts)]
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
@@ -209,13 +210,13 @@ def _statements(
     """Yield each solver, trained on the stream, and the statements: theorem, measure, values."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
-    for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):
-        path = _Path()
+    for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):  # of theorem and corollary
+        path = _Path()  # keeps w_0, w_1, ... and the numbers of mistakes so far
         PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
-        mistakes = np.diff(path.mistakes)
+        mistakes = np.diff(path.mistakes)  # on each batch
         bounds = _mistake_bounds(stream, mistakes, variant, *numbers)
         steps = _steps(stream, np.array(path.weights), mistakes, variant)
-        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])
+        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])  # without w_0
         yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
@@ -225,12 +226,13 @@ def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
     """Yield the mistakes beside the bounds of Theorem 7 or 9 (at multiples of w*) and 8 or 10."""
+    # Theorem: min_w (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 with the surrogate L_t on batch t,
+    # where R is the largest norm of a row. Corollary: 4 k R^2 / margin^2. The norm of w* is 1.
     optimum: Any = stream.population.data.optimum
-    batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]
+    batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]  # scores, labels, k
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
-    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(
-        4 * max(k for *_, k in batches)
-    )
+    most_k = max(k for *_, k in batches)
+    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)
     bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
         for c in _MULTIPLES
@@ -241,9 +243,9 @@ def _mistake_bounds(
         "trivial": float(sum(k for *_, k in batches)),
     }
     yield f"Theorem {theorem}", "mistakes", values
-    kind = {"avg": "average", "max": "strong"}[surrogate]
+    kind = {"avg": "average", "max": "strong"}[surrogate]  # the margin that it needs
     margin = min(getattr(margins(*batch), kind) for batch in batches if (batch[1] < 0).any())
-    if margin > 0:
+    if margin > 0:  # else the corollary says nothing
         yield f"Corollary {corollary}", "mistakes", values | {"bound": (reach / margin) ** 2}
 
 
@@ -254,14 +256,14 @@ def _steps(
     # ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
     # largest ratio of the former and the largest excess of the latter, over batches with mistakes.
     optimum: Any = stream.population.data.optimum
-    reach = float(np.linalg.norm(stream.X, axis=1).max())
-    growth = np.diff(np.sum(weights**2, axis=1))
-    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]
+    reach = float(np.linalg.norm(stream.X, axis=1).max())  # R
+    growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
+    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]  # mistakes: Delta_t
     ratios = growth[mistakes > 0] / allowed[mistakes > 0]
     yield "Lemma 18", "norm", {"measured": float(ratios.max()), "bound": 1.0}
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
-    progress = np.diff(weights @ optimum)
-    most = max(
+    progress = np.diff(weights @ optimum)  # <w_t - w_{t-1}, w*>
+    most = max(  # over w = c w*
         mistakes[t] - loss(c * (X @ optimum), y) - c * progress[t]
         for t, (X, y, _) in enumerate(stream.batches)
         for c in _MULTIPLES
@@ -275,7 +277,8 @@ def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
     """Yield Theorem 13: the mean loss of all w on all rows against that on the next batches."""
-    # It leaves w_0 = 0 out, at which all scores are tied.
+    # w_0 = 0, at which all scores are tied, is left out, so the first of the next batches is the
+    # second of the stream; `mistakes` are those on the next batches. A loss is a share of k.
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
@@ -287,9 +290,9 @@ def _online_to_batch(
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum
-    inside = population.surrogate_at_multiples[radius >= _MULTIPLES]
-    best = min(population.measured("avg surrogate", at_edge), *inside)
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w*, of norm 1, at the edge
+    inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # multiples in the ball
+    best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
     rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
     yield "Theorem 15", "avg surrogate", _open_ended(measured, best, rate)
@@ -307,9 +310,9 @@ def _constants(
     for solver, statements in _statements(stream, eta0, radius):
         for theorem, _, quantities in statements:
             if "rate" not in quantities:
-                continue
+                continue  # the statement has no open constant
             yield (theorem, solver), quantities["constant"]
-            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):
+            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # joined to Theorem 7
                 yield (
                     ("Corollary 14", solver),
                     _constant_of_corollary_14(stream, quantities["measured"]),
@@ -334,7 +337,7 @@ def _measures(k: float) -> dict[str, _Measure]:
     """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
 
     def measure(surrogate: Surrogate) -> _Measure:
-        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]
+        return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]  # without its gradient
 
     surrogates = {name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")}
     return {
@@ -346,41 +349,42 @@ def _measures(k: float) -> dict[str, _Measure]:
 def _deviations(
     dataset: Dataset,
     k: float,
-    sizes: list[int],
-    weights: int,
-    samples: int,
-    radius: float,
+    sizes: list[int],  # of samples
+    weights: int,  # how many w
+    samples: int,  # of each size
+    radius: float,  # of the w
     rng: np.random.Generator,
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Return, by measure and sample size, the largest deviation over many w of each sample."""
-    # That is Theorem 12: the deviation of a loss on a sample from the loss on all rows. The w lie
-    # around the optimum. Samples without replacement would make the slopes too steep.
+    # Theorem 12: the deviation of a loss on a sample from the loss on all rows, each over its k.
+    # All w are near the optimum. Without replacement the slopes by size would be too steep.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
     W = directions / math.sqrt(X.shape[1]) + optimum
     W *= radius / np.linalg.norm(W, axis=1, keepdims=True)
-    scores = X @ W.T
+    scores = X @ W.T  # a column for each w
     measures = _measures(k)
 
-    def losses(rows: Any) -> NDArray[np.float64]:
+    def losses(rows: Any) -> NDArray[np.float64]:  # a row for each measure, a column for each w
         labels = y[rows]
-        count = resolve_k(k, int(np.sum(labels > 0)))
+        count = resolve_k(k, int(np.sum(labels > 0)))  # k of these rows
         columns = np.ascontiguousarray(scores[rows].T)
         return np.array([[f(s, labels) / count for s in columns] for f in measures.values()])
 
     population = losses(slice(None))
-    by_size = []
+    by_size = []  # arrays with a row for each sample, a column for each measure
     for size in sizes:
         drawn = (rng.integers(len(y), size=size) for _ in range(samples))
         deviations = [
             np.abs(losses(rows) - population).max(axis=1)
             for rows in drawn
-            if 0 < np.sum(y[rows] > 0) < size
+            if 0 < np.sum(y[rows] > 0) < size  # both classes
         ]
         if not deviations:
             raise InputError(
-                f"no sample of {size} rows of {dataset.name} has both classes: draw more"
+                f"sample_sizes: no sample of {size} rows of {dataset.name} has both classes; "
+                "give larger ones"
             )
         by_size.append(np.array(deviations))
     return {name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)}
@@ -392,9 +396,9 @@ def _top_averages(
     """Compare averages over the top of samples and of all rows, by the optimum (Lemma 22)."""
     # h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
     scores = _Population(dataset, share).scores_of_optimum
-    h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]
-    drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)
-    top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)
+    h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # from the highest score down
+    drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # ranks of drawn rows
+    top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)  # one for each sample
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
     return {

@@ -31,16 +31,17 @@ class ConsistencyClaim(Claim):
         return False  # no single data set decides it
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits of how far both sides fall behind."""
+        """Judge by a sign test over the splits whether the unsteady fall further behind."""
         outcomes = self.results_in(evidence.outcomes)
-        behind = []
+        behind = []  # per data set: 1 - value / best value, a row per split, a column per solver
         for dataset in self.datasets:
             columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
             values = pd.concat(columns, axis=1, join="inner")
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
-        largest = by_split.max()[by_split.size() == len(behind)]
-        unsteady = largest[[*self.unsteady]].min(axis=1)
+        largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
+        unsteady = largest[[*self.unsteady]].min(axis=1)  # the one that falls least behind
+        # The steady one that falls most behind; without any, zeros on the same splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))

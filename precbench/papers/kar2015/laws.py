@@ -30,23 +30,19 @@ _Quantity = Callable[[_Case], float]
 
 
 def precision_laws(
-    vectors: Count,
-    starts: Count,
-    steps: Count,
-    most_rows: Annotated[int, Field(ge=4)],
-    seed: Seed,
+    vectors: Count, starts: Count, steps: Count, most_rows: Annotated[int, Field(ge=4)], seed: Seed
 ) -> pd.DataFrame:
     """Try to refute the laws of Section 3, which are stated for all scores."""
-    # Each law gets random score vectors of each sort, and moves of hill climbing (``sought``). The
-    # numbers of rows, of positives and k are random. The ``excess`` of the left side of the law
-    # over its right side is in units of the largest score or of 1. Where the premise is a margin of
-    # 1, the scores of the negatives are shifted until the margin is exactly 1; in the control it is
-    # 0.9.
+    # Each law gets `vectors` of random scores of each sort and `starts` hill climbs of `steps`
+    # moves (``sought``). The numbers of rows, of positives and k are random. The ``excess`` of the
+    # left side over the right one is in units of the largest score or of 1; the ``control`` is that
+    # of an inequality that does not hold, which the search should refute. Where the premise is a
+    # margin of 1, the negatives are shifted until it is exactly 1; in the control it is 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
-        for scores, draw in _SORTS.items():
-            cases = [_case(draw, rng, most_rows) for _ in range(vectors)]
+        for scores in _SORTS:
+            cases = [_case(scores, rng, most_rows) for _ in range(vectors)]
             worst = {
                 "excess": max(_relative(law.excess, case) for case in cases),
                 "control": max(_relative(law.control, case) for case in cases),
@@ -83,14 +79,10 @@ _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 }
 
 
-def _case(
-    draw: Callable[[np.random.Generator, int], NDArray[np.float64]],
-    rng: np.random.Generator,
-    most_rows: int,
-) -> _Case:
+def _case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
     n = int(rng.integers(4, most_rows + 1))
     n_pos = int(rng.integers(2, n))
-    return _Case(draw(rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
+    return _Case(_SORTS[sort](rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
 
 
 def _relative(excess: _Quantity, case: _Case) -> float:
@@ -99,11 +91,11 @@ def _relative(excess: _Quantity, case: _Case) -> float:
 
 def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
     """Return the largest excess that hill climbing reaches by changing one score at a time."""
-    case = _case(_SORTS["normal"], rng, most_rows)
+    case = _case("normal", rng, most_rows)  # random scores, which of them are positive, k
     best = _relative(excess, case)
     for _ in range(steps):
         moved = case.scores.copy()
-        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]
+        moved[rng.integers(len(moved))] = _SORTS["normal"](rng, 1)[0]  # one score anew
         if (reached := _relative(excess, case._replace(scores=moved))) >= best:
             case, best = case._replace(scores=moved), reached
     return best
@@ -124,10 +116,10 @@ def _margin(kind: str) -> _Quantity:
 
 
 def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
-    """Return a function: how far surrogate and loss are from 0 once a margin is made gamma."""
+    """Return a function of cases: how far surrogate and loss are from 0 at a margin of gamma."""
 
     def distance(case: _Case) -> float:
-        shift = _margin(kind)(case) - gamma
+        shift = _margin(kind)(case) - gamma  # added to the negatives
         shifted = case._replace(scores=case.scores + shift * ~case.positive)
         return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
 
@@ -140,6 +132,7 @@ def _difference(case: _Case) -> float:
 
 def _largest_over_sets(surrogate: str) -> _Quantity:
     """Return the excess over a surrogate of the largest xi of Claim 1, over all sets of k rows."""
+    # xi of a set: the scores in it, plus 1 for each negative, less the k largest of the positives.
 
     def excess(case: _Case) -> float:
         scores, positive, k = case
@@ -223,11 +216,11 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         at["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
         at["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
         rows += [(quantity, f"{w:g}", value) for quantity, value in at.items()]
-    largest = 2 * max(weights)
+    largest = 2 * max(weights)  # bound of the search
     rows += [
         ("least", "a negative sign", min(_struct(-w) for w in weights)),
         ("least", "a positive sign", min(_struct(w) for w in weights)),
-        ("zero", "", 0.0),
+        ("zero", "", 0.0),  # for comparisons
         ("root", "", brentq(_struct, -largest, 0.0)),
         ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
     ]

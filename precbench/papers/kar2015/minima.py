@@ -39,17 +39,15 @@ from precbench.solvers.base import untraced
 from precbench.studies import Count, DatasetNames, Seed
 from precbench.topk import resolve_k
 
-_LEARNT = ("avg", "max")  # surrogates on which SGD@k is run
-_PROBLEMS = ("struct", "struct, at least k", "pauc")  # of 1PMB and of the cutting plane
 _MINIMISER = "w = 0 is a minimiser"
 _ROWS: dict[str, Scaling] = {"as scaled": "none", "of norm 1": "unit-norm"}
 
 
 def surrogate_minima(
     datasets: DatasetNames,
-    k: Annotated[float, Field(gt=0, le=1)],
-    beta: Annotated[float, Field(gt=0, le=1)],
-    eta0: Annotated[list[PositiveFloat], Field(min_length=1)],
+    k: Annotated[float, Field(gt=0, le=1)],  # of the positives
+    beta: Annotated[float, Field(gt=0, le=1)],  # of the negatives, for "pauc"
+    eta0: Annotated[list[PositiveFloat], Field(min_length=1)],  # step sizes of SGD@k
     epochs: Count,
     batch_size: Count,
     seed: Seed,
@@ -65,26 +63,22 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
-            for problem in _PROBLEMS:
+            for problem in ("struct", "struct, at least k", "pauc"):  # of other solvers
                 least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
                 table.append([name, rows, problem, _MINIMISER, np.nan, float(least)])
             least = False
-            for surrogate in _LEARNT:
+            for surrogate in ("avg", "max"):  # those on which SGD@k is run
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
                 least = least or is_least_at_zero(X, positive, k, surrogate)
                 table.append([*labels, _MINIMISER, np.nan, float(least)])
                 loss = SURROGATES[surrogate]
-                zero = loss.value(np.zeros(len(positive)), positive, k)
+                zero = loss.value(np.zeros(len(positive)), positive, k)  # at w = 0
                 for step in eta0:
                     solver = SGDAtK(
-                        surrogate,
-                        k=k,
-                        eta0=step,
-                        epochs=epochs,
-                        batch_size=batch_size,
+                        surrogate, k=k, eta0=step, epochs=epochs, batch_size=batch_size,
                         random_state=trial_seed(seed, name, 0),
-                    )
+                    )  # fmt: skip
                     w = solver.fit(X, dataset.y).coef_
                     ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / zero
                     table.append([*labels, "relative to w = 0", step, ratio])
@@ -101,8 +95,8 @@ class _Problem(NamedTuple):
 
 
 def _problem(name: str, beta: float) -> _Problem:
-    """Return the problem that a config names ``pauc``, ``f1`` or ``prec@K``."""
-    if name == "pauc":
+    """Return the problem that a config names ``pauc``, ``f1`` or ``prec@K``, K a number."""
+    if name == "pauc":  # parameters of `CuttingPlane`, and the measure
         return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
     if name == "f1":
         return _Problem({"objective": "f1"}, f1)
@@ -113,8 +107,8 @@ def _problem(name: str, beta: float) -> _Problem:
 def cutting_plane_minima(
     datasets: DatasetNames,
     problems: Annotated[list[str], Field(min_length=1)],
-    beta: Annotated[float, Field(gt=0, le=1)],
-    C: Annotated[list[PositiveFloat], Field(min_length=1)],
+    beta: Annotated[float, Field(gt=0, le=1)],  # of the negatives, for "pauc"
+    C: Annotated[list[PositiveFloat], Field(min_length=1)],  # of the cutting plane
     max_iter: Count,
     paths: list[str],
     seed: Seed,
@@ -123,8 +117,8 @@ def cutting_plane_minima(
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
     # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for
     # labellings of at least so many ones. `paths` names data sets of which every iterate of the
-    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures are of
-    # the test rows.
+    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures
+    # (partial AUC, F1 or precision) are of the test rows.
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
@@ -137,10 +131,10 @@ def cutting_plane_minima(
         for problem, strength in product(problems, C):
             setting = _problem(problem, beta)
             has_path = name in paths and problem == problems[0]
-            trace = _FitTrace(setting, test, labels)
+            trace = _FitTrace(setting, test, labels)  # measures each iterate
             solver = CuttingPlane(C=strength, max_iter=max_iter, **setting.parameters)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", ConvergenceWarning)  # is in the summary
                 solver.fit(train, y, trace=trace if has_path else untraced)
             rows = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
             table += [(name, problem, strength, *row) for row in rows]
@@ -196,9 +190,9 @@ class _FitTrace:
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
-    """Return whether w = 0 minimises a surrogate, by the linear programme described above."""
-    # `k` is a fraction of the positives, or a count; for "pauc" of the negatives, of which there
-    # are at least k.
+    """Return whether w = 0 minimises a surrogate, by a linear programme (see the head)."""
+    # It does if a weighted mean of the positives equals one of the negatives, with bounded weights.
+    # `k` is a fraction of the positives, for "pauc" of the negatives (at least k), or a count.
     from scipy.optimize import linprog
 
     n_pos = int(positive.sum())
@@ -209,21 +203,19 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     pos, neg = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
     if surrogate != "max":  # all positives have the same weight: take their mean
         pos = sparse.csc_array(pos.mean(axis=1)[:, np.newaxis])
-    # Unknown are the weights of negatives, then of positives; both weighted sums are equal.
+    # Unknown are the weights of negatives, then of positives.
     blocks = [
-        [neg, -pos],
-        [np.ones((1, neg.shape[1])), None],
-        [None, np.ones((1, pos.shape[1]))],
+        [neg, -pos],  # both weighted sums of rows are equal
+        [np.ones((1, neg.shape[1])), None],  # the weights of the negatives sum up to `total`
+        [None, np.ones((1, pos.shape[1]))],  # those of the positives to 1
     ]
     most_pos = 1 / min(count, pos.shape[1])
     bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
     right_side = np.append(np.zeros(X.shape[1]), [total, 1])
     result = linprog(
-        np.zeros(len(bounds)),
-        A_eq=sparse.block_array(blocks, format="csc"),
-        b_eq=right_side,
-        bounds=bounds,
+        np.zeros(len(bounds)),  # nothing to minimise: is there a solution?
+        A_eq=sparse.block_array(blocks, format="csc"), b_eq=right_side, bounds=bounds,
         method="highs-ipm",
-    )
-    assert result.status in (0, 2), result.message  # feasible or not
+    )  # fmt: skip
+    assert result.status in (0, 2), result.message  # 0: feasible, 2: infeasible
     return bool(result.status == 0)

@@ -19,11 +19,11 @@ _ROUNDING = 1e-9  # of both sides of a lemma that holds with equality, as its cl
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
     """Return the means of all quantities, and in which share of the splits a bound holds."""
-    splits = values.dropna(subset="batch_size").fillna({"split": 0})
+    splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0 without splits
     wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    wide["holds"] = holds.where(wide["bound"].notna())
-    wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)
+    wide["holds"] = holds.where(wide["bound"].notna())  # its mean is the share of the splits
+    wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
 
@@ -51,11 +51,11 @@ _PANELS = {
 
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
-    means = _means_over_splits(result.values)
+    means = _means_over_splits(result.values)  # quantities without a panel are not drawn
     # Of Theorem 12 the deviation is drawn, of the other open constants the constant.
     hidden = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
     means = means[means["quantity"] != hidden]
-    solvers = means["solver"].where(means["solver"] != "", means["measure"])
+    solvers = means["solver"].where(means["solver"] != "", means["measure"])  # "": no solver
     names = means["theorem"] + ", " + solvers + ", " + means["dataset"]
     names = names.str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
     means = means.assign(curve=names, panel=means["quantity"].map(_PANELS))
@@ -79,17 +79,18 @@ def _law_tables(result: Result) -> Iterator[Table]:
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
     """Draw the largest excess of each law, with the laws one above the other."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
+    # `draw_panels` puts "value" on the y axis: here the laws.
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
     [axes] = draw_panels(
         figure, largest, x="excess", panel="panel", curve="quantity",
         dashes={"excess": "", "control": ""}, log=(), xlabel="largest excess of the left side",
     )  # fmt: skip
-    axes.axvline(0, color="0.6", linewidth=0.8)
+    axes.axvline(0, color="0.6", linewidth=0.8)  # a law holds up to here
 
 
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     """Draw the struct surrogate at weights of both signs, and the loss at negative ones."""
-    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}
+    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # of the weight
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
     draw_panels(
@@ -102,11 +103,11 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
     """Draw what SGD@k reaches by step size; a line marks the value at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
-    dashes = {"relative to w = 0": "-"}
     for axes in draw_panels(
-        figure, curves, x="eta0", panel="rows", curve="curve", dashes=dashes, xlabel="eta0"
-    ):
-        axes.axhline(1, color="black", linewidth=0.8)
+        figure, curves, x="eta0", panel="rows", curve="curve", xlabel="eta0",
+        dashes={"relative to w = 0": "-"},
+    ):  # fmt: skip
+        axes.axhline(1, color="black", linewidth=0.8)  # the value at w = 0
 
 
 def _tables_of_optima(result: Result) -> Iterator[Table]:
@@ -122,13 +123,12 @@ def _tables_of_optima(result: Result) -> Iterator[Table]:
 
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
     """Draw values and bounds of the iterates, and their measure, a panel for each C."""
-    paths = result.values.dropna(subset="iteration")
+    paths = result.values.dropna(subset="iteration")  # without the summaries
     places = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
     named = paths.assign(panel=places + ", C = " + paths["C"].map("{:g}".format))
-    dashes = {"value": "-", "best": "--", "bound so far": ":", "measure": "-"}
     draw_panels(
-        figure, named, x="iteration", panel="panel", curve="quantity", dashes=dashes, log=(),
-        xlabel="iteration",
+        figure, named, x="iteration", panel="panel", curve="quantity", log=(), xlabel="iteration",
+        dashes={"value": "-", "best": "--", "bound so far": ":", "measure": "-"},
     )  # fmt: skip
 
 

@@ -17,9 +17,7 @@ from precbench.solvers import PNormPush
 from precbench.studies import AtLeastTwo, Count, DatasetNames, Measures, Seed, Share
 from precbench.yaml.models import Name, Section
 
-PUSHES = ("top", "bottom", "both")
 CRUCIAL = "crucial pairs"
-_SIGNIFICANCE = 0.01
 
 
 class RankedList(Section):
@@ -44,7 +42,7 @@ def ranked_lists(
             try:
                 value = measure(ranked.labels, scale * np.array(ranked.scores) / ranked.divisor)
             except InputError as error:
-                raise InputError(f"{label} of {name}: {error}") from None
+                raise InputError(f"measure {label} of the list {name}: {error}") from None
             rows.append((name, scale, label, value))
     return pd.DataFrame(rows, columns=["list", "scale", "measure", "value"])
 
@@ -52,8 +50,8 @@ def ranked_lists(
 def pair_shares(
     labels: list[int],
     scores: list[float],
-    powers: Annotated[list[PositiveFloat], Field(min_length=1)],
-    ir: bool,
+    powers: Annotated[list[PositiveFloat], Field(min_length=1)],  # p
+    ir: bool,  # whether to add the IR push
 ) -> pd.DataFrame:
     """Divide the p-norm pushes, and the IR push, among the pairs (Figures 1 and 4)."""
     # Positives and negatives are named by their ranks within their class, 1 for the highest score;
@@ -80,9 +78,9 @@ def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
     """Divide the objective of the IR Push among the pairs, from the highest score down."""
-    # The share of a pair is the contribution of the positive, ``ln(1 + sum_k e^(s_k - s_i))``,
-    # times the share of the negative in its sum, divided by the objective.
-    z = _differences(y_true, y_score)
+    # The share of a pair is the contribution of the positive i, ``ln(1 + sum_k e^(s_k - s_i))``
+    # over all negatives k, times the share of the negative in its sum, divided by the objective.
+    z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
     return contributions / contributions.sum()
@@ -96,7 +94,7 @@ def _differences(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
 
 def _with_sums(shares: NDArray) -> Iterator[tuple[str, str, float]]:
     """Yield the share of each pair, then the sums for each positive and each negative."""
-    for (i, k), share in np.ndenumerate(shares):
+    for (i, k), share in np.ndenumerate(shares):  # ranks count from 1
         yield str(i + 1), str(k + 1), share
     for i, share in enumerate(shares.sum(axis=1)):
         yield str(i + 1), "all", share
@@ -109,10 +107,10 @@ def discount_factors(
 ) -> pd.DataFrame:
     """Compare the discounting factors of DCG, average reciprocal rank and IR push (Fig. 3)."""
     if z_max <= z_min:
-        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}")
+        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise it")
     z = np.linspace(z_min, z_max, points)
     dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
-    in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))
+    in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))  # as the caption says
     curves = {"1/ln(1+z)": dcg, "1/z": reciprocal, "-ln(1+z)": ir}
     return _curves("z", z, curves, {"share of z in the order of the caption": in_order})
 
@@ -131,7 +129,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
         "|a - b|^(1/p)": root,
     }
     facts = {
-        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),
+        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),  # exact
         # At b = 0 both sides are equal, except for rounding.
         "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
     }
@@ -147,23 +145,19 @@ def _curves(
 
 
 def one_dimensional(
-    epsilon: Share,
-    m: AtLeastTwo,
-    repetitions: Count,
-    test_size: AtLeastTwo,
-    seed: Seed,
+    epsilon: Share, m: AtLeastTwo, repetitions: Count, test_size: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
     """Choose by R_max between an increasing and a decreasing function (section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
     # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
     # chooses the function with the smaller R_max; a tie chooses the decreasing one, which is right
-    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1].
+    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1]. I counts positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
     bound = (1 - epsilon) ** m
-    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]
-    supported = _is_at_least(bound, len(chosen), repetitions)
+    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # where it is chosen
+    supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
     up = "increasing"
     rows: list[tuple[str, str, str, float]] = [
         ("distribution", "", "positives on [-2, -1]", epsilon / 2),
@@ -205,8 +199,8 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
     return {
-        "missed": bool(np.all(np.abs(x) <= 1)),
-        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
+        "missed": bool(np.all(np.abs(x) <= 1)),  # no row outside of [-1, 1]
+        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],  # increasing
         "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
         **worst,
         **{f"{function} AUC": auc(labels, s) for function, s in scores.items()},
@@ -216,7 +210,7 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
 def _is_at_least(probability: float, successes: int, trials: int) -> bool:
     from scipy.stats import binom
 
-    return bool(binom.cdf(successes, trials, probability) >= _SIGNIFICANCE)
+    return bool(binom.cdf(successes, trials, probability) >= 0.01)  # the level
 
 
 def push_variants(
@@ -259,7 +253,7 @@ def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator
     """Yield training sets of this many rows of a data set, and the other rows, with labels."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
-        raise InputError(f"rows = {rows:,}: {name} has {len(y):,}; give fewer to train on")
+        raise InputError(f"rows = {rows:,}, but {name} has {len(y):,}; give fewer to train on")
     for repetition in range(repetitions):
         order = np.random.default_rng([seed, repetition]).permutation(len(y))
         train, test = order[:rows], order[rows:]
@@ -272,35 +266,39 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     X: Any = data.X
     X = X.toarray() if sparse.issparse(X) else X
     X = X - X.min(axis=0)
-    return X / np.where((largest := X.max(axis=0)) > 0, largest, 1), data.y
+    largest = X.max(axis=0)
+    return X / np.where(largest > 0, largest, 1), data.y  # a constant feature becomes 0
 
 
 def _compare_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Fit the pushes of Section 7; yield their measures on training and test rows."""
+    """Fit the pushes of Section 7; yield fit, part (training or test rows), measure and value."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:
         raise InputError(
-            f"a training set has {len(positives)} positives, and crucial = {crucial} leaves no "
-            "other: lower it, or raise rows"
+            f"crucial = {crucial} is not below the {len(positives)} positives of a training set; "
+            "lower crucial, or raise rows"
         )
-    fits = {push: PNormPush(p, push=push, bottom_weight=bottom_weight) for push in PUSHES}
+    pushes = ("top", "bottom", "both")
+    fits = {push: PNormPush(p, push=push, bottom_weight=bottom_weight) for push in pushes}
     for fit in fits.values():
         fit.fit(X, y)
+    # The crucial pairs: the positives that the push at the top ranks lowest, with all negatives.
     lowest = positives[np.argsort((X @ fits["top"].coef_)[positives], kind="stable")[:crucial]]
-    relation = np.zeros((len(y), len(y)))
+    relation = np.zeros((len(y), len(y)))  # 1 where the row should rank above the column
     relation[np.ix_(lowest, negatives)] = 1
     fits[CRUCIAL] = PNormPush(p).fit_pairs(X, relation)
     for name, fit in fits.items():
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
             yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
+            # At the bottom the classes change sides: heights of positives from below.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
         for measure, rows in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
             chosen = np.concatenate([rows, negatives])
-            yield name, "training", measure, auc(y[chosen], scores[chosen])
+            yield name, "training", measure, auc(y[chosen], scores[chosen])  # share of the pairs

@@ -29,7 +29,7 @@ _TEX = {
 
 def _comparable(result: Result) -> list[list[str]]:
     """Return groups of names of lists with equal numbers of positives and of negatives."""
-    groups: dict[Any, list[str]] = {}
+    groups: dict[Any, list[str]] = {}  # by the labels with their counts
     for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
     return list(groups.values())
@@ -48,7 +48,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
     for scale, of_scale in result.values.groupby("scale", sort=False):
         for lists in _comparable(result):
             rows = of_scale[of_scale["list"].isin(lists)]
-            wide = rows.pivot(index="measure", columns="list", values="value")[lists]
+            wide = rows.pivot(index="measure", columns="list", values="value")[lists]  # in order
             yield Table(
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
@@ -69,7 +69,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
     """Draw the norm of each risk of a list against that of the first one of its group."""
-    table = _with_powers(result)
+    table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
     parts = []
     for first, *others in _comparable(result):
         norms = table.pivot(index=["scale", "loss", "p"], columns="list", values="norm")
@@ -84,7 +84,7 @@ def _draw_ranked(figure: "SubFigure", result: Result) -> None:
         figure, pd.concat(parts), x="p", panel="panel", curve="loss", dashes={"ratio": "-"}, log=(),
         n_columns=2, xlabel="p",
     ):  # fmt: skip
-        axes.axhline(1, color="black", linewidth=0.8, zorder=1)
+        axes.axhline(1, color="black", linewidth=0.8, zorder=1)  # equal norms
 
 
 def _scaled(scale: Any) -> str:
@@ -98,7 +98,7 @@ def _with_powers(result: Result) -> pd.DataFrame:
         for label, metric in _measures(result).items()
         if metric.name == "pnorm_risk" and not metric.params.get("log")
     ]
-    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))
+    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))  # inner
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
 
@@ -115,13 +115,13 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     pairs = pairs.astype({"positive": int, "negative": int})
     names = list(dict.fromkeys(pairs["objective"]))
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
-    for axes in panels.flat[len(names) :]:
+    for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
     for axes, name in zip(panels.flat, names, strict=False):
         rows = pairs[pairs["objective"] == name]
         shares = rows.pivot(index="positive", columns="negative", values="value")
         largest = rows["value"].max()
-        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)
+        extent = (0.5, shares.shape[1] + 0.5, 0.5, shares.shape[0] + 0.5)  # ranks at the centres
         axes.imshow(
             shares, cmap="gray", vmin=0, vmax=largest, origin="lower", extent=extent, aspect="equal"
         )
@@ -169,7 +169,7 @@ def _draw_fits(figure: "SubFigure", result: Result) -> None:
     table["panel"] = table["dataset"] + ": " + table["measure"]
     for axes in draw_panels(
         figure, table, x="fit", panel="panel", curve="rows", dashes={"mean": ""}, log=(),
-        n_columns=table["measure"].nunique(),
+        n_columns=table["measure"].nunique(),  # a row of panels for each data set
     ):  # fmt: skip
         axes.tick_params(axis="x", labelsize=7, labelrotation=60)
         axes.title.set_fontsize(8)
@@ -193,11 +193,11 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
     """Draw deviations and bounds by size, a panel for each theorem and a curve for each p."""
     table = result.values.dropna(subset="size")
     table = table.assign(power=table["p"].map("p = {:g}".format))
-    dashes = {"measured": "-", "bound": "--"}
     for axes in draw_panels(
-        figure, table, x="size", panel="statement", curve="power", dashes=dashes, xlabel="I = K"
-    ):
-        axes.axhline(1, color="0.6", linewidth=0.8)
+        figure, table, x="size", panel="statement", curve="power", xlabel="I = K",
+        dashes={"measured": "-", "bound": "--"},
+    ):  # fmt: skip
+        axes.axhline(1, color="0.6", linewidth=0.8)  # which no deviation can exceed
 
 
 _FITS = ["dataset", "rows", "fit", "statistic"]

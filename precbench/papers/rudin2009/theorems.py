@@ -20,37 +20,36 @@ from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
-_Rows = list[tuple[str, float, float, str, float]]
 _STEEP = 2.0**14  # p of the direct R_max, whose logarithm is off by log K / p at most
 
 
 def push_theorems(
-    powers: Powers,
-    lists: Count,
-    pairs: Count,
+    powers: Powers,  # p
+    lists: Count,  # random ones, for Theorem 1
+    pairs: Count,  # of functions, for Lemma 5
     rankers: Count,
     features: Count,
-    distance: PositiveFloat,
-    margin: PositiveFloat,
-    sizes: Sizes,
-    draws: AtLeastTwo,
-    problems: Count,
+    distance: PositiveFloat,  # between the means of the classes
+    margin: PositiveFloat,  # theta
+    sizes: Sizes,  # of each class
+    draws: AtLeastTwo,  # training sets of each size
+    problems: Count,  # random ones, for Theorem 4
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
-    # projections of normal points on random directions; theta is `margin`. Deviations are those
-    # that are exceeded with probability 0.05. Ratios are of what should be the smaller to the other
-    # side.
+    # projections of normal points on random directions. Deviations are those that are exceeded with
+    # probability 0.05. A ratio is that of the side that should be smaller to the other side, so at
+    # most 1, which the last row states; in Section 2 it comes close to 1 from above.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
-        rows: _Rows = [
+        rows = [
             *_theorem_1(rng, powers, lists),
             *_steep_prices(rng, lists),
             *_lipschitz(rng, powers, pairs, margin),
             *_generalisation(rng, powers, rankers, features, distance, margin, sizes, draws),
             *_compare_minimisers(rng, powers, problems),
-            ("", np.nan, np.nan, "stated", 1.0),
+            ("", np.nan, np.nan, "stated", 1.0),  # the limit of all ratios
         ]
     return pd.DataFrame(rows, columns=["statement", "p", "size", "quantity", "value"])
 
@@ -74,23 +73,25 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 
 def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
     """Yield the largest ratios of both sides of Theorem 1, for each price g and loss l."""
-    prices: dict[str, Callable[[NDArray], NDArray]] = {
+    # R_g,l is the sum of g(height) over the K negatives; a height is the sum of the losses l over
+    # the positives. l = 1 is the zero-one loss, and R_max its largest height.
+    log_prices: dict[str, Callable[[NDArray], NDArray]] = {
         "e^r": lambda r: r,
         **{f"r^{p:g}": partial(_log_power, p) for p in powers},
     }
-    largest: dict[tuple[str, str], float] = {}
+    largest: dict[tuple[str, str], float] = {}  # by price and inequality
     for _ in range(lists):
         n_pos, n_neg = rng.integers(1, 13, 2)
         pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))
         heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
-        ones = heights.pop("zero-one")
-        for price, log_g in prices.items():
-            with np.errstate(divide="ignore"):
+        ones = heights.pop("zero-one")  # the numbers of positives that are not above
+        for price, log_g in log_prices.items():
+            with np.errstate(divide="ignore"):  # log 0
                 total = float(logsumexp(log_g(ones)))
                 if total == -np.inf:
                     continue  # R_max is 0, and so are both sides
                 worst = ones.max(keepdims=True)  # R_max
-                sides = {
+                sides = {  # logs of the left and right sides
                     "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
                     "R_g,1 <= K g(R_max)": (total, log_g(worst)[0] + math.log(n_neg)),
                 } | {
@@ -106,6 +107,8 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
 
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     """Yield the largest ratio of g^-1(R_g,1) to R_max, for steep prices g (Section 2)."""
+    # The height of a negative is the sum of its losses over the positives: zero-one losses, or in
+    # the last key exponential ones. R sums g over the heights; R_max is the largest height.
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -123,22 +126,23 @@ def _lipschitz(
     rng: np.random.Generator, powers: list[float], pairs: int, theta: float
 ) -> Iterator[Any]:
     """Yield the largest ratio of L(f_1) - L(f_2) to 4 Lip(phi) max |f_1 - f_2| (Lemma 5)."""
+    # L(f) is the risk of the scores f on all pairs, less that on the pairs of a sample. phi is the
+    # ramp loss, whose constant Lip(phi) is 1 / theta.
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
             n_pos, n_neg = 4 * rng.integers(1, 6, 2)
-            f = rng.standard_normal(n_pos + n_neg)
+            f = rng.standard_normal(n_pos + n_neg)  # f_1; `other` is f_2
             other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
-            chosen = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
+            sample = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
 
-            # The risk with the ramp loss on all pairs, less that on the pairs of a sample.
-            def gap(scores: NDArray, n_pos=n_pos, chosen=chosen, p=p) -> float:
+            def gap(scores: NDArray, n_pos=n_pos, sample=sample, p=p) -> float:  # L
                 true, empirical = (
                     np.mean(np.mean(np.clip(1 - (pos[:, None] - neg) / theta, 0, 1), axis=0) ** p)
                     ** (1 / p)
                     for pos, neg in (
-                        (scores[:n_pos], scores[n_pos:]),
-                        (scores[chosen[0]], scores[chosen[1]]),
+                        (scores[:n_pos], scores[n_pos:]),  # positives come first
+                        (scores[sample[0]], scores[sample[1]]),
                     )
                 )
                 return float(true - empirical)
@@ -150,37 +154,40 @@ def _lipschitz(
 
 def _generalisation(
     rng: np.random.Generator,
-    powers: list[float],
+    powers: list[float],  # p
     rankers: int,
     features: int,
-    distance: float,
-    theta: float,
-    sizes: list[int],
-    draws: int,
+    distance: float,  # between the means of the classes
+    theta: float,  # the margin
+    sizes: list[int],  # n, of each class
+    draws: int,  # training sets of each size
 ) -> Iterator[Any]:
     """Yield deviations over a finite class and Theorems 2 and 3, and of one ranker and Lemma 9."""
+    # Negatives are N(0, I), positives N((distance, 0, ...), I). A ranker is the projection on a
+    # direction, so scores are normal, and its true risk is an integral over a negative's score.
     directions = rng.standard_normal((rankers, features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     shifts = distance * directions[:, 0]  # of the positives, along each direction
-    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
-    steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair
+    steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
     below = ndtr(nodes - shifts[:, None])  # of a negative's score, the fraction of positives
-    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)
-    true = {p: (below**p @ weights) ** (1 / p) for p in powers}
+    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # its mean phi, first ranker
+    true = {p: (below**p @ weights) ** (1 / p) for p in powers}  # risk of each ranker
     stairs = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}
     for n in sizes:
+        # By how much the true risk exceeds that of each sample, at most over rankers, or of one.
         over: dict[float, list[float]] = {p: [] for p in powers}
         over_stair: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
             pos, neg = rng.standard_normal((2, n, features))
-            heights = []
+            heights = []  # by ranker: of negatives, the share of positives not theta above
             for direction, shift in zip(directions, shifts, strict=True):
                 high, low = np.sort(pos @ direction + shift), np.sort(neg @ direction)
                 heights.append(np.searchsorted(high, low + theta, "right") / n)
             high, low = np.sort(pos @ directions[0] + shifts[0]), np.sort(neg @ directions[0])
             counts = [np.searchsorted(high, low + step, "right") for step in steps]
-            smooth = np.mean(counts, axis=0) / n
+            smooth = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
                 over[p].append(float(np.max(true[p] - empirical)))
@@ -196,12 +203,13 @@ def _generalisation(
                 yield statement, p, n, "largest possible", 1.0
 
 
-def _epsilon(cover: int, n: int, p: float, halves: int, least: float) -> float:
+def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
     """Return the epsilon to which a statement gives the probability 0.05, with I = K = n."""
-    # `cover` is the number of functions, `least` the smallest risk; epsilon counts in `halves`.
+    # Theorems 2 (with least = 0) and 3 and Lemma 9, with e = epsilon / divisor, r the `least` risk:
+    # 2 cover (exp(-2 n max((e r^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)).
 
     def log_bound(log_epsilon: float) -> float:  # of the probability, relative to 0.05
-        part = math.exp(log_epsilon) / halves
+        part = math.exp(log_epsilon) / divisor  # e
         negatives = -2 * n * max((part * least ** (p - 1)) ** 2, part ** (2 * p))
         positives = -2 * part**2 * n + math.log(n)
         return math.log(2 * cover) + float(np.logaddexp(negatives, positives)) - math.log(DELTA)
@@ -213,13 +221,13 @@ def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
     """Compare the minimisers of R_p,exp over one space of functions (Theorem 4)."""
-    # They start at several points, and with dependent features are found by Newton's method, too.
+    # L-BFGS starts at several points; with dependent features Newton's method finds one, too.
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
             X = rng.random((40, 3))
             positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
-            positive[:2] = [True, False]
+            positive[:2] = [True, False]  # both classes
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
@@ -231,7 +239,7 @@ def _compare_minimisers(
             ):
                 starts = rng.standard_normal((2, features.shape[1]))
                 risk = _log_risk(features[positive], features[~positive], p)
-                scores = scores + [features @ _minimise(risk, w) for w in starts]
+                scores = [*scores, *(features @ _minimise(risk, w) for w in starts)]
                 # Theorem 4 says that the minimisers agree in the losses of all pairs.
                 first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
                 gaps = [float(np.abs(losses - first).max()) for losses in others]
@@ -242,6 +250,8 @@ def _compare_minimisers(
 
 def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
     """Return log R_p,exp / p and its gradient as a function of w; the objective factorises."""
+    # R_p,exp = sum_k (sum_i e^(s_k - s_i))^p = (sum_i e^-s_i)^p sum_k e^(p s_k): scores s, i over
+    # the positives, k over the negatives.
 
     def risk(w: NDArray) -> tuple[float, NDArray]:
         a, b = -(pos @ w), p * (neg @ w)
@@ -256,11 +266,7 @@ def _minimise(risk: Callable[[NDArray], tuple[float, NDArray]], w: NDArray) -> N
 
 
 def push_objectives(
-    datasets: DatasetNames,
-    powers: Powers,
-    rows: AtLeastTwo,
-    repetitions: AtLeastTwo,
-    seed: Seed,
+    datasets: DatasetNames, powers: Powers, rows: AtLeastTwo, repetitions: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
     """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself."""
     # rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
@@ -276,7 +282,7 @@ def _compare_objectives(
     train: Rows, test: Rows, powers: list[float]
 ) -> Iterator[tuple[str, str, str, float]]:
     """Yield fit, part, measure and value of all objectives, on training and test rows."""
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # the same results on any number of cores
         fits = [*_minimise_objectives(*train, powers)]
     for fit, w in fits:
         for part, (X, y) in (("training", train), ("test", test)):
@@ -288,22 +294,20 @@ def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
     """Yield the minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max, by name."""
+    # The inner functions return the log of a risk and its gradient.
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
-    def adaboost(w: NDArray) -> tuple[float, NDArray]:
+    def adaboost(w: NDArray) -> tuple[float, NDArray]:  # log sum e^(-y f(x)), f with a constant
         z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
         shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
         by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
         return float(logsumexp(z)), np.append(by_w, shares.sum())
 
-    def exponential_price(w: NDArray) -> tuple[float, NDArray]:
+    def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # log sum_k e^(height_k)
         a, b = -(pos @ w), neg @ w
-        heights = np.exp(np.minimum(logsumexp(a) + b, 700))
-        shares = softmax(heights) * heights
-        return (
-            float(logsumexp(heights)),
-            neg.T @ shares - shares.sum() * (pos.T @ softmax(a)),
-        )
+        heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
+        shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
+        return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
 
     start = zero
     for p in powers:
@@ -312,7 +316,7 @@ def _minimise_objectives(
     yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]
     yield "e^r", _minimise(exponential_price, start)
     p = max(powers)
-    while p < _STEEP:
+    while p < _STEEP:  # R_max is the limit of the p-norm: raise p, from the last minimiser
         p = min(4 * p, _STEEP)
         start = _minimise(_log_risk(pos, neg, p), start)
     yield "R_max", start
@@ -320,7 +324,7 @@ def _minimise_objectives(
 
 def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
     """Yield the AUC, and the p-norms and the maximum of the heights as shares of the positives."""
-    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))
+    n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))  # a height: positives not above
     yield "AUC", auc(y, scores)
     for p in powers:
         yield f"R_{p:g},1^(1/{p:g})", (pnorm_risk(y, scores, p) / n_neg) ** (1 / p) / n_pos
