@@ -45,7 +45,7 @@ def finished_folders(results: Path) -> list[Path]:
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
-            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: run an experiment, "
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}; run an experiment, "
             "or resume an interrupted one with the same command (see precbench status)"
         )
     return folders
@@ -70,14 +70,14 @@ def write_pages(
     ledger = ledger_about(read_evidence([results]))
     rows, written = [], []
     for folder in folders:
-        page = write_report(folder, "changed", ledger).page
+        page = write_report(folder, "changed", ledger).page  # "changed": figures of new results
         assert page is not None
         content = "; ".join([page.fact, *page.marks])
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:
             print(folder / PAGE, flush=True)  # a figure takes half a second
-    if folders != [results]:
+    if folders != [results]:  # not the folder of a single experiment
         index = results / "index.html"
         header = ["report", "after", "what is in it", "published numbers"]
         table = text_table("Experiments and studies", header, rows)

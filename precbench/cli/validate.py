@@ -3,13 +3,10 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
-from precbench.cli import completion
-from precbench.cli.options import Json
+from precbench.cli.options import Configs, Json
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
 from precbench.experiment.schema import config_schema
@@ -17,14 +14,7 @@ from precbench.text import count, one_line
 
 
 def validate_configs(
-    configs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CONFIG",
-            help="Names (see list configs) or files.",
-            autocompletion=completion.configs,
-        ),
-    ],
+    configs: Configs,
     as_json: Json = False,
 ) -> int:
     """Check configs, or files of claims, without running anything, and without their data.
@@ -47,7 +37,7 @@ def validate_configs(
                 print(f"precbench: {mistake}", file=sys.stderr)
             if not report["mistakes"]:
                 print(f"{one_line(report['config'])}: {report['says']}")
-    return 2 * any(report["mistakes"] for report in reports)
+    return 2 * any(report["mistakes"] for report in reports)  # the exit code
 
 
 def _checked(name: str) -> dict[str, Any]:
