@@ -43,7 +43,7 @@ _REGRESSED = 4
 @plain_strings
 def check_results(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+        list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     update_reference: Annotated[
         bool, typer.Option("--update-reference", help="Write these verdicts to the reference.")
@@ -93,7 +93,7 @@ def check_results(
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)
-    changed = changes(new_reference if update_reference else ledger, before)  # of verdicts
+    changed = changes(new_reference if update_reference else ledger, before)  # better or worse
 
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ class _Indented(yaml.SafeDumper):
 def new_claims(
     paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
     place: Annotated[
-        str, typer.Argument(help="Where the paper prints it: table-5 or section-6/avg.")
+        str, typer.Argument(help="Place of the claim in the paper: table-5 or section-6/avg.")
     ],
     fields: Annotated[
         list[str] | None,
@@ -44,13 +44,13 @@ def new_claims(
         str,
         typer.Option(help="Config whose runs decide the claim.", autocompletion=completion.configs),
     ] = ...,  # type: ignore[assignment]  # required
-    printed: Annotated[str, typer.Option(help="The number or words, as printed.")] = "",
+    printed: Annotated[str, typer.Option(help="The number or words that the paper prints.")] = "",
     table: Annotated[
         Path | None,
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
-    columns: Annotated[str, typer.Option(help="Field that columns of --csv name.")] = "solver",
-    rows: Annotated[str, typer.Option(help="Field that the rows of --csv name.")] = "metric",
+    columns: Annotated[str, typer.Option(help="What the columns of --csv are.")] = "solver",
+    rows: Annotated[str, typer.Option(help="What the rows of --csv are.")] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -107,7 +107,7 @@ def _add_entry(
 def _parse_field(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{text!r} is not a field: write it as FIELD=VALUE")
+        raise InputError(f"{text!r} is not a field with a value; write FIELD=VALUE, as runs=5")
     return name, parse(f"value: {value}", text).data["value"]
 
 
@@ -123,7 +123,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
         raise InputError(f"{path}: expected names in the first row and in the first column")
     header, *body = lines  # the corner, header[0], is not used
     for names in header[1:], [name for name, *_ in body]:
-        for i in repeats(names):  # indices of names that stand before
+        for i in repeats(names):  # indices of names that an earlier one equals
             raise InputError(f"{path}: two columns or rows are named {names[i]!r}; rename one")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
@@ -156,7 +156,7 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
         if present.get(name) != value:
-            raise InputError(f"{path}: {name} is {present.get(name)}, not {value}; give another")
+            raise InputError(f"{path} is about {present.get(name)}, not {value}; use another file")
     indented = indent(_as_yaml([entry]), "  ")
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")  # a key at line begin
     if not key_line:  # the file has no such list yet

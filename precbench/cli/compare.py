@@ -38,12 +38,14 @@ class CompareOptions(OwnRows):
     splits: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
+            min=1,
+            help="Number of splits into training and test rows [default: 10; 5 with --time or more "
+            "than 50,000 rows].",
         ),
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="best, or simple: the simplest within one standard error of the best."),
+        typer.Option(help="Recommend the best method, or the simplest within one standard error."),
     ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
@@ -86,24 +88,20 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import (
-        as_compared,
-        cores,
-        prepare,
-        report_length,
-    )
+    from precbench.advice.compare import as_compared, cores, prepare, report_length
     from precbench.advice.importance import importance_table
     from precbench.data.own.profile import profile_columns
     from precbench.data.own.read import read_amounts
 
-    console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
+    console = screen(quiet=options.as_json)
+    ks, worth = options.lengths, options.worth  # worth: gain of a hit and cost of a row, or None
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
         raise InputError("--config and --open exclude each other: give one of the two")
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
-    column, tables = options.gain_column, []  # tables: of the report, below those of the run
+    column = options.gain_column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"):  # adds the command that reads a refused table to the error
         contest = prepare(
@@ -119,6 +117,7 @@ def compare(options: CompareOptions) -> int:
     if options.config:
         with writing(options.config, "choose another place", refused=InputError):
             write_whole({options.config: contest.config})
+    tables = []  # for the report
     if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
@@ -126,18 +125,14 @@ def compare(options: CompareOptions) -> int:
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     # Without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    name, datasets = str(options.config or ""), contest.plan.datasets
-    summary = prepared(contest.experiment, run, name, datasets)()  # trains the missing trials
+    name = str(options.config or "")
+    # The function that `prepared` returns trains the missing trials.
+    summary = prepared(contest.experiment, run, name, contest.plan.datasets)()
     results = read_run(summary["folder"])
-    choice = choose_method(results, prefer=options.prefer)
-    choice, recipe = as_compared(  # adds a forecast to the choice; recipe: fits its method
-        contest,
-        results,
-        choice,
-        ks,
-        list_rows=options.list_rows,
-        worth=worth,
-        amounts=amounts,
+    chosen = choose_method(results, prefer=options.prefer)
+    # The choice with a forecast for new lists; `recipe` fits the recommended method.
+    choice, recipe = as_compared(
+        contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None
     command = _next_command(options, choice.expected.k)
@@ -167,8 +162,9 @@ def compare(options: CompareOptions) -> int:
 
 def _size_in_words(contest: "Contest") -> str:
     """Return in words how many rows, features, positives, groups, methods and splits there are."""
-    (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
-    ids, experiment = contest.dataset.groups, contest.experiment  # ids: the group of each row
+    n_rows, n_features = contest.dataset.X.shape
+    n_pos, experiment = contest.dataset.n_pos, contest.experiment
+    ids = contest.dataset.groups  # the group of each row, or None
     groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
     return (
         f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive ({n_pos / n_rows:.2%})"

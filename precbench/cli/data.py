@@ -71,7 +71,7 @@ def add_data(
 def verify_data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
+        typer.Argument(help="Which data sets [default: all].", autocompletion=completion.datasets),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -95,7 +95,7 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets whose downloads are removed, too [default: none]."),
+        typer.Argument(help="Data sets to remove all files of, not only arrays [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
@@ -120,10 +120,7 @@ def clean_cache(
     print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
-def describe_data(
-    name: Annotated[str, _NAME],
-    as_json: Json = False,
-) -> None:
+def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
     """Describe a data set: its card, and which of its files are in the cache.
 
     \b

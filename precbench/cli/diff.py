@@ -28,13 +28,13 @@ _MOST_ROWS = 40
 
 
 def compare_results(
-    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
     second: Annotated[Path, typer.Argument(help="Another folder, of the same experiments.")],
     tolerance: Annotated[
         float,
         typer.Option(
             min=0,
-            help="Largest difference of equal numbers, as a share of the larger (1e-9).",
+            help="Numbers are equal if they differ by at most this share of the larger (1e-9).",
         ),
     ] = 0.0,
     as_json: Json = False,

@@ -79,7 +79,7 @@ def _cache() -> str:
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
-    existing = next(path for path in (folder, *folder.parents) if path.exists())  # may be new
+    existing = next(path for path in (folder, *folder.parents) if path.exists())  # nearest
     if not os.access(existing, os.W_OK):
         raise PermissionError("cannot write to the cache folder; set $PRECBENCH_CACHE to another")
     free = decimal(shutil.disk_usage(existing).free)
@@ -92,7 +92,7 @@ def _mirror() -> str:
     if "://" in mirror:
         return "an address"
     if mirror and not Path(mirror).is_dir():
-        raise NotADirectoryError("$PRECBENCH_MIRROR is not a folder; set it to one or an address")
+        raise NotADirectoryError("$PRECBENCH_MIRROR is no folder; set it to a folder or an address")
     return "a folder" if mirror else "none ($PRECBENCH_MIRROR is not set)"
 
 

@@ -35,7 +35,7 @@ def evaluate(
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", help="Length of the list, as for fit [default: what the model was fitted for]."
+            "--k", help="Length of the list, as the --k of fit [default: that of the model]."
         ),
     ] = None,
     against: Annotated[
@@ -43,7 +43,7 @@ def evaluate(
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="HITS", help="End with exit code 5 if the list has fewer hits."),
+        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer hits than this."),
     ] = None,
     as_json: Json = False,
     *,
@@ -103,14 +103,16 @@ def evaluate(
         mean, low, high = forecast
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"
         result |= {"promised": forecast._asdict(), "verdict": verdict}
-        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
+        found = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
-        lines.append(f"{text}, {outcome}")
+        lines.append(f"{found}, {outcome}")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:
-        blocks = read_new_blocks(file, other[1], **options.layout)
-        other_listed = _listing_probabilities(_scores(other[0], blocks)[0], length)
+        other_model, other_encoding = other
+        other_blocks = read_new_blocks(file, other_encoding, **options.layout)
+        other_scores, _ = _scores(other_model, other_blocks)
+        other_listed = _listing_probabilities(other_scores, length)
         result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
         lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))

@@ -53,7 +53,7 @@ class FitOptions(OwnRows):
         str | None,
         typer.Option(
             help="Column of weights of the rows, for logistic-regression, linear-svm, "
-            "hist-gradient-boosting and lightgbm (tables)."
+            "hist-gradient-boosting and lightgbm (tables only)."
         ),
     ] = None
     splits: Annotated[

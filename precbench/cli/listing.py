@@ -124,7 +124,7 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help="What: solvers, datasets, metrics, configs, claims or deviations.")
+        str, typer.Argument(help="List solvers, datasets, metrics, configs, claims or deviations.")
     ],
     paper: Annotated[
         str | None, typer.Option(help="Only claims of this paper, for example rudin2009.")

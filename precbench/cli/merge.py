@@ -24,7 +24,7 @@ _MOST_LISTED = 8
 
 def merge_results(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+        list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the merged results; what it holds stays.")],
     keep: Annotated[
@@ -140,11 +140,11 @@ def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
     """Find the config of a folder of results; return it or None, its name, and if smoke size."""
-    for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
-        if experiment in known:
-            return *known[experiment], experiment != name
-        if shipped := shipped_config(experiment):
-            return load_config(shipped), shipped, experiment != name
+    for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
+        if candidate in known:
+            return *known[candidate], candidate != name
+        if shipped := shipped_config(candidate):
+            return load_config(shipped), shipped, candidate != name
     return None, "", False
 
 

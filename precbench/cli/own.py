@@ -91,7 +91,8 @@ class OwnRows(FileLayout):
     """A file of labelled rows, the meaning of its columns, and the list that is made of it."""
 
     file: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz, also .gz, .bz2, .xz.")
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz .bz2 .xz"),
     ]
     label: Annotated[
         str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
@@ -167,7 +168,7 @@ class OwnRows(FileLayout):
             "--open",
             metavar="LIST",
             help="File to write (.csv, .xlsx or .parquet): the rows without a label, ranked by the "
-            "model (tables).",
+            "model (tables only).",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -198,8 +199,9 @@ class OwnRows(FileLayout):
     gain_column: Annotated[
         str | None,
         typer.Option(
-            help="Column with the gain from a row that is a hit (tables); a feature, too, unless "
-            "--drop has the column.",
+            help="Column with the gain from a row that is a hit (tables only); it is a feature, "
+            "too, "
+            "unless --drop has the column.",
             rich_help_panel=_WORTH,
         ),
     ] = None
@@ -315,11 +317,11 @@ def check_target(
 ) -> None:
     """Refuse a path that cannot be written, or is another file of the command.
 
-    `others` are these files by their description, `suffixes` the formats that are allowed.
+    `others` are the other files by their description, `suffixes` the formats that are allowed.
     """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
-    needs, extra = _NEEDS.get(path.suffix, ("json", ""))  # what writes it, and its extra
+    needs, extra = _NEEDS.get(path.suffix, ("json", ""))  # json is always there
     if suffixes and find_spec(needs) is None:
         raise InputError(f"{option} {path} needs {needs}; install precbench[{extra}]")
     if not path.parent.is_dir():
@@ -362,12 +364,13 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
         ranking.insert(2, name, rows[name].to_numpy()[places])  # behind "rank" and "row"
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
-    k, n_pos = options.lengths[0], max(1, round(ranking["probability"].sum()))  # as expected
-    k = min(k, len(rows)) if isinstance(k, int) else resolve_k(k, n_pos, len(rows))  # in rows
-    hits = model.calibration.expected(scores[:k], len(rows))
+    k, n_rows = options.lengths[0], len(rows)
+    n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
+    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+    hits = model.calibration.expected(scores[:length], n_rows)
     return (
-        f"{count(len(rows), 'row')} without a label, ranked: {path}; expect about "
-        f"{hits.mean:,.1f} hits among the first {k:,} ("
+        f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
+        f"{hits.mean:,.1f} hits among the first {length:,} ("
         f"{hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
 

@@ -99,8 +99,9 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they warn of is in the profile
         contest = prepare({"file": own, **options.reading}, options.lengths)
-    store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
-    seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
+    store = Store(Path("results") / contest.experiment.name)  # has the times of an earlier compare
+    trials = [trial for trial, _ in contest.plan.trials]
+    seconds = sum(expected_seconds(contest.plan, store, trials))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
     return (
         f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "

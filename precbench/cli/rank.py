@@ -39,7 +39,7 @@ from precbench.yaml.document import load, parse
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
     small: Annotated[
-        bool, typer.Option("--small", help="Use every third task, ordered by size.")
+        bool, typer.Option("--small", help="Use only every third task of the survey, by size.")
     ] = False
     parameters: Annotated[
         str,

@@ -21,7 +21,7 @@ _MARKS = ("results.csv", "illustration.json")
 
 
 def plot_results(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
     as_json: Json = False,
 ) -> None:
     """Redraw the tables and figures of finished runs from their CSV files.
@@ -52,7 +52,7 @@ def finished_folders(results: Path) -> list[Path]:
 
 
 def write_pages(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
     as_json: Json = False,
 ) -> None:
     """Write finished runs as HTML pages, to read or to mail.

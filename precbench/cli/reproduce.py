@@ -62,7 +62,7 @@ def reproduce(
             "--jobs",
             "-j",
             min=1,
-            help="Number of trials to run at a time, where no times are compared.",
+            help="Number of trials to run at a time (one where times are compared).",
         ),
     ] = 1,
     dry_run: Annotated[
@@ -166,7 +166,7 @@ def _planned(
     available = [entry.name for entry in config.datasets if entry.name in loaded]
     labels = {label for claim in claims for label in claim.labels}
     timing = any(claim.is_timed for claim in claims)
-    options = replace(
+    selected = replace(
         options,
         solvers=sorted(labels) or [next(iter(config.solvers))],  # any one, to count rows
         datasets=available,
@@ -175,7 +175,7 @@ def _planned(
         jobs=1 if timing else options.jobs,
     )
     # Nothing is trained: this estimates the time of the trials that are missing.
-    outlook = prepared(config, replace(options, dry_run=True, quiet=True), name, loaded)()
-    claims = [c for c in claims if not c.data or {*c.data} & {*available}]
+    outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
+    decided = [c for c in claims if not c.data or {*c.data} & {*available}]
     n_trials = outlook["trials"] - outlook["cached"]
-    return [_Run(name, config, claims, options, outlook["expected_seconds"], n_trials)]
+    return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]

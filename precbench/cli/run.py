@@ -480,7 +480,7 @@ def split_numbers(text: str | None) -> list[int] | None:
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
     if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
-        raise InputError(f"--splits {text!r}: expected numbers below {MOST_SPLITS:,}, the limit")
+        raise InputError(f"--splits {text!r}: expected numbers of splits below {MOST_SPLITS:,}")
     return sorted({*itertools.chain(*ranges)})
 
 

@@ -37,12 +37,12 @@ def score(
         int | None, typer.Option(min=1, help="Number of rows to list [default: all].")
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="Column that identifies the rows (tables).")
+        str | None, typer.Option("--id", help="Column that identifies the rows (tables only).")
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to list beside the scores, as name,phone, or the word all (tables)."
+            help="Columns to list beside the scores, as name,phone, or the word all (tables only)."
         ),
     ] = None,
     out: Annotated[
@@ -61,7 +61,7 @@ def score(
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="End with exit code 5 if there is drift; the list is written, too."
+            "--strict", help="Exit with code 5 if --drift finds drift; the list is still written."
         ),
     ] = False,
     last: Annotated[

@@ -21,7 +21,7 @@ _DONE = {*STATUSES} - {*RETRIED}
 
 def show_status(
     results: Annotated[
-        Path, typer.Argument(help="Folder of results, or of one experiment.")
+        Path, typer.Argument(help="Folder of results, or of one experiment in it.")
     ] = Path("results"),
     as_json: Json = False,
 ) -> None:

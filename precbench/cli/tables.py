@@ -62,6 +62,7 @@ class _Column:
     """A column of texts, and the least width in which no word or number of it is split."""
 
     def __init__(self, header: str, cells: list[Text]):
+        # A column of a table; `least` is the narrowest width at which it can be read.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
@@ -86,7 +87,7 @@ def _text(cell: Cell, marks: bool) -> Text:
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
-    """Divide the columns `others` into blocks that each fit beside the columns `names`."""
+    """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
     beside = width - 1 - sum(column.least + _GAP for column in names)  # room of a block
     blocks: list[list[_Column]] = [[]]
     room = beside
@@ -107,7 +108,7 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, 0, 0, _GAP - 1),
+        padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
         width=least if least > width else None,  # rather too wide than with broken words
     )
     for i, column in enumerate(columns):
