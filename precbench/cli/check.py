@@ -43,27 +43,27 @@ _REGRESSED = 4
 @plain_strings
 def check_results(
     results: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+        list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Replace the reference with these verdicts.")
+        bool, typer.Option("--update-reference", help="Write these verdicts to the reference.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="Ledger to compare with [default: the committed one].")
+        Path | None, typer.Option(help="CSV file of earlier verdicts [default: the committed one].")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for ledger.csv, .json and .md [default: the first folder]."),
+        typer.Option(help="Folder to write ledger.csv, .json, .md to [default: first of RESULTS]."),
     ] = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="Show all claims, not only those about these results.")
     ] = False,
     paper: Annotated[
-        str | None, typer.Option(help="Show the claims of this paper, for example kar2015.")
+        str | None, typer.Option(help="Show only the claims of this paper, for example kar2015.")
     ] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(help='List the claims with this verdict, for example "not reproduced".'),
+        typer.Option(help='Show only the claims with this verdict, for example "not reproduced".'),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -86,16 +86,16 @@ def check_results(
     refuse_unknown("verdict", verdict, [*map(str, Verdict)])
     path = reference or reference_path()
     if not path.exists() and not update_reference:
-        raise InputError(f"there is no reference {path}: --update-reference creates one")
-    before = read_ledger(path) if path.exists() else []
+        raise InputError(f"reference {path} is missing; add --update-reference to write one")
+    before = read_ledger(path) if path.exists() else []  # rows of the old reference
     evidence = read_evidence(results)
-    measured = {*evidence.outcomes, *evidence.values}
-    evidence.values.update(_quick_studies(claims))
+    measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies
+    evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)
-    changed = changes(new_reference if update_reference else ledger, before)
+    changed = changes(new_reference if update_reference else ledger, before)  # better or worse
 
-    store = Store(out or results[0])
+    store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
     texts = {"csv": to_csv(ledger), "json": to_json(ledger), "md": ledger_markdown(ledger)}
     for suffix, text in texts.items():
@@ -132,7 +132,7 @@ def check_results(
 
 
 def report_regressions(changed: Iterable[Change]) -> int:
-    """Print the verdicts that are worse than in the reference; return the exit code."""
+    """Print the verdicts that are worse than in the reference; return exit code 4 if any, or 0."""
     worse = [change for change in changed if change.worse]
     for change in worse:
         print(f"precbench: {change.id} was {change.before}, is {change.after}", file=sys.stderr)
@@ -140,10 +140,11 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print the claims with one verdict, or tables of all verdicts, the worst first."""
+    """Print the claims with the given verdict; if it is None, those of all verdicts in tables."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
+        # Not plainly reproduced, not measured, and the number of claims with each verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)

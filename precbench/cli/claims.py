@@ -34,24 +34,24 @@ class _Indented(yaml.SafeDumper):
 def new_claims(
     paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
     place: Annotated[
-        str, typer.Argument(help="Where the claim stands: table-5, or with row and column.")
+        str, typer.Argument(help="Place of the claim in the paper: table-5 or section-6/avg.")
     ],
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of the claim, or of all cells."),
+        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of each new claim, as runs=5."),
     ] = None,
     config: Annotated[
         str,
-        typer.Option(help="Config whose results decide.", autocompletion=completion.configs),
-    ] = ...,  # type: ignore[assignment]
-    printed: Annotated[str, typer.Option(help="The number or words, as printed.")] = "",
+        typer.Option(help="Config whose runs decide the claim.", autocompletion=completion.configs),
+    ] = ...,  # type: ignore[assignment]  # required
+    printed: Annotated[str, typer.Option(help="The number or words that the paper prints.")] = "",
     table: Annotated[
         Path | None,
-        typer.Option("--csv", help="The printed table, with names of its columns and rows."),
+        typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
-    columns: Annotated[str, typer.Option(help="Field that the columns name.")] = "solver",
-    rows: Annotated[str, typer.Option(help="Field that the rows name.")] = "metric",
-    to: Annotated[Path | None, typer.Option(help=f"File NAME{SUFFIX} that gets the entry.")] = None,
+    columns: Annotated[str, typer.Option(help="What the columns of --csv are.")] = "solver",
+    rows: Annotated[str, typer.Option(help="What the rows of --csv are.")] = "metric",
+    to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a printed number, or a whole table, as an entry of a file of claims.
@@ -68,7 +68,7 @@ def new_claims(
     """
     experiment = load_config(config)
     common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}
-    where = place.partition("/")[0].replace("-", " ").capitalize()
+    where = place.partition("/")[0].replace("-", " ").capitalize()  # table-5/avg: Table 5
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
         key = "claims"
@@ -76,10 +76,10 @@ def new_claims(
     else:
         key = "tables"
         entry |= {"common": common, **_cells(table, columns, rows)}
-    head = {"paper": paper, "experiment": experiment.name}
+    head = {"paper": paper, "experiment": experiment.name}  # of the whole file of claims
     new_file = _as_yaml({**head, key: [entry]})
-    claims = parse_claims(new_file, _ENTRY, config)
-    if isinstance(experiment, Experiment):
+    claims = parse_claims(new_file, _ENTRY, config)  # raises if the entry is invalid
+    if isinstance(experiment, Experiment):  # a study names no solvers
         _refuse_unknown_names(claims, experiment)
     if to is not None:
         _add_entry(to, head, key, entry, config)
@@ -95,34 +95,36 @@ def new_claims(
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    """Write an entry to a file of claims, new or not, if the whole file is valid."""
+    # Write an entry to a file of claims, new or not, if the whole file is valid. `head` is paper
+    # and experiment of the file, `key` its list that gets the entry: "claims" or "tables".
     if not to.name.endswith(SUFFIX):
-        raise InputError(f"{to}: files of claims are called NAME{SUFFIX}")
+        raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
     whole = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
-    parse_claims(whole, str(to), config)
+    parse_claims(whole, str(to), config)  # raises if the file would be invalid
     write_whole({to: whole})
 
 
 def _parse_field(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{text!r} is not a field: write it as FIELD=VALUE")
+        raise InputError(f"{text!r} is not a field with a value; write FIELD=VALUE, as runs=5")
     return name, parse(f"value: {value}", text).data["value"]
 
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
-    """Read a CSV table with names in its first row and column, as fields of a printed table."""
+    # Read a CSV table with names in its first row and column, as fields of a printed table.
+    # `columns` and `rows` are the fields that those names are values of, as "solver" and "metric".
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
         lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: {error}; save it as CSV in UTF-8") from error
+        raise InputError(f"{path}: {error}; save the table as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
-        raise InputError(f"{path}: expected a table with names in its first row and first column")
-    header, *body = lines
+        raise InputError(f"{path}: expected names in the first row and in the first column")
+    header, *body = lines  # the corner, header[0], is not used
     for names in header[1:], [name for name, *_ in body]:
-        for i in repeats(names):
-            raise InputError(f"{path}: a second column or row is named {names[i]!r}; rename it")
+        for i in repeats(names):  # indices of names that an earlier one equals
+            raise InputError(f"{path}: two columns or rows are named {names[i]!r}; rename one")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
         "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in body},
@@ -130,7 +132,7 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
 
 
 def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
-    """Refuse data sets, solvers and metrics of claims that the config does not have."""
+    """Raise if claims name data sets, solvers or metrics that the config does not have."""
     known = {
         "data set": [dataset.name for dataset in experiment.datasets],
         "solver": experiment.solvers,
@@ -138,7 +140,7 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     }
     problems = []
     for claim in claims:
-        metric = getattr(claim, "metric", "")
+        metric = getattr(claim, "metric", "")  # some kinds of claims have none
         named = {"data set": claim.data, "solver": claim.labels, "metric": filter(None, [metric])}
         for what, names in named.items():
             for name in names:
@@ -148,15 +150,16 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
 
 
 def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
-    """Return the text of a file of claims with an entry added and its comments kept."""
+    # Return the text of a file of claims with an entry added and its comments kept. The entry is
+    # the first of the list `key` then; `head`, paper and experiment, must be that of the file.
     present = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
         if present.get(name) != value:
-            raise InputError(f"{path}: holds claims with {name}: {present.get(name)}, not {value}")
+            raise InputError(f"{path} is about {present.get(name)}, not {value}; use another file")
     indented = indent(_as_yaml([entry]), "  ")
-    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
-    if not key_line:
+    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")  # a key at line begin
+    if not key_line:  # the file has no such list yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")
 

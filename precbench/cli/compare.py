@@ -31,36 +31,38 @@ class CompareOptions(OwnRows):
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare this method; repeatable [default: those of configs/compare.yaml].",
+            help="Method to compare; repeatable [default: those of configs/compare.yaml].",
             autocompletion=completion.solvers,
         ),
     ] = None
     splits: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of splits [default: 10; 5 with --time or more than 50,000 rows]."
+            min=1,
+            help="Number of splits into training and test rows [default: 10; 5 with --time or more "
+            "than 50,000 rows].",
         ),
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="simple: the simplest method within one standard error of the best."),
+        typer.Option(help="Recommend the best method, or the simplest within one standard error."),
     ] = "best"
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits and solvers.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
         int | None,
         typer.Option(
             "--jobs", "-j", min=1, help="Number of trials to run at a time [default: all cores]."
         ),
     ] = None
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results")
+    out: Annotated[Path, typer.Option(help="Folder to write the results to.")] = Path("results")
     config: Annotated[
-        Path | None, typer.Option(help="Also write the config that repeats the comparison.")
+        Path | None, typer.Option(help="File to write: the config that repeats this comparison.")
     ] = None
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Fit the recommended method to all rows, and write the model to this file; the "
-            "report shows which columns matter."
+            help="File to write: a model of the recommended method, fitted to all rows; the report "
+            "then shows which columns matter."
         ),
     ] = None
     no_row_hashes: NoRowHashes = False
@@ -86,25 +88,22 @@ def compare(options: CompareOptions) -> int:
       precbench compare visits.parquet --label ill --groups patient \\
           --k "1 %" --missing median
     """
-    from precbench.advice.compare import (
-        as_compared,
-        cores,
-        prepare,
-        report_length,
-    )
+    from precbench.advice.compare import as_compared, cores, prepare, report_length
     from precbench.advice.importance import importance_table
     from precbench.data.own.profile import profile_columns
     from precbench.data.own.read import read_amounts
 
-    console, ks, worth = screen(quiet=options.as_json), options.lengths, options.worth
+    console = screen(quiet=options.as_json)
+    ks, worth = options.lengths, options.worth  # worth: gain of a hit and cost of a row, or None
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
-        raise InputError("--config cannot repeat --open: give one of the two")
-    (own, unlabelled), column, tables = options.tables(), options.gain_column, []
+        raise InputError("--config and --open exclude each other: give one of the two")
+    own, unlabelled = options.tables()  # unlabelled: the rows for --open
+    column = options.gain_column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
-    with options.corrected("compare"):
+    with options.corrected("compare"):  # adds the command that reads a refused table to the error
         contest = prepare(
             {"file": own, **options.reading},
             ks,
@@ -118,25 +117,22 @@ def compare(options: CompareOptions) -> int:
     if options.config:
         with writing(options.config, "choose another place", refused=InputError):
             write_whole({options.config: contest.config})
-    if own.frame is not None:
+    tables = []  # for the report
+    if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # it is not needed beside the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # The report is written once, with the length.
+    # Without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    name, datasets = str(options.config or ""), contest.plan.datasets
-    summary = prepared(contest.experiment, run, name, datasets)()
+    name = str(options.config or "")
+    # The function that `prepared` returns trains the missing trials.
+    summary = prepared(contest.experiment, run, name, contest.plan.datasets)()
     results = read_run(summary["folder"])
-    choice = choose_method(results, prefer=options.prefer)
+    chosen = choose_method(results, prefer=options.prefer)
+    # The choice with a forecast for new lists; `recipe` fits the recommended method.
     choice, recipe = as_compared(
-        contest,
-        results,
-        choice,
-        ks,
-        list_rows=options.list_rows,
-        worth=worth,
-        amounts=amounts,
+        contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None
     command = _next_command(options, choice.expected.k)
@@ -146,8 +142,8 @@ def compare(options: CompareOptions) -> int:
     if options.save and recipe.importance:
         heading = f"What {choice.recommended} ranks by"
         tables.insert(0, importance_table(recipe.importance, heading))
-    report_length(choice.length, summary["folder"], tables, command)
-    show_length(choice.length, quiet=options.as_json)
+    report_length(choice.length, summary["folder"], tables, command)  # writes the report
+    show_length(choice.length, quiet=options.as_json)  # prints the profit by length
     if options.save or unlabelled is not None:
         model = recipe.fit()
     if options.save:
@@ -165,9 +161,10 @@ def compare(options: CompareOptions) -> int:
 
 
 def _size_in_words(contest: "Contest") -> str:
-    """Describe how many rows, features, positives, groups, methods and splits are compared."""
-    (n_rows, n_features), n_pos = contest.dataset.X.shape, contest.dataset.n_pos
-    ids, experiment = contest.dataset.groups, contest.experiment
+    """Return in words how many rows, features, positives, groups, methods and splits there are."""
+    n_rows, n_features = contest.dataset.X.shape
+    n_pos, experiment = contest.dataset.n_pos, contest.experiment
+    ids = contest.dataset.groups  # the group of each row, or None
     groups = "" if ids is None else f", {count(len(set(ids.tolist())), 'group')}"
     return (
         f"{n_rows:,} rows, {n_features:,} features, {n_pos:,} positive ({n_pos / n_rows:.2%})"
@@ -179,8 +176,8 @@ def _size_in_words(contest: "Contest") -> str:
 def _next_command(options: CompareOptions, k: int) -> str:
     """Return the command to type next: score with the saved model, or else compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # --save added
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]
+        words += ["--id", options.id[0].split(",")[0]]  # the first of several
     return shlex.join(words)

@@ -13,12 +13,14 @@ from precbench.cli.options import Json, Mirror, print_facts
 from precbench.data import DATASETS, find_card, load_dataset
 from precbench.data.cards.fetch import FileReport, add_files, clean, info
 
+_NAME = typer.Argument(
+    help="Name of a data set, as precbench list datasets shows it.",
+    autocompletion=completion.datasets,
+)
+
 
 def fetch_data(
-    names: Annotated[
-        list[str],
-        typer.Argument(help="Data sets, see list datasets.", autocompletion=completion.datasets),
-    ],
+    names: Annotated[list[str], _NAME],
     mirror: Mirror = None,
     as_json: Json = False,
 ) -> None:
@@ -34,11 +36,11 @@ def fetch_data(
       precbench data fetch letter --mirror ~/mirror
     """
     for name in names:
-        find_card(name)
+        find_card(name)  # refuses an unknown name before any download
     sizes = []
     for name in names:
         dataset = load_dataset(name, mirror=mirror)
-        n, d = dataset.X.shape
+        n, d = dataset.X.shape  # as the card says, else load_dataset raises
         sizes.append({"name": name, "rows": n, "features": d, "positives": dataset.n_pos})
         if not as_json:
             print(
@@ -49,14 +51,9 @@ def fetch_data(
 
 
 def add_data(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="Data set that the files belong to.", autocompletion=completion.datasets
-        ),
-    ],
+    name: Annotated[str, _NAME],
     files: Annotated[
-        list[Path], typer.Argument(help="Files that you obtained yourself; data info lists them.")
+        list[Path], typer.Argument(help="Files that you obtained; precbench data info lists them.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -74,7 +71,7 @@ def add_data(
 def verify_data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
+        typer.Argument(help="Which data sets [default: all].", autocompletion=completion.datasets),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -98,7 +95,7 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets whose files are removed, too [default: none]."),
+        typer.Argument(help="Data sets to remove all files of, not only arrays [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
@@ -113,7 +110,7 @@ def clean_cache(
       precbench data clean --dry-run
       precbench data clean covtype
     """
-    removed = clean(names or (), dry_run=dry_run)
+    removed = clean(names or (), dry_run=dry_run)  # size in bytes by path
     total = sum(removed.values())
     if as_json:
         print(json.dumps({"removed": removed, "bytes": total, "dry_run": dry_run}))
@@ -123,12 +120,7 @@ def clean_cache(
     print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
-def describe_data(
-    name: Annotated[
-        str, typer.Argument(help="Data set, see list datasets.", autocompletion=completion.datasets)
-    ],
-    as_json: Json = False,
-) -> None:
+def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
     """Describe a data set: its card, and which of its files are in the cache.
 
     \b
@@ -140,7 +132,7 @@ def describe_data(
 
 
 def _print_reports(reports: Mapping[str, Sequence[FileReport]], as_json: bool) -> None:
-    """Print the status of the files of each data set, with both checksums of a damaged one."""
+    """Print the status of the files of each data set, with both checksums of a damaged file."""
     if as_json:
         described = {name: list(map(asdict, files)) for name, files in reports.items()}
         print(json.dumps(described, default=str))

@@ -19,7 +19,7 @@ from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]
 _TRIAL = [*_CELL, "split"]
-_UNEQUAL = {
+_UNEQUAL = {  # counts in a difference, with words for each
     "differing": "differ",
     "only_first": "only in the first",
     "only_second": "only in the second",
@@ -28,13 +28,13 @@ _MOST_ROWS = 40
 
 
 def compare_results(
-    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
-    second: Annotated[Path, typer.Argument(help="Another one, of the same experiments.")],
+    first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
+    second: Annotated[Path, typer.Argument(help="Another folder, of the same experiments.")],
     tolerance: Annotated[
         float,
         typer.Option(
             min=0,
-            help="Count numbers as equal that differ by no more than this share of the larger.",
+            help="Numbers are equal if they differ by at most this share of the larger (1e-9).",
         ),
     ] = 0.0,
     as_json: Json = False,
@@ -52,7 +52,7 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)
+    pairs, unpaired = _pairs(first, second)  # folders of one experiment; names in one only
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL
@@ -72,23 +72,23 @@ def compare_results(
 
 
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
-    """Return the two folders of each experiment, and the experiments that only one has."""
+    """Return the two folders of each common experiment, and the names that only one has."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
-    if folders == [[first], [second]]:
+    if folders == [[first], [second]]:  # each is that of a single experiment
         return [(first, second)], []
     names = [{path.name for path in paths} for paths in folders]
     both = sorted(names[0] & names[1])
     if not both:
         raise InputError(
-            f"{first} and {second} have no experiment in common: name two folders with results "
+            f"{first} and {second} have no experiment in common; give two folders with results "
             "of the same experiments"
         )
     return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
-    """Count the equal and the differing final numbers; compare the cells that differ."""
-    one, other = _finals(first), _finals(second)
+    """Count the equal and the differing final values; compare the means of cells that differ."""
+    one, other = _finals(first), _finals(second)  # values by data set, ..., solver and split
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf
@@ -116,14 +116,15 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    """Return the difference of two means over common splits, with its paired interval."""
-    # ``low`` and ``high`` are None without one; ``differing`` of ``splits`` values differ.
+    # Compare the two means of a cell, such as the AUC of a solver, over the common splits. `shares`
+    # is the share of the rows that is tested, by data set. ``low`` to ``high`` is the paired 95 %
+    # interval of the difference, or None; ``differing`` of the ``splits`` values differ.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
     share = shares.get(place["dataset"])
     if len(pair) > 1 and share is not None and np.isfinite(pair).all():
-        _, low, high, _ = resampled_test(pair[:, 1], pair[:, 0], share)
+        _, low, high, _ = resampled_test(pair[:, 1], pair[:, 0], share)  # mean and p are not used
     return {
         **place,
         "first": _json_number(first),

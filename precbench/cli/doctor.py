@@ -36,7 +36,7 @@ def examine(as_json: Json = False) -> int:
     """
     state: dict[str, Any] = {}
     broken: list[str] = []
-    for name, check in _CHECKS.items():
+    for name, check in _CHECKS.items():  # functions that return a text, or raise
         try:
             state[name] = check()
         except Exception as error:  # whatever is broken, report the rest
@@ -79,20 +79,20 @@ def _cache() -> str:
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if path.exists())  # nearest
     if not os.access(existing, os.W_OK):
-        raise PermissionError("the cache folder is not writable")
+        raise PermissionError("cannot write to the cache folder; set $PRECBENCH_CACHE to another")
     free = decimal(shutil.disk_usage(existing).free)
     return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
 
 
 def _mirror() -> str:
-    """Return what kind of place the mirror is, without its name; raise if it is missing."""
+    """Return whether the mirror is an address, a folder or none; raise if the folder is missing."""
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
     if "://" in mirror:
         return "an address"
     if mirror and not Path(mirror).is_dir():
-        raise NotADirectoryError("$PRECBENCH_MIRROR is not a folder")
+        raise NotADirectoryError("$PRECBENCH_MIRROR is no folder; set it to a folder or an address")
     return "a folder" if mirror else "none ($PRECBENCH_MIRROR is not set)"
 
 
@@ -104,7 +104,7 @@ def _solver() -> str:
     X, y = [[float(i % 7), float(i % 3)] for i in range(60)], [i % 7 > 4 for i in range(60)]
     value = auc(y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X))
     if value != 1.0:
-        raise ValueError(f"AUC {value} on linearly separable data")
+        raise ValueError(f"sgd-avg has AUC {value}, not 1, on separable data; reinstall precbench")
     return "fits linearly separable data"
 
 

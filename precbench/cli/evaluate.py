@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @takes(FileLayout)
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
-    file: Annotated[Path, typer.Argument(help="Rows whose labels are known by now.")],
+    model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
+    file: Annotated[Path, typer.Argument(help="File of new rows whose labels are known by now.")],
     label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
     positive: Annotated[
         list[str] | None,
@@ -35,15 +35,15 @@ def evaluate(
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", help="Length of the list, as for fit [default: what the model was fitted for]."
+            "--k", help="Length of the list, as the --k of fit [default: that of the model]."
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model, to compare its list of the same rows.")
+        Path | None, typer.Option(help="Another model file, to compare its list of these rows.")
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(metavar="HITS", help="End with exit code 5 if the list has fewer hits."),
+        typer.Option(metavar="HITS", help="Exit with code 5 if the list has fewer hits than this."),
     ] = None,
     as_json: Json = False,
     *,
@@ -66,35 +66,35 @@ def evaluate(
     """
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive or None, **options.layout) > 0
+    is_hit = read_labels(file, label, positive or None, **options.layout) > 0  # by row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     loaded, encoding = load_model(model)
-    other = None if against is None else load_model(against)
-    quality = quality_of(loaded, str(model))
-    k_given = plain_value(k) if k is not None else quality.k if quality else 0.25
+    other = None if against is None else load_model(against)  # a model and its encoding
+    quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
+    k_given = plain_value(k) if k is not None else quality.k if quality else 0.25  # default of fit
     if not n_pos and isinstance(k_given, float):
         raise InputError(
-            f"{file}: no row is positive, so a k of {k_given} gives no length: give --k as a "
+            f"{file}: no row is positive, so a k of {k_given} gives no length; give --k as a "
             "number of rows"
         )
-    length = resolve_k(k_given, n_pos, n_rows)
-    blocks = read_new_blocks(file, encoding, **options.layout)
-    scores, n_known = _scores(loaded, blocks)
-    listed = _listing_probabilities(scores, length)
+    length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
+    blocks = read_new_blocks(file, encoding, **options.layout)  # not all in memory at once
+    scores, n_known = _scores(loaded, blocks)  # n_known: how many are training rows
+    listed = _listing_probabilities(scores, length)  # by row, fractions where scores are tied
     hits = _count_hits(listed, is_hit)
-    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None
+    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class only
     result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits}
     result |= {"precision": hits / length, "auc": area}
     text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
         # The curve is of a list with another number of rows: compare the same share of both.
-        at, curve = length / n_rows * measured.rows, measured.curve
-        value = np.interp(at, curve["length"], curve["precision"])
+        same_share, curve = length / n_rows * measured.rows, measured.curve
+        value = np.interp(same_share, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
         text += f" ({value:.3f} when fitted)"
     text += "" if area is None else f", AUC {area:.3f}"
     lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", text]
-    if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):
+    if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):  # with a fraction of a place
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
@@ -103,14 +103,16 @@ def evaluate(
         mean, low, high = forecast
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"
         result |= {"promised": forecast._asdict(), "verdict": verdict}
-        text = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
+        found = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
-        lines.append(f"{text}, {outcome}")
+        lines.append(f"{found}, {outcome}")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:
-        blocks = read_new_blocks(file, other[1], **options.layout)
-        other_listed = _listing_probabilities(_scores(other[0], blocks)[0], length)
+        other_model, other_encoding = other
+        other_blocks = read_new_blocks(file, other_encoding, **options.layout)
+        other_scores, _ = _scores(other_model, other_blocks)
+        other_listed = _listing_probabilities(other_scores, length)
         result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
         lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
@@ -120,17 +122,17 @@ def evaluate(
 def _scores(
     model: "Model", blocks: "Iterable[tuple[Matrix, object]]"
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of all rows, and the number of rows that the model was trained on."""
+    """Return the scores of all rows, and how many of the rows the model was trained on."""
     parts, n_known = list[NDArray[np.float64]](), 0
-    for X, _ in blocks:
+    for X, _ in blocks:  # _: columns to list beside the scores, none here
         parts.append(model.decision_function(X, n_jobs=-1))
         n_known += model.training_rows.count(X) if model.training_rows else 0
     return np.concatenate(parts), n_known
 
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return the probability that each row is listed, with tied rows in random order."""
-    above, tied, n_places = split_at(scores, length)
+    """Return, for each row, the probability to be on the list, with tied rows in random order."""
+    above, tied, n_places = split_at(scores, length)  # n_places: for the tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
     listed[tied] = n_places / len(tied)
@@ -144,8 +146,9 @@ def _count_hits(listed: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> float
 def _compare_lists(
     own: NDArray[np.float64], other: NDArray[np.float64], is_hit: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Compare the hits among the rows that only one of two lists has, by Fisher's exact test."""
-    # The lists are probabilities that each row is listed; ``rows`` is the number on only one list.
+    # Compare the hits among the rows that only one of two lists has, by Fisher's exact test. `own`
+    # and `other` are probabilities that a row is listed. Return the hits of `other`, how many rows
+    # are on one list only (as many on each), the hits among them by list, and the p-value.
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)

@@ -32,7 +32,7 @@ def example(
     parts = {file: rows[:_N_LABELLED], file.with_stem(f"{file.stem}-new"): rows[_N_LABELLED:]}
     for path in parts:
         if path.exists():
-            raise InputError(f"{path} exists: name another file")
+            raise InputError(f"{path} exists; give the name of a new file")
     for path, part in parts.items():
         with writing(path, "choose another place", refused=InputError):
             part.to_csv(path, index=False)

@@ -21,7 +21,7 @@ class FitOptions(OwnRows):
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Name of the solver, see list solvers [default: hist-gradient-boosting; sgd-avg "
+            help="Solver, as in precbench list solvers [default: hist-gradient-boosting; sgd-avg "
             "for sparse rows and with --fourier].",
             autocompletion=completion.solvers,
         ),
@@ -30,14 +30,14 @@ class FitOptions(OwnRows):
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Parameter of the solver, for example epochs=50; repeatable. "
-            "See list solvers --json.",
+            help="Parameter of the solver, as epochs=50 (precbench list solvers --json shows all); "
+            "repeatable.",
         ),
     ] = None
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="standardise, unit, unit-norm, standardise-unit-norm or none "
+            help="Scaling: standardise, unit, unit-norm, standardise-unit-norm or none "
             "[default: standardise; none for sparse rows and for trees]."
         ),
     ] = None
@@ -45,15 +45,15 @@ class FitOptions(OwnRows):
         int | None,
         typer.Option(
             min=1,
-            help="Number of random Fourier features to use instead of the features, so that a "
-            "linear solver can learn a nonlinear ranking.",
+            help="Number of random Fourier features that replace the features, so that a linear "
+            "solver can learn a nonlinear ranking.",
         ),
     ] = None
     weight: Annotated[
         str | None,
         typer.Option(
             help="Column of weights of the rows, for logistic-regression, linear-svm, "
-            "hist-gradient-boosting and lightgbm (tables)."
+            "hist-gradient-boosting and lightgbm (tables only)."
         ),
     ] = None
     splits: Annotated[
@@ -98,7 +98,7 @@ def fit(options: FitOptions) -> None:
 
     worth, params = options.worth, _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
-    with options.corrected("fit"):
+    with options.corrected("fit"):  # adds the command that reads a refused table to the error
         own, unlabelled = options.tables()
         model = fit_table(
             own,
@@ -116,7 +116,7 @@ def fit(options: FitOptions) -> None:
             allow=options.allow or (),
             **options.reading,
         )
-        listed = "" if unlabelled is None else write_open(model, unlabelled, options)
+        listed = "" if unlabelled is None else write_open(model, unlabelled, options)  # a sentence
     model.save(options.save, row_hashes=not options.no_row_hashes)
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
@@ -148,8 +148,8 @@ def _params(options: FitOptions) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
-            raise InputError(f"--param {name} is given twice")
+            raise InputError(f"--param {name} is given twice; give one value")
         if name in (options_of := {"k": "--k", "random_state": "--seed"}):
-            raise InputError(f"--param {name}: give {options_of[name]} instead")
+            raise InputError(f"--param {name} has its own option; give {options_of[name]} instead")
         params[name] = plain_value(text)
     return params

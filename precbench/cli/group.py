@@ -37,13 +37,13 @@ def harmless_streams() -> Iterator[None]:
 
     Characters that the encoding of a stream lacks are escaped; a closed stream gets nothing.
     """
-    for descriptor in range(3):
+    for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
         except OSError:  # closed: else the next file that is opened takes its place, in workers too
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     with Path(os.devnull).open("w") as null:
-        streams = [stream or null for stream in (sys.stdout, sys.stderr)]
+        streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
             if hasattr(stream, "reconfigure"):  # a notebook's has not
                 stream.reconfigure(errors="backslashreplace")
@@ -54,7 +54,7 @@ def harmless_streams() -> Iterator[None]:
 
 @contextmanager
 def _one_line_warnings() -> Iterator[None]:
-    """Print each different warning in one line, once."""
+    """Print each warning in one line, and its repetitions not at all."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -64,7 +64,7 @@ def _one_line_warnings() -> Iterator[None]:
             printed.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of libraries about their future
+        warnings.simplefilter("ignore")  # others, such as deprecations
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = show
@@ -78,7 +78,7 @@ class InGroups(TyperCommand):
         """Write the arguments, then the options of each panel, under headings of their own."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
+            if (record := param.get_help_record(ctx)) is not None:  # (option, help); None if hidden
                 panel = getattr(param, "rich_help_panel", None) or "Options"
                 panel = "Arguments" if param.param_type_name == "argument" else panel
                 groups.setdefault(panel, []).append(record)
@@ -109,7 +109,7 @@ class LazyGroup(TyperGroup):
 
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
-        place, summary = self.listed[name]
+        place, summary = self.listed[name]  # "module:function" and a line of help
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         single.command(name, cls=InGroups, short_help=summary)(
             resolve_name(f"precbench.cli.{place}")
@@ -146,7 +146,7 @@ def _exit_with(error: BaseException) -> NoReturn:
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error; raise it if it is a bug."""
+    """Return message and exit code of an error; raise it again, with its traceback, if a bug."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code
@@ -158,7 +158,7 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
             | RuntimeError(args=("can't start new thread",))
         ):
             return _LIMITED.format(error), 1
-        case ImportError() if "map segment" in str(error):
+        case ImportError() if "map segment" in str(error):  # no memory to load a shared library
             return _LIMITED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1

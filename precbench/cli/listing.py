@@ -26,10 +26,10 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Return the first line about a solver, with its preset parameters and its package."""
+    """Describe a solver in one line, with its preset parameters and the package it needs."""
     from precbench.solvers import SOLVERS
 
-    preset = getattr(SOLVERS[name], "keywords", {})
+    preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
     details = [", ".join(f"{parameter}: {value}" for parameter, value in preset.items())]
     details += [f"package {package}" if (package := SOLVERS.package(name)) else ""]
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
@@ -124,7 +124,7 @@ _LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 
 def list_(
     what: Annotated[
-        str, typer.Argument(help="solvers, datasets, metrics, configs, claims or deviations.")
+        str, typer.Argument(help="List solvers, datasets, metrics, configs, claims or deviations.")
     ],
     paper: Annotated[
         str | None, typer.Option(help="Only claims of this paper, for example rudin2009.")
@@ -156,14 +156,14 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    filters = {
+    filters = {  # the option and its value, by key of a member
         "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
     }  # fmt: skip
     for key, (option, value) in filters.items():
         known = sorted({str(member[key]) for member in all_members if key in member})
         if value is not None and not known:
-            raise InputError(f"--{option} does not apply to {what}: it selects among claims")
-        if value is not None and key == "verdict":  # also one that no claim has
+            raise InputError(f"--{option} applies to claims only, not to {what}; leave it out")
+        if value is not None and key == "verdict":  # also those that no claim has now
             from precbench.claims.verdicts import Verdict
 
             known = [*map(str, Verdict)]

@@ -24,16 +24,16 @@ _MOST_LISTED = 8
 
 def merge_results(
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders of results, or of single experiments.")
+        list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results; what it holds stays.")],
+    out: Annotated[Path, typer.Option(help="Folder for the merged results; what it holds stays.")],
     keep: Annotated[
         Path | None,
-        typer.Option(help="The folder whose records are kept in case of conflict."),
+        typer.Option(help="One of the folders: its records are kept where numbers differ."),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(help="Config of an experiment that is not shipped; repeatable."),
+        typer.Option(help="Config file of an experiment that is not shipped; repeatable."),
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -56,13 +56,13 @@ def merge_results(
     """
     loaded = [(load_config(name), name) for name in config or ()]
     configs = {experiment.name: (experiment, name) for experiment, name in loaded}
-    merges = _merges(folders, out, keep)
+    merges = _merges(folders, out, keep)  # targets, sources, and stores that win conflicts
     console = screen(quiet=as_json)
     summaries = []
     with ExitStack() as stack:
-        for target, _, _ in merges:
+        for target, _, _ in merges:  # no other command may write there
             stack.enter_context(target.lock())
-        compared = [compare_records(*merge) for merge in merges]
+        compared = [compare_records(*merge) for merge in merges]  # records to take; conflicts
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
             more = "; ..." if len(conflicts) > _MOST_LISTED else ""
             raise PrecbenchError(
@@ -72,7 +72,7 @@ def merge_results(
             )
         for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
             take_records(target, taken)
-            summary = _note_request(target, sources) | {"taken": len(taken)}
+            summary = _note_request(target, sources) | {"taken": len(taken)}  # counts of trials
             console.print(_sentence(summary))
             summaries.append(summary)
             experiment, name, smoke = _config_of(summary["experiment"], configs)
@@ -92,30 +92,30 @@ def merge_results(
 def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
-    """Return, for each experiment, its target, its sources and those that win conflicts."""
-    chosen = keep and keep.resolve()
+    """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
+    chosen = keep and keep.resolve()  # the folder of --keep
     if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
-        raise InputError(f"--keep {keep}: expected one of the folders, or that of --out")
+        raise InputError(f"--keep {keep}: expected one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
             winners = [target] if chosen == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
-            sources.append(store)
+            sources.append(store)  # changes the lists in `merges`
             if folder.resolve() == chosen:
                 winners.append(store)
     return [*merges.values()]
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Write the union of all requests into the target; return how many of its trials are left."""
-    requests = [store.request() for store in (target, *sources)]
+    """Write the union of all requests into the target; return how much is there and left to run."""
+    requests = [store.request() for store in (target, *sources)]  # trials of the last run of each
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    sizes = sorted({Shard.parse(shard).total for shard in shards})
+    sizes = sorted({Shard.parse(shard).total for shard in shards})  # the N of "I/N"
     expected = [str(Shard(i + 1, n_shards)) for n_shards in sizes for i in range(n_shards)]
     return {
         "experiment": target.folder.resolve().name,
@@ -139,12 +139,12 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Return the config of a folder (None if unknown), its name, and whether it is smoke size."""
-    for experiment in dict.fromkeys((name, name.removesuffix("-smoke"))):
-        if experiment in known:
-            return *known[experiment], experiment != name
-        if shipped := shipped_config(experiment):
-            return load_config(shipped), shipped, experiment != name
+    """Find the config of a folder of results; return it or None, its name, and if smoke size."""
+    for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
+        if candidate in known:
+            return *known[candidate], candidate != name
+        if shipped := shipped_config(candidate):
+            return load_config(shipped), shipped, candidate != name
     return None, "", False
 
 

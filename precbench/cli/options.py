@@ -9,23 +9,30 @@ from typing import Annotated, Any
 
 import typer
 
+from precbench.cli import completion
 from precbench.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
-JSON = "Print JSON instead of text."
-MIRROR = (
-    "Folder or http address to try before the official addresses of the data "
-    "[default: $PRECBENCH_MIRROR]."
-)
-Json = Annotated[bool, typer.Option("--json", help=JSON)]
+Configs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CONFIG",
+        help="Names (as precbench list configs shows them) or files of configs.",
+        autocompletion=completion.configs,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 NoRowHashes = Annotated[
     bool,
     typer.Option(
         "--no-row-hashes",
-        help="Do not store hashes of training rows, by which score recognises these.",
+        help="Store no hashes of training rows in the model; score then cannot recognise them.",
     ),
 ]
-Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
+Mirror = Annotated[
+    str | None,
+    typer.Option(help="Folder or address to try first for data [default: $PRECBENCH_MIRROR]."),
+]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:
@@ -45,9 +52,10 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function of a dataclass, its last parameter, a command with the fields as options."""
+    """Make a function whose last parameter is a dataclass a command with its fields as options."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        # Return a function that takes each field of `options`, and passes them as one object.
         *parameters, _ = signature(function).parameters.values()
         fields = signature(options).parameters
 

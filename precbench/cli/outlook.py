@@ -16,14 +16,14 @@ from precbench.text import count, duration
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return the data sets to fetch, each with its maximal size in bytes."""
+    """Return the largest size in bytes of each data set that must be downloaded, by name."""
     sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):
-            card = find_card(getattr(entry, "card", entry.name))
+            card = find_card(getattr(entry, "card", entry.name))  # NamedData: named as its card
             missing = {file.name for file in info(card.name) if file.status == "missing"}
             files = [file for file in card.files if file.name in missing and file.urls]
-            if files:
+            if files:  # files without urls are added by hand
                 sizes[entry.name] = sum(file.limit for file in files)
     return sizes
 
@@ -55,7 +55,7 @@ def show_outlook(
     at_once: int,
     console: Console,
 ) -> float:
-    """Print the trials of a run; return the expected seconds."""
+    """Print the trials of a run, of which `at_once` run at a time; return the expected seconds."""
     for trial in trials:
         console.print(f"  {trial.title}")
     seconds = sum(expected_seconds(plan, store, trials)) / at_once

@@ -32,7 +32,7 @@ _FILE = "Your file"
 _LAYOUT = "File format, detected where possible"
 _WORTH = "Profit"
 _NAMES = ("label", "positive", "groups", "time", "missing")
-_LISTS = ("drop", "id", "categorical", "numeric")
+_COLUMN_LISTS = ("drop", "id", "categorical", "numeric")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class FileLayout:
         str | None,
         typer.Option(
             "--format",
-            help="svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix].",
+            help="Format: svmlight, csv, tsv, parquet, xlsx or npz [default: from the suffix].",
             rich_help_panel=_LAYOUT,
         ),
     ] = None
@@ -70,7 +70,7 @@ class FileLayout:
     ] = None
     sheet: Annotated[
         str | None,
-        typer.Option(help="Sheet to read of a workbook with several.", rich_help_panel=_LAYOUT),
+        typer.Option(help="Sheet to read, if the workbook has several.", rich_help_panel=_LAYOUT),
     ] = None
     skip_rows: Annotated[
         int,
@@ -91,7 +91,8 @@ class OwnRows(FileLayout):
     """A file of labelled rows, the meaning of its columns, and the list that is made of it."""
 
     file: Annotated[
-        Path, typer.Argument(help="svmlight, CSV, TSV, Parquet or npz; text may be .gz, .bz2, .xz.")
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz .bz2 .xz"),
     ]
     label: Annotated[
         str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
@@ -105,7 +106,7 @@ class OwnRows(FileLayout):
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column (npz: array) of groups; rows of a group stay together in the split.",
+            help="Column (npz: array) of groups; a split never divides the rows of a group.",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -126,7 +127,7 @@ class OwnRows(FileLayout):
     id: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column that identifies rows, with a different value in each; not a feature; "
+            help="Column that identifies rows, with a different value in each, and is no feature; "
             "repeatable.",
             rich_help_panel=_FILE,
         ),
@@ -142,7 +143,7 @@ class OwnRows(FileLayout):
     numeric: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to read as numbers although they look like codes; repeatable.",
+            help="Columns to read as numbers although they look like codes (0012); repeatable.",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -166,8 +167,8 @@ class OwnRows(FileLayout):
         typer.Option(
             "--open",
             metavar="LIST",
-            help="Rank the rows without a label with the model, and write them to this file: .csv, "
-            ".xlsx or .parquet (tables).",
+            help="File to write (.csv, .xlsx or .parquet): the rows without a label, ranked by the "
+            "model (tables only).",
             rich_help_panel=_FILE,
         ),
     ] = None
@@ -185,8 +186,8 @@ class OwnRows(FileLayout):
         typer.Option(
             min=1,
             max=10**12,
-            help="Number of new rows that you will score, for the expected hits and the share that "
-            "k is of them [default: as many as the file has].",
+            help="Number of rows of the list that you will score later; hits are forecast for the "
+            "top k of these rows [default: as many as the file has].",
         ),
     ] = None
     gain: Annotated[
@@ -198,15 +199,16 @@ class OwnRows(FileLayout):
     gain_column: Annotated[
         str | None,
         typer.Option(
-            help="Column with the gain of each row if it is a hit (tables); it remains a feature "
-            "unless dropped.",
+            help="Column with the gain from a row that is a hit (tables only); it is a feature, "
+            "too, "
+            "unless --drop has the column.",
             rich_help_panel=_WORTH,
         ),
     ] = None
     cost: Annotated[
         float | None,
         typer.Option(
-            help="Cost of each row of the list, hit or not [default: 0].", rich_help_panel=_WORTH
+            help="Cost of a listed row, in the unit of gain [default: 0].", rich_help_panel=_WORTH
         ),
     ] = None
 
@@ -216,7 +218,7 @@ class OwnRows(FileLayout):
 
     @property
     def worth(self) -> "Worth | None":
-        """Gain of a hit and cost of a row, None if neither is given."""
+        """Gain of a hit and cost of a listed row; None if neither is given."""
         from precbench.advice.length import Worth
 
         if self.gain is None and self.gain_column is None and self.cost is None:
@@ -229,33 +231,34 @@ class OwnRows(FileLayout):
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Read the file; with ``--open`` split off the rows without a label."""
+        """Return the rows of the file; with ``--open``, rows without a label apart, else None."""
         if self.open_list is None:
             return self.table(), None
         check_target("--open", self.open_list, {"the file of the rows": self.file}, LISTS)
         own = self.table()
         if own.frame is None or self.label is None:
-            raise InputError(f"{self.file}: --open needs a table and --label")
+            raise InputError(f"{self.file}: --open needs a table, such as CSV, and --label")
         return own.split_labelled(self.label)
 
     @property
     def reading(self) -> dict[str, Any]:
         """The options that are set, as parameters of `precbench.data.own.read.read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
-        options |= {name: getattr(self, name) for name in (*_NAMES, *_LISTS)}
+        options |= {name: getattr(self, name) for name in (*_NAMES, *_COLUMN_LISTS)}
         if self.positive and len(self.positive) == 1:
-            options["positive"] = self.positive[0]
+            options["positive"] = self.positive[0]  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
-            options["categorical"] = self.categorical[0]
+            options["categorical"] = self.categorical[0]  # a treatment, not columns
+        # "error" is the default of the readers, for missing values as for text.
         return {name: value for name, value in options.items() if value and value != "error"}
 
     @contextmanager
     def corrected(self, command: str) -> Iterator[None]:
-        """Add the command that would read a refused table to the error."""
+        """If the table is refused in the block, add the command that would read it to the error."""
         try:
             yield
         except TableError as error:
-            if not error.remedies or not error.is_enough:
+            if not error.remedies or not error.is_enough:  # options alone do not solve the problems
                 raise
             separator = "\n  " if "\n" in str(error) else "; "
             proposed = self.line(command, error.remedies)
@@ -268,14 +271,14 @@ class OwnRows(FileLayout):
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
-            if name not in _LISTS:
+            if name not in _COLUMN_LISTS:
                 values[name] = value
             elif str(value) not in (columns := values[name] or []):
                 values[name] = [*(column for column in columns if column != "error"), str(value)]
-        left_out = {*(values["drop"] or ()), *(values["id"] or ())}
+        left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
         for name in ("categorical", "numeric"):
             values[name] = [c for c in values[name] or () if c not in left_out] or None
-        for name in ("id", "categorical", "numeric"):
+        for name in ("id", "categorical", "numeric"):  # several columns in one option: zip,product
             if values[name] and not any("," in column for column in values[name]):
                 values[name] = [",".join(values[name])]
         words = ["precbench", command, str(values.pop("file"))]
@@ -284,13 +287,13 @@ class OwnRows(FileLayout):
             value = values.get(field.name)
             if value is None or value == field.default:
                 continue
-            option = hints[field.name].__metadata__[0]
+            option = hints[field.name].__metadata__[0]  # the typer.Option
             # typer takes a declaration such as "--open" for the default, as it comes first.
             declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
             default_name = f"--{field.name.replace('_', '-')}"
             name = next((text for text in declared if text.startswith("--")), default_name)
             for item in value if isinstance(value, list) else [value]:
-                words += [name] if item is True else [name, str(item)]
+                words += [name] if item is True else [name, str(item)]  # True: a flag
         return shlex.join(words)
 
 
@@ -300,7 +303,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
 
     model = Model.load(path)
     if model.encoding is None:
-        raise InputError(f"{path} was fitted to arrays, not to a file: use it from Python")
+        raise InputError(f"{path} was fitted to arrays, not to a file; use Model.load in Python")
     return model, model.encoding
 
 
@@ -314,26 +317,26 @@ def check_target(
 ) -> None:
     """Refuse a path that cannot be written, or is another file of the command.
 
-    `others` are these files by their description, `suffixes` the formats that are allowed.
+    `others` are the other files by their description, `suffixes` the formats that are allowed.
     """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
-    needs, extra = _NEEDS.get(path.suffix, ("json", ""))
+    needs, extra = _NEEDS.get(path.suffix, ("json", ""))  # json is always there
     if suffixes and find_spec(needs) is None:
-        raise InputError(f"{option} {path} needs {needs}: install precbench[{extra}]")
+        raise InputError(f"{option} {path} needs {needs}; install precbench[{extra}]")
     if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
     if path.exists() and not path.is_file():
-        raise InputError(f"{option} {path} is not a regular file: name another")
+        raise InputError(f"{option} {path} is not a regular file; give another name")
     if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option} {path}: no permission to write to {path.parent}")
+        raise InputError(f"{option} {path}: cannot write to folder {path.parent}; give another")
     for description, other in others.items():
         if path.exists() and other.exists() and path.samefile(other):
-            raise InputError(f"{option} {path} is {description}: give another name")
+            raise InputError(f"{option} {path} is {description}; give another name")
 
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
-    """Write a list in the format of the suffix, whole or not at all."""
+    """Write a list as CSV, Excel or Parquet, by the suffix, whole or not at all."""
     with replacing(path) as unfinished, unfinished.open("wb") as stream:
         if path.suffix == ".csv":
             ranking.to_csv(stream, index=False)
@@ -347,32 +350,33 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Rank the rows without a label, write them to ``--open``, and return a sentence about them."""
     from precbench.data.own.encoding import Gaps
 
-    path, gaps = options.open_list, Gaps()
+    path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
     assert path is not None and model.encoding is not None and model.calibration is not None
     if rows.empty:
         return f"every row has a label: no list is written to {path}"
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
-        warnings.warn(f"{options.file}, unlabelled rows: {sentence}", stacklevel=2)
+        warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
     ranking = model.rank(X, n_jobs=-1)
-    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()
-    ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file
+    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # from 0
+    ranking["row"] = rows.index.to_numpy()[places] + 1  # as in the file, from 1
     for name in reversed([name for names in options.id or () for name in names.split(",")]):
-        ranking.insert(2, name, rows[name].to_numpy()[places])
+        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind "rank" and "row"
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
-    k, n_pos = options.lengths[0], max(1, round(ranking["probability"].sum()))
-    k = min(k, len(rows)) if isinstance(k, int) else resolve_k(k, n_pos, len(rows))
-    hits = model.calibration.expected(scores[:k], len(rows))
+    k, n_rows = options.lengths[0], len(rows)
+    n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
+    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+    hits = model.calibration.expected(scores[:length], n_rows)
     return (
-        f"{count(len(rows), 'row')} without a label, ranked: {path}; expect about "
-        f"{hits.mean:,.1f} hits among the first {k:,} ("
+        f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
+        f"{hits.mean:,.1f} hits among the first {length:,} ("
         f"{hits.low:,.0f} to {hits.high:,.0f} in 95 % of such lists)"
     )
 
 
 def plain_value(text: str) -> Any:
-    """Return the number, truth value or None that a text means, else the text."""
+    """Return the number, truth value or None that a text means, such as "true", or the text."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -42,7 +42,7 @@ def profile(options: ProfileOptions) -> int:
     from precbench.data.own.roles import number_groups
 
     console = screen(quiet=options.as_json)
-    _ = options.worth  # refuses what compare would
+    _ = options.worth  # raises where the gains and costs contradict each other
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
     n_rows, n_pos, refused = (profiled[name] for name in ("rows", "positives", "refusal"))
@@ -57,14 +57,14 @@ def profile(options: ProfileOptions) -> int:
     console.print(rows)
     print_table(columns_table(profiled["columns"], options.file.name), console)
     refusal, outlook = None, None
-    if refused is not None:
+    if refused is not None:  # the error that compare would raise
         try:
             with options.corrected("compare"):  # adds the command that would read the table
                 raise refused
         except InputError as error:
             refusal = str(error)
         console.print(f"compare refuses it: {refusal}")
-    elif n_pos is not None:
+    elif n_pos is not None:  # the label is known
         outlook = _outlook(options, own)
         console.print(outlook)
     if options.as_json:
@@ -73,7 +73,7 @@ def profile(options: ProfileOptions) -> int:
 
 
 def columns_table(columns: Sequence[dict[str, Any]], title: str) -> Table:
-    """Lay out the first columns of a table as `profile_columns` describes them."""
+    """Lay out descriptions of columns, as `profile_columns` returns them; of many, the first."""
     shown = columns[:_MOST_SHOWN]
     cells = [
         [
@@ -97,10 +97,11 @@ def _outlook(options: ProfileOptions, own: "OwnTable") -> str:
     from precbench.store import Store
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the profile has shown them
+        warnings.simplefilter("ignore")  # what they warn of is in the profile
         contest = prepare({"file": own, **options.reading}, options.lengths)
-    store, trials = Store(Path("results") / contest.experiment.name), contest.plan.trials
-    seconds = sum(expected_seconds(contest.plan, store, [trial for trial, _ in trials]))
+    store = Store(Path("results") / contest.experiment.name)  # has the times of an earlier compare
+    trials = [trial for trial, _ in contest.plan.trials]
+    seconds = sum(expected_seconds(contest.plan, store, trials))
     n_methods, n_splits = len(contest.experiment.solvers), contest.experiment.protocol.n_splits
     return (
         f"compare would train {count(n_methods, 'method')} on {count(n_splits, 'split')} with "

@@ -39,21 +39,23 @@ from precbench.yaml.document import load, parse
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
     small: Annotated[
-        bool, typer.Option("--small", help="Use every third task, ordered by size.")
+        bool, typer.Option("--small", help="Use only every third task of the survey, by size.")
     ] = False
     parameters: Annotated[
         str,
         typer.Option(
             "--parameters",
-            help="Of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}'. By default what the survey "
-            "chooses among, and for other solvers their defaults.",
+            help="Parameters of the solver, as YAML: '{C: {tune: [0.1, 1, 10]}}' [default: those "
+            "that the survey chooses among, or for other solvers their defaults].",
         ),
     ] = ""
 
 
 @takes(RankOptions)
 def rank(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A solver, see list solvers.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Solver, see precbench list solvers.")
+    ],
     options: RankOptions,
 ) -> int:
     """Train a method on the tasks of the survey, and rank it among the methods there.
@@ -77,21 +79,21 @@ def rank(
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
     common = shared_parameters(survey_config["common"], {label: entry})
-    tasks = read_tasks()[:: 3 if options.small else 1]
+    tasks = read_tasks()[:: 3 if options.small else 1]  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
         options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
     )
     # Tables of a single method say little: only those of the whole survey are shown.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
-    failed = int(any(map(has_failed, summaries)))
+    failed = int(any(map(has_failed, summaries)))  # the exit code
     if options.dry_run or options.shard or options.smoke:
         return failed
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    study = Result.model_construct(
+    study = Result.model_construct(  # what the page shows, made without validation
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
     )
     contents = {
@@ -110,18 +112,18 @@ def rank(
 
 def _join_survey(table: pd.DataFrame) -> Survey:
     """Add the committed results of the other methods, on the tasks and splits that both have."""
-    committed, place = pd.read_csv(REFERENCE), ["task", "split"]
+    committed, place = pd.read_csv(REFERENCE), ["task", "split"]  # place: what to join by
     shared = table[place].merge(committed[place].drop_duplicates())
     if shared.empty:
         raise InputError(
-            "the survey has no results of other methods on these tasks and splits: choose others"
+            "the survey has no results on these tasks and splits; change --dataset or --splits"
         )
     rivals = shared.drop_duplicates().merge(committed)
     return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
 
 
 def _standing(survey: Survey, label: str) -> Table:
-    """Lay out the best of each kind by average precision, with the method in its place."""
+    """Lay out the mean ranks, by average precision, of the method and the best of each kind."""
     values = survey.values(AP)
     ranks = standings(values)
     shown = {*survey.best(values), label}
@@ -137,7 +139,7 @@ def _standing(survey: Survey, label: str) -> Table:
         if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # looked_at: test positives
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,
@@ -147,7 +149,8 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    """Lay out the rank of the method by each measure of the survey."""
+    # Lay out the rank of the method by each measure of the survey. Lost: 1 - value / best value of
+    # the task, as a mean over the tasks. Wins: share of the other methods that are beaten.
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)
@@ -156,15 +159,15 @@ def _by_measure(survey: Survey, label: str) -> Table:
         ranks = standings(values)
         own = ranks.loc[label]
         row = [measure.title, f"{len(values)}", f"{own['rank']:.1f}", f"{own['lost']:.1%}"]
-        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])
+        rows.append([*row, f"{own['wins']:.0%}", str(ranks.index[0])])  # sorted by mean rank
     header = ["measure", "tasks", "mean rank", "lost", "wins", "best mean rank"]
     return text_table("By measure", header, rows)
 
 
 def _by_task(survey: Survey, label: str) -> Table:
-    """Lay out the average precision and the rank of the method, beside the best other, by task."""
+    """Lay out, by task, average precision and rank of the method, beside the best of the others."""
     values = survey.values(AP)
-    ranks = values.round(12).rank(axis=1, ascending=False)
+    ranks = values.round(12).rank(axis=1, ascending=False)  # rounding errors are no wins
     best = values.drop(columns=label).idxmax(axis=1)
     rows = [
         [

@@ -21,7 +21,7 @@ _MARKS = ("results.csv", "illustration.json")
 
 
 def plot_results(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
     as_json: Json = False,
 ) -> None:
     """Redraw the tables and figures of finished runs from their CSV files.
@@ -45,14 +45,14 @@ def finished_folders(results: Path) -> list[Path]:
     folders = find_result_folders(results, *_MARKS)
     if not folders:
         raise InputError(
-            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}: run an experiment, "
+            f"neither {results} nor a folder in it has a {' or '.join(_MARKS)}; run an experiment, "
             "or resume an interrupted one with the same command (see precbench status)"
         )
     return folders
 
 
 def write_pages(
-    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
     as_json: Json = False,
 ) -> None:
     """Write finished runs as HTML pages, to read or to mail.
@@ -70,14 +70,14 @@ def write_pages(
     ledger = ledger_about(read_evidence([results]))
     rows, written = [], []
     for folder in folders:
-        page = write_report(folder, "changed", ledger).page
+        page = write_report(folder, "changed", ledger).page  # "changed": figures of new results
         assert page is not None
         content = "; ".join([page.fact, *page.marks])
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:
             print(folder / PAGE, flush=True)  # a figure takes half a second
-    if folders != [results]:
+    if folders != [results]:  # not the folder of a single experiment
         index = results / "index.html"
         header = ["report", "after", "what is in it", "published numbers"]
         table = text_table("Experiments and studies", header, rows)

@@ -38,7 +38,7 @@ class _Run:
 
     @property
     def description(self) -> str:
-        """How many claims it decides, on which data, and how long it takes."""
+        """A sentence: how many claims the run decides, on which data, and how long it takes."""
         claims = count(len(self.claims), "claim")
         if self.seconds is None:
             return f"{self.name}: {claims}; a study, computed in one piece"
@@ -53,7 +53,7 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="TARGET",
-            help="Data sets, papers (for example kar2015) or configs; see list claims.",
+            help="Data sets, papers (kar2015) or configs; precbench list claims shows them.",
         ),
     ],
     jobs: Annotated[
@@ -62,7 +62,7 @@ def reproduce(
             "--jobs",
             "-j",
             min=1,
-            help="Number of trials to run at a time, where no times are compared.",
+            help="Number of trials to run at a time (one where times are compared).",
         ),
     ] = 1,
     dry_run: Annotated[
@@ -89,11 +89,11 @@ def reproduce(
     """
     console = screen(quiet=as_json)
     runs: list[_Run] = []
-    missing: dict[str, str] = {}
+    missing: dict[str, str] = {}  # data sets left out and why; filled by _planned
     options = RunOptions(
         jobs=jobs, dry_run=dry_run, out=out, mirror=mirror, as_json=as_json, no_stand_in=True
     )
-    for name, (chosen, datasets) in _chosen(targets).items():
+    for name, (chosen, datasets) in _chosen(targets).items():  # claims of each config by id
         runs += _planned(name, list(chosen.values()), datasets, options, missing)
     if not runs:
         raise DataUnavailableError("\n".join(missing.values()))
@@ -107,7 +107,7 @@ def reproduce(
     )
     if dry_run:
         return 0
-    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]
+    summaries = [prepared(run.config, run.options, name=run.name)() for run in runs]  # runs them
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
@@ -121,7 +121,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return, by config, the claims about the targets (by id) and the data sets they need."""
+    """Return, by config, the claims about the targets (by id) and the names of their data sets."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -132,7 +132,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             near = did_you_mean(target, data | papers | configs)
             raise InputError(
                 f"{target!r} is not a data set, paper or config with claims{near}; precbench list "
-                "claims shows them all"
+                "claims shows all of them"
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
@@ -149,10 +149,10 @@ def _planned(
     options: RunOptions,
     missing: dict[str, str],
 ) -> list[_Run]:
-    """Return the run of a config, if any, and note the data sets that cannot be obtained."""
+    """Return a list with the run of a config, or empty; add data sets without data to `missing`."""
     config = load_config(name)
     if isinstance(config, Study):
-        return [_Run(name, config, claims, options, None, 1)]
+        return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
     loaded: dict[str, Dataset] = {}
     needed = {entry.name for entry in config.datasets} & datasets - missing.keys()
     for dataset in sorted(needed):
@@ -166,15 +166,16 @@ def _planned(
     available = [entry.name for entry in config.datasets if entry.name in loaded]
     labels = {label for claim in claims for label in claim.labels}
     timing = any(claim.is_timed for claim in claims)
-    options = replace(
+    selected = replace(
         options,
-        solvers=sorted(labels) or [next(iter(config.solvers))],
+        solvers=sorted(labels) or [next(iter(config.solvers))],  # any one, to count rows
         datasets=available,
         splits=None if labels else "0",  # claims about counts of rows need a single trial
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
-    outlook = prepared(config, replace(options, dry_run=True, quiet=True), name, loaded)()
-    claims = [c for c in claims if not c.data or {*c.data} & {*available}]
+    # Nothing is trained: this estimates the time of the trials that are missing.
+    outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
+    decided = [c for c in claims if not c.data or {*c.data} & {*available}]
     n_trials = outlook["trials"] - outlook["cached"]
-    return [_Run(name, config, claims, options, outlook["expected_seconds"], n_trials)]
+    return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]

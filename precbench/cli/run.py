@@ -16,7 +16,7 @@ import typer
 
 from precbench import workers
 from precbench.cli import completion
-from precbench.cli.options import JSON, MIRROR, refuse_unknown, takes
+from precbench.cli.options import Configs, refuse_unknown, takes
 from precbench.cli.screen import Screen, progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
@@ -57,7 +57,7 @@ class RunOptions:
     skip: Annotated[
         list[str] | None,
         typer.Option(
-            help="Leave these solvers out, likewise; repeatable.",
+            help="Leave out the solvers with this label, or a pattern such as sgd-*; repeatable.",
             autocompletion=completion.solvers,
             rich_help_panel=_CHOICE,
         ),
@@ -66,7 +66,7 @@ class RunOptions:
         list[str] | None,
         typer.Option(
             "--dataset",
-            help="Run only these data sets, likewise; repeatable.",
+            help="Run only the data sets with this name, or a pattern such as a*; repeatable.",
             autocompletion=completion.datasets,
             rich_help_panel=_CHOICE,
         ),
@@ -84,14 +84,14 @@ class RunOptions:
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Run the I-th of N even shards, in OUT/shards/I-of-N; merge combines them.",
+            help="Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge joins them.",
             rich_help_panel=_CHOICE,
         ),
     ] = None
     smoke: Annotated[
         bool,
         typer.Option(
-            "--smoke", help="Try the config out at its small smoke size.", rich_help_panel=_CHOICE
+            "--smoke", help="Run the config at its small size for tests.", rich_help_panel=_CHOICE
         ),
     ] = False
     rerun: Annotated[
@@ -99,13 +99,13 @@ class RunOptions:
         typer.Option(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (also these three), diverged or skipped; or, with changed-code, those "
-            "trained before the source code changed; repeatable.",
+            "failed (one of these three), diverged or skipped; changed-code means trials that "
+            "other source code trained; repeatable.",
             rich_help_panel=_CHOICE,
         ),
     ] = None
     force: Annotated[
-        bool, typer.Option("--force", help="Repeat finished trials.", rich_help_panel=_CHOICE)
+        bool, typer.Option("--force", help="Run finished trials again.", rich_help_panel=_CHOICE)
     ] = False
     jobs: Annotated[
         int,
@@ -128,7 +128,7 @@ class RunOptions:
         float,
         typer.Option(
             min=0,
-            help="Seconds to wait for the scheduler and for workers.",
+            help="Seconds to wait for the scheduler and the workers of --cluster.",
             rich_help_panel=_WORKERS,
         ),
     ] = 30.0
@@ -136,7 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time, and repeat trials that ran in parallel.",
+            help="To compare times: run one trial at a time, and repeat those run in parallel.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
@@ -151,7 +151,13 @@ class RunOptions:
     out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)] = (
         Path("results")
     )
-    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or address to try first for data [default: $PRECBENCH_MIRROR].",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
     no_stand_in: Annotated[
         bool,
         typer.Option(
@@ -178,7 +184,10 @@ class RunOptions:
             "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
         ),
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=_SCREEN),
+    ] = False
 
     @property
     def is_quiet(self) -> bool:
@@ -229,14 +238,15 @@ def prepared(
     `name` is that of the config, empty without a file; `datasets` are loaded already.
     """
     if isinstance(config, Experiment):
-        part = config.select(*_chosen(config, options), split_numbers(options.splits))
-        return partial(_run, config, part, options, name, datasets=datasets)
-    statuses = options.rerun_statuses - {_CHANGED_CODE}  # a study is computed anew each time
+        selected = config.select(*_chosen(config, options), split_numbers(options.splits))
+        return partial(_run, config, selected, options, name, datasets=datasets)
+    # --rerun changed-code is allowed, without effect: a study is computed anew each time.
+    statuses = options.rerun_statuses - {_CHANGED_CODE}
     selections = (options.solvers, options.datasets, options.skip, statuses, options.shard)
     if any(selections) or options.splits is not None:
         raise InputError(
-            f"{config.name} is a study: --solver, --skip, --dataset, --splits, --rerun and --shard "
-            "do not apply to it"
+            f"{config.name} is a study; leave out --solver, --skip, --dataset, --splits, --rerun "
+            "and --shard, which select trials of an experiment"
         )
     return partial(_run_study, config, options)
 
@@ -246,18 +256,18 @@ def _chosen(
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the solvers and the data sets that the options select; None means all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
-    solvers = options.solvers and _matching(options.solvers, labels)
+    solvers = options.solvers and _matching(options.solvers, labels)  # None if none are given
     if skipped := _matching(options.skip or (), labels):
-        config.select(solvers=skipped)  # refuses unknown ones
+        config.select(solvers=skipped)  # raises if one is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
         if not solvers:
-            raise InputError(f"{config.name}: --skip leaves no solver to run")
+            raise InputError(f"{config.name}: --skip leaves no solver to run; skip fewer")
     return solvers, options.datasets and _matching(options.datasets, names)
 
 
 def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the known names that match any pattern."""
-    # A pattern that matches none is returned itself, so that `Experiment.select` refuses it.
+    # Return the known names that match any pattern, such as sgd-*. A pattern that matches none is
+    # returned itself, so that `Experiment.select` refuses it.
     names: list[str] = []
     for pattern in patterns:
         matches = [name for name in known if fnmatchcase(name, pattern)]
@@ -273,14 +283,14 @@ def _run(
     cluster: "Cluster | None" = None,
     datasets: "Mapping[str, Dataset] | None" = None,
 ) -> dict[str, Any]:
-    """Run a part of an experiment, or with --dry-run show what would run; return a summary."""
+    """Run `part` of an experiment, or with --dry-run show what would run; return a summary."""
     from precbench.cli.outlook import show_fetching, show_outlook, to_fetch
     from precbench.experiment.plan import make_plan
 
     console = screen(quiet=options.is_quiet)
     store = Store(options.folder(experiment.name))
     part = part.smoke_size() if options.smoke else part
-    if options.dry_run and datasets is None and (sizes := to_fetch(part)):
+    if options.dry_run and datasets is None and (sizes := to_fetch(part)):  # downloads nothing
         return show_fetching(part, sizes, store, console)
     plan = make_plan(
         experiment,
@@ -290,11 +300,11 @@ def _run(
         smoke=options.smoke,
         datasets=datasets,
     )
-    keys = plan.keys_of(part)
+    keys = plan.keys_of(part)  # of the trials of the part
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:
         n_all = len(keys)
-        keys = shard.keys(plan, keys, by_split=options.timing)
+        keys = shard.keys(plan, keys, by_split=options.timing)  # each split on one machine
         console.print(f"shard {shard}: {len(keys):,} of {n_all:,} trials")
     if options.dry_run:
         trials = _select_trials(plan, store, keys, options, console)
@@ -321,7 +331,7 @@ def _measure(
     console: Screen,
     name: str,
 ) -> tuple["Report", dict[str, Any]]:
-    """Measure the stored trials and write results and report; return the report and means."""
+    # Write results and report of the stored trials; return the report and entries of the summary.
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
@@ -343,7 +353,7 @@ def _finish_shard(
     options: RunOptions,
     console: Screen,
 ) -> dict[str, Any]:
-    """Count the outcomes of a shard, say how to go on, and return a summary."""
+    # Print where the records of a shard are, and how to go on; return a summary with outcomes.
     statuses = (record.status for record in store.records() if record.key in keys)
     outcomes = {"not_ok": dict(Counter(status for status in statuses if status != "ok"))}
     console.print(f"records: {store.folder}; precbench merge makes the tables of all shards")
@@ -351,7 +361,7 @@ def _finish_shard(
 
 
 def _run_study(study: Study, options: RunOptions, _: "Cluster | None" = None) -> dict[str, Any]:
-    """Compute a study, or with --dry-run only name it; return a summary with no trials."""
+    """Compute a study (never on the cluster), or with --dry-run name it; return a summary."""
     from precbench.advice.report import write_report
     from precbench.runner.study import run_study
 
@@ -431,6 +441,7 @@ def _train(
     """Train trials here or on a cluster, with a line or a bar that shows how many are done."""
     from precbench.runner import run_plan
 
+    # At least 2 on a cluster, so that times are marked as parallel, not to be compared.
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     n_workers = 1 if options.timing else n_workers
     outcomes = run_plan(
@@ -439,7 +450,7 @@ def _train(
     n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
     with bar as show, closing(outcomes) as finished:
         try:
-            for job, _ in finished:
+            for job, _ in finished:  # _: the status, which the record has, too
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
@@ -469,7 +480,7 @@ def split_numbers(text: str | None) -> list[int] | None:
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
     if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
-        raise InputError(f"--splits {text!r}: an experiment has at most {MOST_SPLITS:,} splits")
+        raise InputError(f"--splits {text!r}: expected numbers of splits below {MOST_SPLITS:,}")
     return sorted({*itertools.chain(*ranges)})
 
 
@@ -507,10 +518,10 @@ def _present(store: Store, console: Screen, report: "Report") -> None:
 
 
 def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]:
-    """Run configs and return their summaries; mistakes are reported before any work."""
+    """Run configs and return their summaries; mistakes in any are reported before one runs."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
-        _start_workers(loaded[0][0], options)
+        _start_workers(loaded[0][0], options)  # while the options are checked and data read
     runs = [prepared(config, options, name) for config, name in loaded]
     with _connect(options) as cluster:
         if cluster is not None:
@@ -522,23 +533,17 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
 
 
 def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
-    """Start the worker processes early, while the data are read, if any trials will run."""
-    finished = (options.folder(config.name) / "results.csv").exists()
-    if isinstance(config, Experiment) and (options.force or options.rerun or not finished):
+    # Start the worker processes early, while the data are read, if trials are likely to run: they
+    # warm up (imports, a first small fit of perceptron-avg), which takes more than a second.
+    has_results = (options.folder(config.name) / "results.csv").exists()
+    if isinstance(config, Experiment) and (options.force or options.rerun or not has_results):
         n_workers = 1 if options.timing else options.jobs
         workers.begin(n_workers, "precbench.runner.worker:warm_up", "perceptron-avg")
 
 
 @takes(RunOptions)
 def run(
-    configs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CONFIG",
-            help="Names (see list configs) or files.",
-            autocompletion=completion.configs,
-        ),
-    ],
+    configs: Configs,
     options: RunOptions,
 ) -> int:
     """Run experiments: train the missing trials, then write tables and figures.

@@ -25,24 +25,24 @@ from precbench.files import replacing
 
 @takes(FileLayout)
 def score(
-    model: Annotated[Path, typer.Argument(help="Model file, see fit.")],
+    model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
     file: Annotated[
         Path,
         typer.Argument(
-            help="Rows to rank, with the same features as the fitted file; - reads CSV from "
-            "standard input."
+            help="File of rows to rank, with the same features as the fitted file; - means CSV "
+            "from standard input."
         ),
     ],
     top: Annotated[
         int | None, typer.Option(min=1, help="Number of rows to list [default: all].")
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", help="Column of row identifiers (tables).")
+        str | None, typer.Option("--id", help="Column that identifies the rows (tables only).")
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns of the file to list, too (name,phone), or all of them: all (tables)."
+            help="Columns to list beside the scores, as name,phone, or the word all (tables only)."
         ),
     ] = None,
     out: Annotated[
@@ -61,26 +61,26 @@ def score(
     strict: Annotated[
         bool,
         typer.Option(
-            "--strict", help="End with exit code 5 if there is drift; the list is written, too."
+            "--strict", help="Exit with code 5 if --drift finds drift; the list is still written."
         ),
     ] = False,
     last: Annotated[
         Path | None,
         typer.Option(
-            help="The last list, .csv or .parquet: how many of its rows, by id with --id, are "
-            "listed again."
+            help="Earlier list, .csv or .parquet, to count how many of its rows are listed again "
+            "(compared by --id, else by row number)."
         ),
     ] = None,
     explain: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of columns to name that raise the score of a listed row most, and the one "
-            "that lowers it most; with --top.",
+            help="For each listed row, name this number of columns that raise its score most, and "
+            "the one that lowers it most; needs --top.",
         ),
     ] = None,
     refuse_gaps: Annotated[
-        bool, typer.Option("--refuse-gaps", help="End where a value is missing.")
+        bool, typer.Option("--refuse-gaps", help="Stop with an error if a value is missing.")
     ] = False,
     as_json: Json = False,
     *,
@@ -118,20 +118,20 @@ def score(
     """
     _check_options(model, file, out=out, drift=drift, last=last, strict=strict, as_json=as_json)
     if explain is not None and top is None:
-        raise InputError("--explain needs --top")
+        raise InputError("--explain needs --top; give the number of rows to list")
     last_names = None if last is None else _read_names(last, row_id or "row")
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
 
     loaded, encoding = load_model(model)
-    monitor = None if drift is None else loaded.drift()
-    explainer = None if explain is None else Listing(loaded, explain)
-    gaps = Gaps() if monitor is None else monitor.gaps
+    monitor = None if drift is None else loaded.drift()  # collects the rows for --drift
+    explainer = None if explain is None else Listing(loaded, explain)  # keeps the listed rows
+    gaps = Gaps() if monitor is None else monitor.gaps  # missing values, unseen categories
     gaps.refuse = refuse_gaps
-    training_rows, n_seen = loaded.training_rows, 0
+    training_rows, n_seen = loaded.training_rows, 0  # n_seen: rows that the model was fitted to
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        """Note the drift of a block of rows, and how many of them the model was trained on."""
+        """Add a block of rows to `monitor`, and those that the model was fitted to to `n_seen`."""
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -139,14 +139,14 @@ def score(
             n_seen += training_rows.count(X)
 
     with _on_disk(file) as path:
-        columns = [*([row_id] if row_id else ()), *(keep or ())]
+        columns = [*([row_id] if row_id else ()), *(keep or ())]  # to list beside the scores
         blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
             loaded.probabilities([])  # refuses a model that has none before it reads the rows
         blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
         listed = None if explainer is None else explainer.rows
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
-    if as_json or (out is not None and out.suffix == ".xlsx"):
+    if as_json or (out is not None and out.suffix == ".xlsx"):  # both have numbers, CSV has text
         ranking = _convert_numbers(ranking)
     scores = ranking["score"].to_numpy()
     if probability:
@@ -154,7 +154,7 @@ def score(
     records = None
     if explainer is not None:
         ranking, records = explainer.with_reasons(ranking)
-    ranking["row"] = gaps.places_of(ranking["row"])
+    ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
@@ -200,7 +200,7 @@ def _check_options(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Refuse options that exclude each other, and files that cannot be written."""
+    """Raise if options exclude each other, or a file to write cannot be written or is an input."""
     others = {"the model": model, "the file of the rows": file}
     if out is not None:
         if as_json:
@@ -210,12 +210,12 @@ def _check_options(
         others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
         check_target("--drift", drift, others, [".json"])
     elif strict:
-        raise InputError("--strict needs --drift FILE")
+        raise InputError("--strict needs --drift; give a JSON file to write")
 
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the file of the rows; what comes from standard input is stored while it is read."""
+    """Yield the file of the rows; for "-", a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -227,10 +227,10 @@ def _on_disk(file: Path) -> Iterator[Path]:
 
 
 def _read_names(last: Path, column: str) -> set[str]:
-    """Return the entries of a column of an earlier list."""
+    """Return the entries of a column of an earlier list: ids, or row numbers as text."""
     if format_of(last) not in TABLES:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
-    no_features = Encoding("csv", 0, dense=True)
+    no_features = Encoding("csv", 0, dense=True)  # so that only the column is read
     blocks = read_new_blocks(last, no_features, keep=[column])
     return {name for _, columns in blocks for name in columns[column]}
 
@@ -243,7 +243,8 @@ def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
 
 
 def _convert_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
-    """Convert columns of text to numbers if each number is written as Python writes it."""
+    # Convert columns of text to numbers if each number is written as Python writes it: 007 stays
+    # text, as it would lose its zeros.
     numbers = ranking.apply(pd.to_numeric, errors="coerce")
     are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
     plain = ranking.columns[are_plain]

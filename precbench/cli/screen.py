@@ -35,7 +35,7 @@ class Screen(Console):
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console, which wraps lines on a terminal, but not in a pipe."""
     stream = sys.stderr if stderr else sys.stdout
-    stream = getattr(stream, "rich_proxied_file", stream)
+    stream = getattr(stream, "rich_proxied_file", stream)  # `Screen` itself escapes characters
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
     if not console.width:  # COLUMNS is 0
@@ -50,8 +50,8 @@ def progress(
     """Show on standard error how many trials are done, and the remaining time.
 
     A bar on a terminal; in a pipe a line for each tenth, or each minute. Trials that are not ok
-    always have a line; `verbose` prints one for each trial. Yield a function of each finished trial
-    and its record.
+    always have a line; `verbose` prints one for each trial. Yield the function to call with each
+    finished trial and its record.
     """
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
@@ -59,7 +59,7 @@ def progress(
     started = shown = time.monotonic()
 
     def finished(job: "Job", record: Record) -> None:
-        """Advance the bar by a trial, or print its line where one is due."""
+        """Advance the bar by a trial, and print a line if one is due."""
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
@@ -68,9 +68,10 @@ def progress(
         ok = record.status == "ok"
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
+        # Each tenth of the trials, or a minute after the last line.
         is_due = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials or now > shown + 60
         if not has_bar:
-            seconds = (now - started) / n_done * (n_trials - n_done)
+            seconds = (now - started) / n_done * (n_trials - n_done)  # as long as those so far
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
             state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
             line = f"[{state}] {line}"

@@ -42,11 +42,11 @@ def show(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="Model file (see fit), key of a trial or its beginning, or DATASET/SOLVER/SPLIT.",
+            help="Model file, or a trial: its key, the beginning of it, or DATASET/SOLVER/SPLIT.",
         ),
     ],
     results: Annotated[
-        Path, typer.Option(help="Folder of results, or of one experiment, with the trial.")
+        Path, typer.Option(help="Folder of results, or of one experiment, that has the trial.")
     ] = Path("results"),
     as_json: Json = False,
 ) -> None:
@@ -69,7 +69,7 @@ def show(
     if Path(what).exists():
         _show_model(what, as_json)
     elif Path(what).suffix == ".npz":
-        raise InputError(f"no model {what}: precbench fit FILE --save {what} creates one")
+        raise InputError(f"there is no model {what}; precbench fit FILE --save {what} creates one")
     else:
         show_trial(what, results, as_json)
 
@@ -85,7 +85,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         provenance = checked(model.about, _Provenance)
     except ValueError as error:
-        raise InputError(f"{path}: the description in the model is damaged: {error}") from error
+        raise InputError(f"{path}: damaged description, fit the model again: {error}") from error
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
@@ -104,8 +104,8 @@ def _show_model(path: str, as_json: bool) -> None:
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
-        for i, line in enumerate(filter(None, lines)):
-            text = one_line(line if i else f"{name}: {line}")
+        for i, line in enumerate(filter(None, lines)):  # an empty section is left out
+            text = one_line(line if i else f"{name}: {line}")  # the first line has the name
             indent = "    " if i else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
     if quality and quality.importance:
@@ -115,7 +115,7 @@ def _show_model(path: str, as_json: bool) -> None:
 
 
 def _kind(model: "Model") -> str:
-    """Describe the kind and size of a model."""
+    """Describe a model by its kind and size, such as "20 trees with 900 nodes on 8 features"."""
     features = count(model.n_features, "feature")
     if model.random_features is not None:
         features = f"{len(model.random_features.offset):,} random Fourier features of {features}"
@@ -128,7 +128,7 @@ def _kind(model: "Model") -> str:
 
 
 def _provenance_in_words(provenance: _Provenance) -> str:
-    """Describe when, and to which rows, a model was fitted."""
+    """Describe when a model was fitted, to how many rows, and by what they were weighted."""
     parts = [f"on {provenance.fitted}"] if provenance.fitted else []
     if provenance.rows is not None and provenance.positives is not None:
         parts.append(f"to {provenance.rows:,} rows, {provenance.positives:,} positive")
@@ -137,7 +137,7 @@ def _provenance_in_words(provenance: _Provenance) -> str:
 
 
 def _columns(model: "Model") -> list[str]:
-    """Describe the first columns of a model's file, one a line."""
+    """Describe the first columns of the file that a model was fitted to, one in each line."""
     if model.encoding is None:
         return ["unnamed, of arrays in Python"]
     columns = model.encoding.columns
@@ -167,9 +167,9 @@ def _by_weight(model: "Model") -> "list[Member]":
 
 
 def _most_used(model: "Model") -> str:
-    """Name the features with the largest weights, or of trees those with the most splits."""
+    """List the features with the largest weights, or of trees those with the most splits."""
     names = model.encoding and model.encoding.feature_names
-    if not names or model.members or model.random_features is not None:
+    if not names or model.members or model.random_features is not None:  # no weight of a column
         return ""
     values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]

@@ -21,7 +21,7 @@ _DONE = {*STATUSES} - {*RETRIED}
 
 def show_status(
     results: Annotated[
-        Path, typer.Argument(help="Folder of results, or of one experiment.")
+        Path, typer.Argument(help="Folder of results, or of one experiment in it.")
     ] = Path("results"),
     as_json: Json = False,
 ) -> None:
@@ -51,7 +51,7 @@ def show_status(
 
 
 def _status(store: Store) -> dict[str, Any]:
-    """Return how far an experiment is."""
+    # Return the state of an experiment: its trials by outcome, and what runs now.
     # ``process`` is the id of the process that runs it, or None; ``asked``, ``done`` and ``left``
     # count the trials of the last run, ``outcomes`` the records by status. ``seconds_left`` is
     # estimated from the trials that this run has finished; None if it cannot be.
@@ -76,8 +76,8 @@ def _status(store: Store) -> dict[str, Any]:
 def _running(store: Store) -> list[dict[str, Any]]:
     """Return the trials that run now, each with the seconds since it began."""
     running = []
-    for mark in sorted(store.running.glob("[0-9a-f]*")):
-        with suppress(OSError):  # it has just ended
+    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file that a trial writes as it begins
+        with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
             running.append({"trial": mark.read_text("utf-8", "replace"), "seconds": seconds})
     return running
@@ -90,7 +90,7 @@ def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment; the only shard of a folder stands beside its name."""
+    """Lay out a row for each experiment, with its shard in the name if that is the only one."""
     rows = []
     for state in states:
         failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]

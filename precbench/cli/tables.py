@@ -22,7 +22,7 @@ _GAP = 2
 
 
 def show_length(length: "Length", *, quiet: bool = False) -> None:
-    """Print length and profit of a list."""
+    """Print a table of the hits and profit by length of a list, and a sentence on the best."""
     from precbench.advice.length import length_table, profit_text
 
     console = screen(quiet=quiet)
@@ -38,12 +38,12 @@ def print_table(table: Table, console: Console | None = None) -> None:
     shown, as in a pipe, an asterisk marks it.
     """
     console = console or screen()
-    marks = console.color_system is None
+    marks = console.color_system is None  # whether an asterisk stands for bold
     columns = [
         _Column(one_line(header), [_text(cell, marks) for cell in cells])
         for header, *cells in zip(table.header, *table.rows, strict=True)
     ]
-    n_names = _n_names(table)
+    n_names = _n_names(table)  # number of columns that name the rows
     names, others = columns[:n_names], [c for c in columns[n_names:] if any(c.cells)]
     console.print(one_line(table.title), style="bold", soft_wrap=False)
     if table.warning:
@@ -62,18 +62,19 @@ class _Column:
     """A column of texts, and the least width in which no word or number of it is split."""
 
     def __init__(self, header: str, cells: list[Text]):
+        # A column of a table; `least` is the narrowest width at which it can be read.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
         # Sentences may be broken between words, other cells not at all.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *cell_widths, *map(cell_len, words)])
+        self.least = max([1, *cell_widths, *map(cell_len, words)])  # width in characters
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
 def _n_names(table: Table) -> int:
-    """Return how many of the first columns together identify each row."""
+    """Return how many of the first columns tell all rows apart; 1 if even all columns do not."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n
@@ -86,8 +87,8 @@ def _text(cell: Cell, marks: bool) -> Text:
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
-    """Divide the columns into blocks that each fit beside the name columns."""
-    beside = width - 1 - sum(column.least + _GAP for column in names)
+    """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
+    beside = width - 1 - sum(column.least + _GAP for column in names)  # room of a block
     blocks: list[list[_Column]] = [[]]
     room = beside
     for column in others:
@@ -100,15 +101,15 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 
 
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
-    """Lay out the columns of names and a block of others; a row without entries is left out."""
+    """Lay out the columns of names and a block of others, without rows that are empty in it."""
     columns = [*names, *others]
     least = sum(column.least + _GAP for column in columns) - 1
     grid = Grid(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, 0, 0, _GAP - 1),
-        width=least if least > width else None,
+        padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
+        width=least if least > width else None,  # rather too wide than with broken words
     )
     for i, column in enumerate(columns):
         justify: Any = "left" if i < len(names) or column.has_sentences else "right"
@@ -119,6 +120,6 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
             no_wrap=not column.has_sentences,
         )
     for row in zip(*(column.cells for column in columns), strict=True):
-        if any(row[len(names) :]) or not others:
+        if any(row[len(names) :]) or not others:  # an entry beside the names
             grid.add_row(*row)
     return grid

@@ -40,26 +40,26 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
     matches = list(_matching(what, results))
     if not matches:
         raise InputError(
-            f"{results} holds no trial {what}: give a key (the column key of results.csv), "
+            f"{results} holds no trial {what}; give a key (the column key of results.csv), "
             "DATASET/SOLVER/SPLIT, or another folder (--results)"
         )
     if len(matches) > 1:
         listed = [f"{store.folder}: {record.key[:12]}" for store, record in matches[:_MOST_LISTED]]
         raise InputError(
-            f"{len(matches)} trials match {what} ({', '.join(listed)}): give a longer key, or the "
+            f"{len(matches)} trials match {what} ({', '.join(listed)}); give a longer key, or the "
             "folder of one experiment (--results)"
         )
     return matches[0]
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield the records, with their stores, whose key begins so or whose place this is."""
-    place = _PLACE.fullmatch(what)
+    """Yield records, with their stores, whose key begins with `what` or whose place it is."""
+    place = _PLACE.fullmatch(what)  # data set, solver and split, or None
     for store in map(Store, find_result_folders(results, "trials")):
         keys = store.keys()
         if _KEY.fullmatch(what):
             keys = [key for key in keys if key.startswith(what)]
-        elif place is None:
+        elif place is None:  # neither a key nor a place: nothing matches
             keys = []
         for key in keys:
             record = store.read(key)
@@ -84,7 +84,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 
 
 def _changed(trial: Record) -> list[str]:
-    """Return the parts whose algorithm version has changed since the trial ran."""
+    """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
     then = trial.description.get("algorithm_version", {})
     if trial.solver not in SOLVERS or not then:
         return []
@@ -93,12 +93,12 @@ def _changed(trial: Record) -> list[str]:
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
-    """Return the command that repeats a trial into the same folder, or nothing without a config."""
+    """Return the command that repeats a trial into the same folder, or "" without a config."""
     parts = repeat_command(
         *(trial.experiment, trial.label, trial.dataset),
         config=config,
         smoke=store.folder.name.endswith("-smoke"),
     )
-    if parts is None:
+    if parts is None:  # else what stands before and after the split
         return ""
     return f"{trial.split}".join(parts) + f" --out {shlex.quote(str(store.folder.parent))}"

@@ -3,30 +3,17 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from precbench.claims.published import DEVIATIONS, SUFFIX, load_deviations, read_claims
-from precbench.cli import completion
-from precbench.cli.options import Json
+from precbench.cli.options import Configs, Json
 from precbench.errors import InputError
 from precbench.experiment import Study, load_config
 from precbench.experiment.schema import config_schema
 from precbench.text import count, one_line
 
 
-def validate_configs(
-    configs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CONFIG",
-            help="Names (see list configs) or files.",
-            autocompletion=completion.configs,
-        ),
-    ],
-    as_json: Json = False,
-) -> int:
+def validate_configs(configs: Configs, as_json: Json = False) -> int:
     """Check configs, or files of claims, without running anything, and without their data.
 
     Every mistake is reported with its line and, for a misspelt name, a suggestion.
@@ -47,7 +34,7 @@ def validate_configs(
                 print(f"precbench: {mistake}", file=sys.stderr)
             if not report["mistakes"]:
                 print(f"{one_line(report['config'])}: {report['says']}")
-    return 2 * any(report["mistakes"] for report in reports)
+    return 2 * any(report["mistakes"] for report in reports)  # the exit code
 
 
 def _checked(name: str) -> dict[str, Any]:
@@ -60,7 +47,7 @@ def _checked(name: str) -> dict[str, Any]:
 def _content(name: str) -> str:
     """Describe what a valid file holds, such as the number of its claims or trials."""
     if name.endswith(SUFFIX):
-        is_claims = Path(name).name != DEVIATIONS
+        is_claims = Path(name).name != DEVIATIONS  # else deviations of solvers from papers
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
         return count(n, "claim" if is_claims else "deviation")
     config = load_config(name)
@@ -70,7 +57,7 @@ def _content(name: str) -> str:
         "data set": len(config.datasets),
         "solver": len(config.solvers),
         "split": len(config.protocol.indices),
-        "point": len(config.sweep_points()),
+        "point": len(config.sweep_points()),  # of a parameter that is varied
     }
     counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
     return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")
