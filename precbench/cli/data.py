@@ -100,7 +100,7 @@ def clean_cache(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove prepared arrays and unfinished downloads from the cache.
+    """Remove the prepared arrays of all data sets and unfinished downloads from the cache.
 
     Everything removed can be rebuilt or downloaded again, except files you added yourself.
     Downloaded and added files are removed only for data sets you name.
@@ -122,6 +122,8 @@ def clean_cache(
 
 def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
     """Describe a data set: its card, and which of its files are in the cache.
+
+    Files of a mirror are "missing" until they are fetched into the cache.
 
     \b
     Example:
