@@ -15,6 +15,8 @@ from precbench.data.own.suspects import FEW_VALUES, auc_alone
 from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
+_MARKS = {".": "decimal point", ",": "decimal comma"}
+
 
 def profile_table(
     source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
@@ -76,7 +78,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
         auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,
-        "holds": f"{holds} ({content.notation})" if content.notation else holds,
+        "holds": f"{holds} ({_MARKS.get(mark, mark)})" if (mark := content.notation) else holds,
         "distinct": distinct,
         "missing": int(values.isna().sum()),
         "low": low,
