@@ -85,7 +85,7 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Return a class or function whose solvers can be used in a config.
+    """Check what makes a solver for configs, and return it; wrap a scikit-learn classifier.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     if unchecked:
         raise InputError(
             f"{type(solver).__name__} does not say which values of {', '.join(unchecked)} are "
-            "allowed; add an entry to its attribute allowed"
+            "allowed; add an entry for each to the class attribute allowed"
         )
     return factory
 
@@ -207,7 +207,7 @@ def __getattr__(name: str) -> Any:
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that makes it with its presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # "SGDAtK" of "minibatch:SGDAtK"
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # imports SGDAtK of minibatch
     if name not in _PRESETS:  # it has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
