@@ -232,7 +232,7 @@ def _scikit_learn_class(name: object) -> type | None:
     """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
     package, _, path = str(name).partition(".")
     module, _, class_name = path.partition(".")
-    if package != "sklearn" or module not in import_module(package).__all__:
+    if package != "sklearn" or module not in import_module(package).__all__:  # not public
         return None
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)

@@ -28,7 +28,7 @@ from precbench.topk import ceil_share
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
-_BLOCK_PRODUCTS = 2**29  # of the rows of a block, at most; they take about 0.05 s
+_BLOCK_PRODUCTS = 2**29  # of the rows of a block, unless 64 rows have more; about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
 _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
 

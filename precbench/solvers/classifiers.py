@@ -299,7 +299,7 @@ class Wrapper(Ranker):
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
-        # Where the solver has `class_weight` but its library is not passed it: as row weights.
+        # Class weights that are not passed to the library as `class_weight` become row weights.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
