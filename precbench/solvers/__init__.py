@@ -85,7 +85,7 @@ __all__ = [
 
 
 def check_solver(factory: Any) -> "Callable[..., Ranker]":
-    """Return a class or function whose solvers can be used in a config.
+    """Check what makes a solver for configs, and return it; wrap a scikit-learn classifier.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def check_solver(factory: Any) -> "Callable[..., Ranker]":
     if unchecked:
         raise InputError(
             f"{type(solver).__name__} does not say which values of {', '.join(unchecked)} are "
-            "allowed; add an entry to its attribute allowed"
+            "allowed; add an entry for each to the class attribute allowed"
         )
     return factory
 
@@ -207,7 +207,7 @@ def __getattr__(name: str) -> Any:
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that makes it with its presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # "SGDAtK" of "minibatch:SGDAtK"
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # imports SGDAtK of minibatch
     if name not in _PRESETS:  # it has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
@@ -232,7 +232,7 @@ def _scikit_learn_class(name: object) -> type | None:
     """Return the class of a name such as "sklearn.ensemble.AdaBoostClassifier", else None."""
     package, _, path = str(name).partition(".")
     module, _, class_name = path.partition(".")
-    if package != "sklearn" or module not in import_module(package).__all__:
+    if package != "sklearn" or module not in import_module(package).__all__:  # not public
         return None
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)

@@ -20,7 +20,7 @@ def minimise_over_ball(
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
-    # Smaller eigenvalues count as 0: scale features whose scales differ by more than 1e7.
+    # Eigenvalues up to the floor count as 0: scale features whose scales differ by more than 1e7.
     floor = len(mean) * _EPS * curvatures[-1]
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
 
@@ -41,26 +41,27 @@ def minimise_along_axes(
     if out_of_range > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
             raise InputError(
-                "the vector mean has a part outside of the range of the matrix second, so that no "
-                "w minimises the risk; give a radius"
+                "the argument mean has a part outside the range of the matrix second, so that no w "
+                "minimises the risk; give a radius"
             )
-        used = slopes != 0  # the minimiser is on the sphere
-    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # of the axes that are used
+        used = slopes != 0  # axes of curvature 0, too: w is on the sphere
+    curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # none below 0 by rounding
     if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
         return axes[:, used] @ (slope / curvature)  # a multiplier of 0
-    size = float(np.linalg.norm(slope))
-    if size == 0:
+    norm = float(np.linalg.norm(slope))
+    if norm == 0:
         return np.zeros(len(mean))
-    # Scaled to a ball of radius 1 and a mean of norm 1.
-    return axes[:, used] @ (radius * _over_unit_ball(curvature * (radius / size), slope / size))
+    # Solve it for a ball of radius 1 and a mean of norm 1, and scale the solution back.
+    in_unit_ball = _over_unit_ball(curvature * (radius / norm), slope / norm)
+    return axes[:, used] @ (radius * in_unit_ball)
 
 
 def _over_unit_ball(
     curvature: NDArray[np.float64], slope: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
-    # By Newton's method on ``1 / ||w|| - 1``, which is concave in m, from below (More and Sorensen,
-    # "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
+    # By Newton's method on f(m) = ``1 / ||w|| - 1``, concave in m, from below: a step is -f / f'
+    # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
     multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # m is no less: no |w_i| > 1
     while True:
         w = slope / (curvature + multiplier)

@@ -75,7 +75,7 @@ def warn(message: str) -> None:
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     """Return `k` as a count of training rows, capped at the number of positives with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
-    capped, count = training_k(k, n_pos, len(labels))
+    capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training takes "
@@ -168,9 +168,9 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InputError
-            If labels or a parameter are invalid, squares of products of rows or, without a trace,
-            the weights overflow, the memory is too small, or there are weights of rows
-            (``sample_weight``).
+            If labels or a parameter are invalid, the values of X are so large that products
+            overflow, the weights overflow (without a trace), the memory is too small, or there
+            are weights of rows (``sample_weight``).
         MissingPackageError
             If the solver belongs to a package that is not installed.
         """
@@ -178,7 +178,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
-            if trace is None and not self._cuts_at_0:  # else `predict` takes 0 as the threshold
+            if trace is None and not self._cuts_at_0:  # else `predict` cuts at a score of 0
                 self._set_threshold(X, labels)
         self._report_overflow(trace)
         return self
@@ -215,10 +215,10 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that the top k training rows exceed it, by the solver's own k."""
+        """Set `threshold_` so that the first k training rows exceed it, for the solver's own k."""
         scores = self._scores(X)
         n_pos = int(np.count_nonzero(labels > 0))
-        count = training_k(self._judged_at, n_pos, len(labels))[1]  # may be more than n_pos
+        _, count = training_k(self._judged_at, n_pos, len(labels))  # may be more than n_pos
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, count)
 
@@ -231,7 +231,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             raise InputError(
                 f"the weights of {name} have overflowed; scale the features, or take shorter steps"
             )
-        warn(f"the weights of {name} overflowed; scale the features, or take shorter steps")
+        warn(f"the weights of {name} have overflowed; scale the features, or take shorter steps")
 
     def _held(self, n_features: int) -> tuple[int, str]:
         """Return the number of values in the largest arrays of a fit, and the name of these."""
@@ -255,7 +255,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             that `predict` marks the rows above 0 as positive.
         """
         check_is_fitted(self, self._fitted)  # the attribute that a fit sets
-        X = self._validate(X, dtype=STORED, reset=False)
+        X = self._validate(X, dtype=STORED, reset=False)  # float64 or float32
         self._check_width(X.shape[1])
         scores = self._scores(X)
         return scores - self.threshold_ if hasattr(self, "threshold_") else scores
@@ -318,7 +318,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1."""
-        # With `reset`, set `classes_` to `classes` or the labels in y; else y may hold no others.
+        # With `reset`, set `classes_`: to `classes`, or the labels in y. Else y may hold no others.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -471,7 +471,7 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))  # >= (x_i' x_j)^2 for all i, j
+        is_finite = np.isfinite(np.square(values @ values))  # no (x_i' x_j)^2 of rows is larger
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "

@@ -28,7 +28,7 @@ from precbench.topk import ceil_share
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
-_BLOCK_PRODUCTS = 2**29  # of them, about 0.05 s
+_BLOCK_PRODUCTS = 2**29  # of the rows of a block, unless 64 rows have more; about 0.05 s
 _SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
 _SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
 
@@ -74,8 +74,8 @@ class SquaredPairRanker(LinearRanker):
         # Eigenvalues below the floor count as 0: they may be rounding errors.
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
         if noise is not None:
-            sizes = np.abs(axes)  # the error of v' second v is at most (a' |v|) (b' |v|)
-            floor = np.maximum(floor, (noise[0] @ sizes) * (noise[1] @ sizes))
+            a, b = noise  # the error of v' second v is at most (a' |v|) (b' |v|)
+            floor = np.maximum(floor, (a @ np.abs(axes)) * (b @ np.abs(axes)))
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
         )
@@ -89,22 +89,23 @@ class SquaredPairRanker(LinearRanker):
         trace: Trace,
     ) -> bool:
         # Set `coef_` from a sequence of `n_pairs` pairs; return False if the trace ended the fit.
-        # ``pair_numbers(start, stop)`` gives numbers for the places start to stop of the sequence:
-        # number t is the pair of the positive t // n_neg and the negative t % n_neg.
+        # ``pair_numbers(start, stop)`` gives the pairs at the places start to stop of the sequence
+        # as numbers: t stands for the positive t // n_neg with the negative t % n_neg.
         n = len(self.coef_)  # features
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels < 0).astype(np.int32)
-        products_of_pair = _products(rows, n, 2)
+        products_of_pair = _n_products(rows, n, n_joined=2)
         length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        length = max(1, length, 4 * n**2 // products_of_pair)  # adding up a slice costs n**2
+        # A slice takes at least four times the n**2 steps that it takes to add it to the sums.
+        length = max(1, length, 4 * n**2 // products_of_pair)
         scratch = _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
         part_sums, part_products = np.zeros(n), np.zeros((n, n))  # of the current slice
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))  # of the trace
-            # Up to the next multiple of the length, also after a checkpoint in between.
+            # The trace is called at the next multiple of the length, or at `next_rows` before it.
+            checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(
                 rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
@@ -213,7 +214,7 @@ class BBR(SquaredPairRanker):
             ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        if not is_first and self._moments is None and self.n_iter_:
+        if not is_first and self._moments is None and self.n_iter_:  # the last fit took pairs
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
                 "of its rows; call fit with all rows"
@@ -239,7 +240,7 @@ class BBR(SquaredPairRanker):
         n_values, what = super()._held(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
-        length = _block_length(n_features)
+        length = _block_length(n_features)  # in rows; each class has a block
         return n_values + 2 * length * n_features, f"{what} and two blocks of {length:,} rows"
 
     def _start(self, n_features: int) -> None:
@@ -313,13 +314,13 @@ class LCBR(SquaredPairRanker):
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
         """Set `coef_` from pairs drawn with replacement; False if the trace ended the fit."""
         n_pos = int(np.count_nonzero(labels > 0))
-        n_all = n_pos * (len(labels) - n_pos)
+        n_possible = n_pos * (len(labels) - n_pos)
         n_pairs = self.n_pairs
         if not isinstance(n_pairs, Integral):  # a multiple of the number of rows
             n_pairs = ceil_share(float(n_pairs), len(labels))
 
         def draw(start: int, stop: int) -> NDArray[np.int64]:  # random numbers of pairs
-            return self._rng.integers(n_all, size=stop - start)
+            return self._rng.integers(n_possible, size=stop - start)
 
         return self._learn_from_pairs(rows, labels, int(n_pairs), draw, trace)
 
@@ -339,10 +340,10 @@ class ClassMoments:
     # origin to the mean: for dense rows at most the number of rows over that in a block.
 
     def __init__(self, rows: Rows, n_features: int):
-        # By class (0 positive, 1 negative): number of rows x, sums of z = x - origin and of z z'.
-        self.counts = np.zeros(2, dtype=np.intp)
-        self.sums = np.zeros((2, n_features))
-        self.products = np.zeros((2, n_features, n_features))
+        # By class: 0 is the positive, 1 the negative one. z is a row less the origin.
+        self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
+        self.sums = np.zeros((2, n_features))  # of z
+        self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
         if not len(rows.indptr):  # dense: the origin is the mean of the first rows
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
@@ -375,7 +376,7 @@ class ClassMoments:
         # Add CSR rows entry by entry; yield the number of rows of each slice. Counts and symmetric
         # products are complete after the last slice only.
         n = len(self.origin)  # features
-        length = max(1, _SLICE_PRODUCTS // _products(rows, n, 1))  # of a slice, in rows
+        length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))  # rows of a slice
         scratch = _scratch(n)
         for start in range(0, rows.n_rows, length):
             stop = min(rows.n_rows, start + length)
@@ -392,7 +393,7 @@ class ClassMoments:
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # sum (z + shift)(z + shift)' = sum z z' + cross + cross', z the rows of `other`.
-            cross = np.outer(total + n / 2 * shift, shift)
+            cross = np.outer(total + n / 2 * shift, shift)  # has half of n shift shift'
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
         self.counts += other.counts
@@ -403,28 +404,27 @@ class ClassMoments:
 
         The noise (a, b) bounds the rounding errors: that of ``second[j, k]`` by ``a[j] * b[k]``.
         """
-        # The second moment is S + T - m n' - n m', with m and S the means of z and z z' over the
-        # positives, n and T those over the negatives.
-        means = self.sums / self.counts[:, None]
-        second = self.products[0] / self.counts[0]
+        # The second moment is that of the positives plus that of the negatives less cross + cross'.
+        pos_mean, neg_mean = self.sums / self.counts[:, None]
+        second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]
-        cross = np.outer(means[0], means[1])
+        cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        sizes = np.abs(means)  # cancellation costs the digits of their products
-        return means[0] - means[1], second, (_EPS * self.counts.sum() * sizes[0], sizes[1])
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # that of cross
+        return pos_mean - neg_mean, second, noise
 
 
 def _block_length(n_features: int) -> int:
     return min(_BLOCK_ROWS, max(64, _BLOCK_PRODUCTS // n_features**2))
 
 
-def _products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate how many products of two entries make z z', with z a sum of `n_joined` rows."""
-    if not len(rows.indptr):
-        return n_features * (n_features + 1) // 2  # dense: the upper triangle
-    n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each row
-    # The mean over rows of the entries of a triangle, (n_joined * n_stored)^2 / 2.
+def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
+    """Estimate how many products of two entries z z' takes, with z made of `n_joined` rows."""
+    if not len(rows.indptr):  # dense rows: the entries of the upper triangle
+        return n_features * (n_features + 1) // 2
+    n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row
+    # A z of m = n_joined * n_stored entries takes about m^2 / 2: the mean over the rows, plus 1.
     return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 

@@ -9,7 +9,7 @@ from precbench.kernels import cutting_plane
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 
 _MASTER_STEPS = 1_000  # between two calls of the trace
-_RIDGE = 1e-12
+_RIDGE = 1e-12  # of the largest diagonal entry of a matrix, see `_newton_step`
 
 
 class Point(NamedTuple):
@@ -29,14 +29,14 @@ class Bundle:
 
     _PATIENCE = 50  # solutions without weight after which a plane is dropped
     _MOST_IDLE_CALLS = 20  # of `improve`, after which double precision does not allow more
-    _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")  # a line per plane
+    _ARRAYS: tuple[str, ...] = ("_offsets", "_slopes", "_alpha", "_idle")  # a row per plane
 
     def __init__(self, C: float, n_weights: int):
         self._C = C  # the sum of the weights alpha of the planes
         self._n_planes = 0  # the arrays may have room for more
         self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))  # offset + slope' w
         self._gram = np.empty((0, 0))  # slope_i' slope_j
-        # The weight of each plane, and the solutions since it was last above 0.
+        # The weight of each plane, and the number of solutions since it was last above 0.
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
         # The best dual value since the last `add`, and calls of `improve` since it rose.
         self._best_dual, self._idle_calls = -np.inf, 0
@@ -49,7 +49,7 @@ class Bundle:
         self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
-        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0  # weights always sum to C
+        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0  # the first plane has all of C
         self._n_planes += 1
         self._best_dual, self._idle_calls = -np.inf, 0  # `improve` has a new problem to solve
 
@@ -92,8 +92,8 @@ class Bundle:
         solutions = np.stack((gradient[active], np.ones(len(active))))
         if not cutting_plane.solve_positive(K, solutions):  # else each row b becomes K^-1 b
             return
-        towards, level = solutions  # K^-1 gradient and K^-1 1
-        step = level * (towards.sum() / level.sum()) - towards  # sums to 0
+        by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
+        step = by_ones * (by_gradient.sum() / by_ones.sum()) - by_gradient  # sums to 0
         falls = step < 0
         length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))  # keeps alpha >= 0
         new = np.zeros(m)
@@ -120,7 +120,7 @@ class Bundle:
     def _rearrange(self, planes: NDArray[np.intp], capacity: int) -> None:
         """Keep the planes with these indices, in arrays with room for `capacity` planes."""
         m = self._n_planes = len(planes)
-        for name in self._ARRAYS:  # one line for each plane
+        for name in self._ARRAYS:  # in which each plane has a row
             old = getattr(self, name)
             new = old if capacity == len(old) else np.empty((capacity, *old.shape[1:]), old.dtype)
             new[:m] = old[planes]

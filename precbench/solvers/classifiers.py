@@ -61,7 +61,7 @@ from precbench.solvers.weights import WeightedRanker
 from precbench.topk import TopK
 
 UNDERSAMPLED: Final = "undersampled"
-_MOST_BINS = 255  # of scikit-learn
+_MOST_BINS = 255  # that scikit-learn allows
 _LONGEST_LIST = 10_000  # LightGBM refuses longer ones
 _QUIET = {"num_threads": 1, "verbosity": -1}
 
@@ -224,7 +224,7 @@ FOREIGN = {
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
     """Return an `algorithm_version` such as "1, lightgbm 4.6" for a library in these packages."""
-    for name in packages:  # of which any one may have installed the library
+    for name in packages:  # any one may have installed the library, which has the first name
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -289,7 +289,7 @@ class Wrapper(Ranker):
             params["class_weight"] = None  # the row weights include those of the classes
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
-            params["class_weight"] = signed | {0: signed[-1]}  # boosting looks them up by 0 and 1
+            params["class_weight"] = signed | {0: signed[-1]}  # boosting looks up 0 instead of -1
         passed = {name: value for name, value in params.items() if name not in foreign.own}
         renamed = {foreign.renamed.get(name, name): value for name, value in passed.items()}
         return renamed | foreign.fixed
@@ -299,7 +299,7 @@ class Wrapper(Ranker):
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
-        # Class weights become row weights where the library is not passed `class_weight`.
+        # Class weights that are not passed to the library as `class_weight` become row weights.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
@@ -434,7 +434,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return self.k if self.ranks_lists else 1.0
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
-        # Yield the iterations so far: 0 before the training, 1 after it, which is not divided.
+        # Yield the iterations so far: 0 before the training and 1 after it, since it is one step.
         classifier, X = self._classifier(), self._rows(X)
         yield 0
         with _thread_pools().limit(limits=1):
@@ -445,7 +445,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return classifier.fit(X, labels, **self._weight_argument(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by the state after some iterations; of an ensemble, by its first trees."""
+        """Score rows by the classifier after `n_iter` iterations: of trees, by the first ones."""
         if n_iter == 0:
             return np.zeros(X.shape[0])
         X = self._rows(X)
@@ -470,13 +470,13 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def _lists(
         self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
     ) -> tuple[Any, NDArray[np.intp], int]:
-        # Divide the rows at random into lists for a ranking objective: the fewest of at most
-        # `list_length` rows, or `longest`, whose lengths differ by 1 at most. Return the order of
+        # Divide the rows at random into lists for a ranking objective, as few as have at most
+        # `list_length` rows, and `longest`; their lengths differ by 1 at most. Return the order of
         # the rows, list after list, the lengths of the lists, and the number of top rows of each.
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # each has its share
+        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # its share of k
         order = slice(None) if n_lists == 1 else rng.permutation(n_rows)  # slice: as they are
         return order, lengths, top
 
@@ -508,7 +508,7 @@ class GrowingEnsemble(ScoringClassifier):
         n_trees, size = 0, getattr(self, self.size)  # size: the number of trees asked for
         yield 0
         while n_trees < size:
-            # In trees, each of which visits all rows; without a `next_rows` the last tree.
+            # The trace's next call in trees, each of which visits all rows; else the last tree.
             checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
             n_trees = min(size, max(checkpoint, n_trees + 1))
             with _thread_pools().limit(limits=1):
@@ -565,7 +565,7 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     needs_dense_rows = True
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        # Return as `max_bins` the most distinct values of any column: more bins only cost time.
+        # Limit `max_bins` to the most distinct values of any column: more bins only cost time.
         n_bins = 2
         for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))
@@ -593,10 +593,10 @@ class Forest(GrowingEnsemble):
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
         classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
-        size, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # of the tree; its draws depend on nothing else
+        n_rarer, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
+        for number in range(n_before, n_trees):  # draws of a tree depend on its number and the seed
             rng = np.random.default_rng([number, self._seed])
-            drawn = np.concatenate([rng.choice(rows, size) for rows in classes])
+            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in classes])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
             ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=counts)
         return None
@@ -679,7 +679,7 @@ class BoostedTrees(ScoringClassifier):
         yield 0
         order, fields, objective = self._task(labels, rng)  # fields: weights, or lengths of lists
         params |= objective
-        relevances = (labels[order] > 0).astype(np.float32)
+        relevances = (labels[order] > 0).astype(np.float32)  # 1 for a positive, else 0
         data = lightgbm.Dataset(X[order], relevances, params=params, **fields)
         self.classifier_ = lightgbm.Booster(params, data)
         is_done = False
@@ -962,8 +962,8 @@ class MLP(ScoringClassifier):
             return super()._train(classifier, X, labels)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        # Compute the output of the network before its logistic function. The products of our own
-        # give equal rows equal scores, bitwise identical on every machine.
+        # Compute the output of the network before its logistic function. `linear_scores` gives
+        # equal rows equal scores, bitwise identical on every machine.
         (hidden, outer), (offsets, offset) = self.classifier_.coefs_, self.classifier_.intercepts_
         rows, scores = as_rows(X), np.full(X.shape[0], offset)  # offset: of the output unit
         units = zip(np.ascontiguousarray(hidden.T), offsets, outer, strict=True)  # hidden units

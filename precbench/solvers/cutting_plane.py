@@ -17,7 +17,7 @@ from precbench.solvers.rows import STORED, as_rows, dot, linear_scores, weighted
 from precbench.topk import TopK, top_rows
 
 _Evaluate = Callable[[NDArray[np.float64], NDArray[np.bool_]], tuple[float, NDArray[np.float64]]]
-_MOST_PROBES = 5
+_MOST_PROBES = 5  # points of a line that a search for a smaller P tries
 _FROM_BEST = 0.1  # how far towards the iterate the second plane of an iteration is taken
 
 
@@ -173,7 +173,7 @@ class CuttingPlane(LinearRanker):
     def _gave_up(self) -> bool:
         """Warn at `max_iter`, or set NaN weights after an overflow; return whether either holds."""
         if not np.isfinite(self.primal_path_[-1]):
-            self.coef_ = np.full_like(self.coef_, np.nan)
+            self.coef_ = np.full_like(self.coef_, np.nan)  # which `fit` reports
         elif self.n_iter_ == self.max_iter:
             warn(
                 f"CuttingPlane has not converged: gap_ is {self.gap_:.3g} after "
@@ -186,7 +186,7 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0
-        # A bundle solved to tol is off by C tol in P at most, which should be small beside the gap.
+        # P is off by C tol at most: by 2 % of the gap, or 10 % of the gap at which the fit ends.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
@@ -216,7 +216,7 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # R(s) = percent * evaluate(s / spread), a loss in the scaling of `CuttingPlane`.
+        # The risk of scores s is ``percent * evaluate(s / spread)``, as `CuttingPlane` defines it.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
@@ -229,7 +229,7 @@ class TrainingRisk:
             )
             self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
             self.has_intercept = at_least  # as in SVMperf
-        self._n_features = X.shape[1]
+        self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
 
     def at(self, w: NDArray[np.float64]) -> Point:
@@ -261,13 +261,13 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    # Return the risk of `at_least_k` and a subgradient by the scores s: the maximum, over y' with k
-    # ones or more, of the fraction of negatives among these ones plus ``sum_i (y'_i - y_i) s_i``.
-    # The ones of the best y' are the `n_true` highest positives and `n_false` highest negatives.
+    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the most that
+    # a labelling y' with k ones or more reaches of the share of negatives among its ones plus
+    # ``sum_i (y'_i - y_i) s_i``; its ones are the first `n_true` positives, `n_false` negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
-    subgradient = np.zeros_like(scores)  # y' - y
-    subgradient[pos] = -1
+    subgradient = np.zeros_like(scores)  # y' - y, with y the labels
+    subgradient[pos] = -1  # unless y' marks it, too
     subgradient[top_rows(scores, pos, n_true)] = 0
     subgradient[top_rows(scores, neg, n_false)] = 1
     return n_false / (n_true + n_false) + dot(subgradient, scores), subgradient
@@ -282,21 +282,21 @@ class _Tangent(NamedTuple):
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
     """Search the ray from the best point through the iterate for a point with a smaller P."""
-    # At w = origin.w + t direction, P is a parabola, ``1/2 ||origin.w||^2 + linear t + 1/2 square
-    # t^2``, plus the convex function C R. Tangents of C R are kept at both ends of an interval of t
-    # around the minimum; the next probe is where the parabola plus the higher tangent is least.
+    # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t + 1/2 square
+    # t^2`` plus C times the convex risk. This has a tangent at each end of an interval of t around
+    # the minimum of P; the next probe is where the parabola plus the higher tangent is least.
     origin, direction = best, iterate.w - best.w
-    drift = iterate.scores - best.scores  # of the scores, per unit of t
+    scores_change = iterate.scores - best.scores  # per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
 
-    def tangent(t: float, point: Point) -> _Tangent:  # of C R at the point, by t
-        slope = C * dot(point.subgradient, drift)
+    def tangent(t: float, point: Point) -> _Tangent:  # of C times the risk, at t
+        slope = C * dot(point.subgradient, scores_change)
         return _Tangent(C * point.risk - slope * t, slope)
 
     left, right = tangent(0.0, best), None
     if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
         return best
-    t, probe = 1.0, iterate
+    t, probe = 1.0, iterate  # which is the point at t = 1
     for _ in range(_MOST_PROBES):
         if probe.primal(C) < best.primal(C):
             best = probe
@@ -308,7 +308,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         t = _lowest(left, right, linear, square)
         higher_tangent = max(line.offset + line.slope * t for line in (left, right or left))
         least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
-        # The ray has no point with P < least: it can close no more than a tenth of the gap.
+        # No point of the ray has P < least. Stop where this would close a tenth of the gap at most.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)
@@ -321,5 +321,5 @@ def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float
     if right is None or right.slope <= left.slope:  # the latter by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
-    # The median: the crossing, unless one parabola has its minimum on its own side of it.
+    # The median: the crossing, unless the minimum with one tangent lies where that is the higher.
     return sorted((lowest, crossing, -(linear + right.slope) / square))[1]

@@ -21,7 +21,7 @@ from precbench.solvers.parameters import COUNT, Allowed, at_least
 
 _ENOUGH_SCORED = 200  # positives in the scored folds, after which further folds change little
 _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
-_PENALTY = 0.01
+_PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
 
 class _Recipe(NamedTuple):
@@ -142,7 +142,7 @@ class Ensemble(NonlinearRanker):
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_scored += int(np.count_nonzero(positive[-1]))
-                if n_scored >= _ENOUGH_SCORED:  # the weights hardly change by further folds
+                if n_scored >= _ENOUGH_SCORED:  # never before the last division
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -167,8 +167,8 @@ def _stack(
     equal = 1 / max(m, 1)  # the penalty draws all weights towards it
 
     def penalised_loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the logistic loss with its penalty, and the gradient, at m weights and b."""
-        w, b = point[:m], point[m]
+        """Return the logistic loss with its penalty, and the gradient, at w and b."""
+        w, b = point[:m], point[m]  # the weights and the intercept
         excess = w - equal  # over equal weights
         log_odds = columns @ w + b
         loss = np.mean(np.logaddexp(0, log_odds) - positive * log_odds)
@@ -176,7 +176,7 @@ def _stack(
         gradient = np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
         return loss + _PENALTY * (excess @ excess), gradient
 
-    # The weights come first, the intercept last.
+    # Only the weights, which come before the intercept, have a bound: 0.
     start, bounds = np.append(np.full(m, equal), 0.0), [(0, None)] * m + [(None, None)]
     point = minimize(penalised_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     weights = np.zeros(scores.shape[1])

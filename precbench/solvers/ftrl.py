@@ -158,7 +158,7 @@ class FTRL(LinearRanker):
         self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # sums over each batch
         self.eta_ = self._eta()
         self.coef_, self.penalties_ = np.zeros(n_features), np.empty(0)
-        self.gap_ = self.error_ = 0.0
+        self.gap_ = self.error_ = 0.0  # the largest so far
         self.n_iter_ = self.n_rows_seen_ = 0
         if not trace(self):
             self._play(loss, columns, starts, trace)
@@ -174,7 +174,7 @@ class FTRL(LinearRanker):
         # for all rows so far. `columns` are the features that the loss has, `starts` the first rows
         # of the batches.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)
+        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # bounds eta ||w||^2
         penalties, mean = np.empty(len(starts)), np.zeros(len(columns))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
@@ -230,10 +230,9 @@ class FTRL(LinearRanker):
         check_is_fitted(self)
         X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
-        n = len(labels)
         bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))  # of the regret
-        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0  # 1 if all rows are 0
-        point = loss.at(np.zeros(X.shape[1]), n)
+        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0  # eta is 1 if all rows are 0
+        point = loss.at(np.zeros(X.shape[1]), len(labels))
         planes = Planes(loss, eta)
         planes.extend(0, point)
         # Planes alone leave w open, so there is a penalty ``eta/2 ||w||^2``: eta is lowered until
@@ -249,8 +248,8 @@ class FTRL(LinearRanker):
         if gap > tol:
             warn(
                 f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more than "
-                f"{tol:.3g}; raise max_iter above {self.max_iter}, unless double precision is the "
-                "limit"
+                f"the {tol:.3g} aimed at; raise max_iter above {self.max_iter}, unless double "
+                "precision is the limit"
             )
         return Leader(descent.point.w, loss=float(descent.point.risk), gap=float(gap))
 
@@ -260,7 +259,7 @@ class FTRL(LinearRanker):
         return IncrementalStruct(X, positive, self.top if self.objective == "prec@k" else None)
 
     def _eta(self) -> float:
-        """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``, that of Theorem 1."""
+        """Return the given `eta`, or ``sqrt(2 sum_t G_t^2) / radius``, G_t in `lipschitz_`."""
         if self.eta is not None:
             return float(self.eta)
         eta = float(np.sqrt(2 * np.sum(self.lipschitz_**2))) / self.radius
@@ -281,7 +280,7 @@ class FTRL(LinearRanker):
         # the lower bound is at most `tol`, or bounds the error of w by `distance`, or gets no
         # smaller. Return the best of these w with its gap; None if the trace ends the fit.
 
-        def primal(point: Point) -> float:
+        def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
 
         best, lower = point, Bound(-np.inf, eta)

@@ -12,9 +12,9 @@ from precbench.solvers.bundle import Bundle, Point
 from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weighted_sum
 from precbench.topk import k_by_size, top_rows
 
-_MOST_TURNS = 50
+_MOST_TURNS = 50  # of `solve`; `_active_set` has one more for each plane
 _TRIES = 8  # of 1,000 steps by pairs, before active sets
-_RANK = 1e-12  # of the largest singular value
+_RANK = 1e-12  # of the largest singular value, below which others count as 0
 
 
 class Bound(NamedTuple):
@@ -136,7 +136,7 @@ class IncrementalPartialAUC(IncrementalLoss):
     def extension(self, start, scores, chosen):
         # Return the slopes and offsets to add to the planes, of those hinges of new pairs that are
         # above 0; mark the negatives that enter the top in `chosen`, in place.
-        # First the pairs of the highest new negatives with all positives, the same for all planes.
+        # First the pairs of all positives with new negatives in the top, the same for all planes.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
@@ -144,13 +144,14 @@ class IncrementalPartialAUC(IncrementalLoss):
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         new_pos = start + np.flatnonzero(positive[start:])
         if new_pos.size:  # then those of new positives with the negatives each plane chose before
-            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by positive and negative
-            earlier = chosen[:, :start]  # by plane and negative
-            n_pairs = earlier.astype(float) @ is_active.T.astype(float)  # by plane and new positive
-            by_row = earlier * is_active.sum(axis=0)  # active pairs, by plane and negative
-            slopes = slopes + _weighted_sums(self._first(start), by_row.astype(float))  # + x_j
-            slopes -= _weighted_sums(as_rows(self.X[new_pos]), n_pairs)  # - x_i, for each pair
-            offsets = offsets + n_pairs.sum(axis=1)
+            # A pair is active where its hinge is above 0: it adds x_j - x_i to the slope.
+            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by positive and row
+            earlier = chosen[:, :start]  # by plane and row: the negatives
+            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # active, by plane
+            pairs_of_neg = earlier * is_active.sum(axis=0)  # active, by plane
+            slopes = slopes + _weighted_sums(self._first(start), pairs_of_neg.astype(float))
+            slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
+            offsets = offsets + pairs_of_pos.sum(axis=1)  # the 1 of each hinge
         chosen[:, entering] = True
         return slopes, offsets
 
@@ -167,7 +168,7 @@ class Planes(Bundle):
 
     def __init__(self, loss: IncrementalLoss, eta: float):
         n_features = loss.X.shape[1]
-        super().__init__(1 / eta, n_features)
+        super().__init__(1 / eta, n_features)  # the plane weights sum to 1 / eta
         self._strength = eta  # of the penalty strength/2 ||w||^2, which `solve` adapts
         self.loss = loss
         self._chosen = np.empty((0, loss.n_chosen), dtype=bool)  # by plane and row, see `add`
@@ -188,7 +189,7 @@ class Planes(Bundle):
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        if added.ndim == 1:  # the same a for all planes: (s + a)'(t + a) = s't + s'a + t'a + a'a
+        if added.ndim == 1:  # one a for all slopes s, t: (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
@@ -199,24 +200,24 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # Where ``||w|| = radius``, w is also the best without the ball for some strength of the
-        # penalty greater than eta. The best w for one strength gives the next one: that which
-        # brings the same mean of the slopes into the ball. The fixed point of this map is sought by
-        # secants through the last two turns, between `low` and `high`.
+        # Where ``||w|| = radius``, w is also the best without the ball, for a penalty stronger than
+        # eta. The best w for one strength gives the next: the one for which the same mean of the
+        # slopes gives a w in the ball. The strength that gives itself is sought, between `low` and
+        # `high`, by secants through the last two turns.
         low, high = eta, np.inf
         last_strength = last_next = np.nan  # no turn before
         for _ in range(_MOST_TURNS):
-            self._rescale(max(eta, self._strength))
+            self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
             strength, w = self._strength, self._best(0.5 * tol)
-            m = self._n_planes  # without those just dropped
+            m = self._n_planes  # `_best` may have dropped some
             next_strength = max(eta, strength * norm(w) / radius)
             w = w * (strength / next_strength)  # now in the ball
             heights = self._offsets[:m] + linear_scores(as_rows(self._slopes[:m]), w)
-            value = float(np.max(heights)) + 0.5 * eta * dot(w, w)
+            primal = float(np.max(heights)) + 0.5 * eta * dot(w, w)
             bound = self.bound_in_ball(eta, radius)
-            if value - bound.value <= tol:
+            if primal - bound.value <= tol:
                 break
-            if next_strength > strength:  # the fixed point is above
+            if next_strength > strength:  # the one sought is above
                 low = max(low, strength)
             else:
                 high = min(high, strength)
@@ -238,13 +239,13 @@ class Planes(Bundle):
     def _active_set(self, tol: float) -> NDArray[np.float64]:
         """Compute the best w for this strength by an active-set method, where steps by pairs stall.
 
-        A turn moves towards the w where all active planes have the same height, or, if there is
-        none, raises their mean height at w. A plane whose weight reaches 0 on the way is dropped;
-        else the highest plane at the new w becomes active.
+        A turn moves towards the corner, the w where all active planes have the same height, or, if
+        there is none, raises their mean height at w. A plane whose weight reaches 0 on the way is
+        dropped; else the highest plane at the new w becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
-        shares = self._alpha[:m] / self._C  # weights of the planes, whose sum is 1
+        shares = self._alpha[:m] / self._C  # the plane weights, scaled to a sum of 1
         active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
@@ -268,7 +269,7 @@ class Planes(Bundle):
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= tol:  # above the mean plane
+            if heights[highest] - float(shares @ heights) <= tol:  # less the mean height
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
@@ -281,21 +282,22 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return the changes of the active planes' shares (but the first) and of w on the way to the
-        # corner, where these planes have one height, and the length by which to multiply both. At
-        # the corner ``edges @ w_change = rises``: `edges` are the slopes of the planes less that of
-        # the first, `rises` its height less theirs; `gradient`, of penalty and mean plane, is 0.
+        # Return how the active planes' shares (but the first) and w change on the way to the
+        # corner, where these planes have one height, and by what to multiply both. The corner has
+        # ``edges @ w_change = rises``: `edges` are the slopes of the planes less that of the first,
+        # `rises` its height less theirs. There the `gradient`, of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        unmet = U @ coordinates - rises
+        unmet = U @ coordinates - rises  # minus the part that no w_change brings
         if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
-        within = coordinates / sizes  # w_change in the space of the edges
-        along = V @ gradient  # the part of the gradient in this space
-        w_change = V.T @ within - (gradient - V.T @ along) / self._strength
-        return -(U @ ((along + self._strength * within) / sizes)), w_change, 1.0
+        # Along the edges w meets the rises and shares bring the gradient to 0; elsewhere w does it.
+        w_within, gradient_within = coordinates / sizes, V @ gradient
+        w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
+        shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
+        return shares_change, w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
         """Return the least value in the ball of the mean plane plus ``eta/2 ||w||^2``."""
