@@ -198,7 +198,8 @@ def _augmented_top_less(
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[subtracted] -= 1
-    return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient  # 1 by negative
+    # The raised scores add 1 to the value for each negative in the top.
+    return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient
 
 
 def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
@@ -483,7 +484,8 @@ class F1(Loss):
         while np.any(n_false < bound):
             middle = (n_false + bound) // 2
             size = n_pos + n_true + middle
-            pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0  # to add one
+            # One more false positive pays if it adds a value above 0.
+            pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
             n_false, bound = np.where(pays, middle + 1, n_false), np.where(pays, bound, middle)
         lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j

@@ -278,6 +278,7 @@ def interval_at_k(
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
     count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
+    # The longer the top, the smaller the part of it on each side: 5 ranks for k = 10, 73 for 500.
     half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
@@ -900,6 +901,7 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
+        # `fields` are the parameters that the pattern shows; the others follow it in parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
         values = {name: name for name in fields}  # a parameter without a value stands for itself
         for name, default in self._spec.parameters.items():

@@ -220,7 +220,8 @@ def expected_total(
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
-    mean, rows = values.mean(), 1 if k is None else k  # the interval is of `rows` times the mean
+    # The total is `rows` times the mean; without k it is the mean itself.
+    mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 

@@ -162,7 +162,7 @@ class PrecisionRanker(MiniBatchRanker):
             k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
             above, tied, free = split_at(scores, k)  # free: places left for tied rows
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:  # its precision
+            if self._best is None or precision >= self._best[0]:  # that of the w before
                 self._best = precision, self._w.copy()
 
     def _model(self) -> NDArray[np.float64]:

@@ -366,11 +366,7 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 
 
 def _visit(
-    fits: list[Fit],
-    rows: Rows,
-    labels: NDArray[np.int8],
-    order: NDArray[np.int32],
-    batch_size: int,
+    fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
     """Visit the rows of `order` in batches, and trace after each slice; return the active fits."""
     n, start = len(order), 0

@@ -9,16 +9,7 @@ from numpy.typing import NDArray
 from precbench.losses import OBJECTIVES
 from precbench.solvers.base import LinearRanker, Trace
 from precbench.solvers.cutting_plane import TrainingRisk
-from precbench.solvers.parameters import (
-    BOOLEAN,
-    COUNT,
-    POSITIVE,
-    RADIUS,
-    SHARE,
-    Allowed,
-    K,
-    one_of,
-)
+from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, norm
 from precbench.topk import TopK
 

@@ -235,7 +235,7 @@ class ExponentialRisk(PushRisk):
                 )  # fmt: skip
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
-            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant
+            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # G_m + c_m
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -246,7 +246,7 @@ class ExponentialRisk(PushRisk):
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
-        negative = self.labels < 0
+        negative = self.labels < 0  # as numbers 0 and 1: the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
             exponents = np.where(negative, rate_neg, -rate_pos) * scores
@@ -266,10 +266,10 @@ class ExponentialRisk(PushRisk):
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # relative change of the step; Newton's method then has all digits
-            if math.isinf(low) or math.isinf(high):
+            if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
                 most = self.reach + 4 * abs(step)  # where the curvature vanishes, bound the step
                 if not abs(proposal - step) <= most:  # NaN, too
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # go on
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # goes on
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
             if abs(slope) <= _EPS:  # 0 but for rounding
@@ -338,7 +338,7 @@ class PairwiseRisk(ScoreRisk):
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
         ):
-            part, signed = np.zeros(len(scores)), sign * scores
+            part, signed = np.zeros(len(scores)), sign * scores  # gradient of the side
             for first, last in pairs.slices(_EVALUATED):
                 push.pair_gradient(
                     signed, *pairs, self.logistic, first, last,
@@ -372,7 +372,7 @@ class PairwiseRisk(ScoreRisk):
             for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n)):
                 n_upper, lower = np.diff(begins), pairs.lower[part]  # pairs of each k, rows k
                 z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])  # s_k - s_i
-                log_h = np.repeat(log_heights[part] - constant, n_upper)
+                log_h = np.repeat(log_heights[part] - constant, n_upper)  # log h_k by pair
                 # The first and the second derivative of the loss in z, each divided by h_k.
                 slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
                 curvature = slope * expit(-z) if self.logistic else slope

@@ -113,11 +113,13 @@ class TopPush(LinearRanker):
         now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
+            # Minimised is the quadratic C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive.
             gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
             while True:  # shorten the step until its quadratic model bounds -D from above
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
                 step, change = c - ahead.c, v - ahead.v
+                # The second derivative along the step, times the square of its length.
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
                 if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
