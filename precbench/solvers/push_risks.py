@@ -317,11 +317,12 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # The risk to minimise is ``log(R) / p``; with the logistic loss, ``R ** (1/p)``.
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)  # ``log(R) / p``, its gradient in the scores
         gradient, log_risk = self.by_weights(by_scores), self.p * value
         noise = self.noise(by_scores)  # bounds the rounding error of each entry of the gradient
-        if self.logistic:  # minimises R ** (1/p) in place of its logarithm
+        if self.logistic:  # from the logarithm to R ** (1/p), by the chain rule
             value = float(np.exp(value))
             gradient *= value
             noise *= value

@@ -63,8 +63,8 @@ class Trees:
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
-                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or trees "
-                "of fewer leaves"
+                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or "
+                "trees of fewer leaves"
             )
         feature, value, right, cover = (  # the fields of a `Tree`, by their number in it
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
