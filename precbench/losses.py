@@ -190,14 +190,15 @@ def _sums_of_first(values: NDArray) -> NDArray:
 
 
 def _augmented_top_less(
-    scores: NDArray, positive: NDArray[np.bool_], k: int, rows: NDArray
+    scores: NDArray, positive: NDArray[np.bool_], k: int, subtracted: NDArray
 ) -> Evaluation:
-    # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over `rows`), and its
-    # subgradient with respect to the scores s.
+    # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over the rows
+    # `subtracted`), and its subgradient with respect to the scores s.
     top = top_rows(scores + ~positive, None, k)  # the scores of negatives are raised by 1
     gradient = np.zeros_like(scores)
     gradient[top] = 1
-    gradient[rows] -= 1
+    gradient[subtracted] -= 1
+    # The raised scores add 1 to the value for each negative in the top.
     return np.count_nonzero(~positive[top]) + dot(gradient, scores), gradient
 
 
@@ -310,9 +311,9 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # For a true and b = k - a false positives, with the scores of each class descending, the
-        # value is b + sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
-        # Prefix sums give it for all a at once; the first a with the greatest value counts.
+        # The best labelling with a true and b = k - a false positives takes the highest of each
+        # class. Its value is b + sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0
+        # for b = 0. Prefix sums give it for all a; the first a with the greatest value counts.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -426,13 +427,13 @@ def pair_hinges(
     """
     values, thresholds = scores[pos], 1 + scores[neg]  # a pair is active if value < threshold
     if pos.size <= neg.size:
-        n_above, n_below = _count_pairs(values, thresholds)  # active pairs of each i, of each j
+        per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        n_below, n_above = _count_pairs(-thresholds, -values)  # fast if the first is the shorter
-    value = dot(n_below, thresholds) - dot(n_above, values)
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # fast if the first is the shorter
+    value = dot(per_neg, thresholds) - dot(per_pos, values)
     gradient = np.zeros_like(scores)
-    gradient[neg] = n_below
-    gradient[pos] = -n_above
+    gradient[neg] = per_neg
+    gradient[pos] = -per_pos
     return value, gradient
 
 
@@ -441,10 +442,10 @@ def _count_pairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # Count the pairs with ``few[i] < many[j]``: return an array with their number for each i, and
     # one for each j. A short `few` is fast.
-    m = few.size
-    few_counts, many_counts = np.zeros(m), np.zeros(many.size)
-    if m:
-        starts, heads = np.empty(m + 1, dtype=np.int32), np.empty(m + 1)  # scratch memory
+    n_few = few.size
+    few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
+    if n_few:
+        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch memory
         pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
@@ -483,6 +484,7 @@ class F1(Loss):
         while np.any(n_false < bound):
             middle = (n_false + bound) // 2
             size = n_pos + n_true + middle
+            # One more false positive pays if it adds a value above 0.
             pays = 2 * n_true * n_pos / (size * (size + 1)) + padded[middle] > 0
             n_false, bound = np.where(pays, middle + 1, n_false), np.where(pays, bound, middle)
         lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i

@@ -110,7 +110,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
     if array.size != n_rows:
-        raise InputError(f"there are {array.size} scores for {n_rows} rows; give one a row")
+        raise InputError(f"there are {array.size} scores for {n_rows} rows; give one for each")
     if array.dtype.kind not in "biuf":
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
@@ -140,7 +140,7 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     if np.count_nonzero(is_first) + np.count_nonzero(is_second) < labels.size:
         missing = labels != labels  # true for NaN only, and defined for strings too
         if missing.any():
-            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop such rows")
+            raise InputError(f"the label at index {int(np.argmax(missing))} is nan; drop that row")
         other = labels[np.argmin(is_first | is_second)]
         raise InputError(
             f"the labels have more than two values, among them {first}, {second} and {other}; "
@@ -212,7 +212,7 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "ex
 def lift_at_k(y_true: ArrayLike, y_score: ArrayLike, k: TopK, ties: Ties = "expected") -> float:
     """Precision at `k` as a multiple of the fraction of positives in all rows; takes linear time.
 
-    1 is chance. Elsewhere it is the enrichment factor.
+    1 is chance. Drug discovery calls it the enrichment factor.
 
     Parameters
     ----------
@@ -278,6 +278,7 @@ def interval_at_k(
         raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
     count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
+    # The longer the top, the smaller the part of it on each side: 5 ranks for k = 10, 73 for 500.
     half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
@@ -307,7 +308,7 @@ def _hits(
 ) -> float:
     # Count the positives among the `count` highest scores; a fraction if ties are expected. Places
     # left by the rows above the last score are filled with rows tied at this score.
-    above, tied, free = split_at(scores, count)  # rows, rows, number of places left
+    above, tied, free = split_at(scores, count)  # free: places left for tied rows
     n_tied, tied_pos = tied.size, int(positive[tied].sum())
     match ties:
         case "expected":  # the mean over all orders of the tied rows
@@ -380,8 +381,8 @@ def partial_auc(
         )
     n_pos = int(np.count_nonzero(positive))
     n_top = ceil_share(check_beta(beta), scores.size - n_pos)
-    # By descending thresholds: new negatives are below the positives of the threshold before, and
-    # tied with those that enter with them.
+    # Thresholds descend. The negatives that enter at one are below the positives that entered
+    # before, and tied with the positives that enter with them.
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
     negatives = np.minimum(fp, n_top)
     steps = np.diff(negatives)  # new negatives of each threshold but the first
@@ -677,7 +678,7 @@ def _log_logistic_heights(pos: NDArray, neg: NDArray) -> NDArray[np.float64]:
     length = max(1, _BLOCK_PAIRS // pos.size)  # negatives in a block, which limits the memory
     for start in range(0, neg.size, length):
         z = neg[start : start + length, None] - pos  # a row for each negative
-        # Where ln(1 + e^z) is e^z in double precision, its logarithm is z, also for e^z = 0.
+        # Below _SMALL ln(1 + e^z) is e^z in double precision. Its logarithm is z, even if e^z is 0.
         log_losses = np.log(np.logaddexp(0, np.maximum(z, _SMALL)))
         log_losses[z < _SMALL] = z[z < _SMALL]
         peaks = log_losses.max(axis=1)
@@ -828,7 +829,7 @@ class MetricSpec:
 
 
 def check_metric(member: Any) -> MetricSpec:
-    """Return a metric that a package adds as a `MetricSpec`, made of it if it is a function."""
+    """Return the metric that a package adds: a `MetricSpec` as it is, a function made into one."""
     if not callable(member) or isinstance(member, type):
         raise InputError("the metric is neither a function nor a MetricSpec; make it one of them")
     if len(inspect.signature(member).parameters) < 2:
@@ -900,10 +901,11 @@ class Metric:
     def written(self) -> str:
         """The notation in text and figures, for example ``prec@0.25`` or ``prec@5.56 %``."""
         pattern = self._spec.written
+        # `fields` are the parameters that the pattern shows; the others follow it in parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
         values = {name: name for name in fields}  # a parameter without a value stands for itself
         for name, default in self._spec.parameters.items():
-            values[name] = name if default is inspect.Parameter.empty else default
+            values[name] = name if default is inspect.Parameter.empty else default  # if it has one
         text = pattern.format(**values | self.params)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)

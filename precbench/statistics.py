@@ -196,7 +196,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
-    variance = min(variance, spread / 1.001)  # below that of a variable that is 0 or 1
+    variance = min(variance, spread / 1.001)  # just below that of a variable that is 0 or 1
     size = spread / variance - 1  # the beta distribution with this mean and variance
     a, b = shrunk * size, (1 - shrunk) * size  # its parameters
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
@@ -220,7 +220,8 @@ def expected_total(
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
-    mean, rows = values.mean(), 1 if k is None else k  # the interval is of `rows` times the mean
+    # The total is `rows` times the mean; without k it is the mean itself.
+    mean, rows = values.mean(), 1 if k is None else k
     return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
 
 
@@ -234,7 +235,7 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
             f"tested = {tested} and k = {k} are not both above 0; give positive numbers"
         )
     share = _checked_share(test_share)
-    return tested * (  # tested / share rows, of which a part 1 - (1 - share) ** n_splits is drawn
+    return tested * (  # of tested / share rows, each drawn by chance 1 - (1 - share) ** n_splits
         n_splits if share == 0 else float(-np.expm1(n_splits * np.log1p(-share)) / share)
     )
 
@@ -264,8 +265,8 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
         raise InputError("the values of splits are empty; give one for each split")
     if not np.isfinite(checked).all():
         raise InputError(
-            f"the value of split {int(np.argmin(np.isfinite(checked)))} is not finite; leave this "
-            "split out for all methods"
+            f"the value of split {int(np.argmin(np.isfinite(checked)))}, counted from 0, is not "
+            "finite; leave this split out for all methods"
         )
     return checked
 
@@ -273,7 +274,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
 def _vector(values: ArrayLike) -> NDArray[np.float64]:
     numbers = _numbers(values)
     if numbers.ndim != 1:
-        raise InputError(f"the values have the shape {numbers.shape}; give a sequence of numbers")
+        raise InputError(f"the values have the shape {numbers.shape}; give a flat list of numbers")
     return numbers
 
 
@@ -415,7 +416,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
     table = _table(values)
     rows, columns = np.triu_indices(table.shape[1], 1)
     p = [signed_rank_test(table[:, i], table[:, j]) for i, j in zip(rows, columns, strict=True)]
-    adjusted = np.ones((table.shape[1],) * 2)
+    adjusted = np.ones((table.shape[1], table.shape[1]))
     adjusted[rows, columns] = adjusted[columns, rows] = holm(p)
     return adjusted
 
@@ -438,8 +439,8 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
     order, pairs = np.argsort(_vector(ranks), kind="stable"), _numbers(p)
     if pairs.shape != (len(order), len(order)):
         raise InputError(
-            f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give a p-value "
-            "for each pair of methods"
+            f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
+            "and a column for each method"
         )
     # From here on methods are numbered by rank.
     alike = pairs[np.ix_(order, order)] > LEVEL
@@ -460,7 +461,7 @@ def _maximal_cliques(
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):  # the others' cliques have one of these
+    for i in sorted(candidates - neighbours[pivot]):  # each maximal clique has one of these
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}
@@ -526,7 +527,7 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     table = _pairs(first, second)
     differences = np.append(0.0, table[:, 0] - table[:, 1])  # 0 stands for the prior
     sums = differences[:, None] + differences  # twice the mean of each two
-    strength = np.append(0.5, np.ones(len(table)))  # of the process at 0, and of each data set
+    strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
     total = strength.sum()
     # Expected probability of each two differences under the posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))

@@ -197,5 +197,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise
-    # Halved before the sum, which might overflow.
+    # The middle of the lowest gap; halved before the sum, which might overflow.
     return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())

@@ -57,11 +57,7 @@ class Member:
 
     @classmethod
     def from_arrays(
-        cls,
-        arrays: Mapping[str, NDArray[Any]],
-        *,
-        trees: Mapping[str, Any] | None,
-        **fields: Any,
+        cls, arrays: Mapping[str, NDArray[Any]], *, trees: Mapping[str, Any] | None, **fields: Any
     ) -> Self:
         """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
@@ -72,14 +68,14 @@ class Member:
         for full, array in arrays.items():
             part, _separator, rest = full.partition("_")  # "tree_root" is "root" of "tree"
             parts[part][rest] = array
-        coef, rebuilt, features = parts["coef"].get(""), None, None  # "coef" has no second part
+        coef, rebuilt, features = parts["coef"].get(""), None, None  # the rest of "coef" is ""
         if coef is None:
             assert trees is not None
             rebuilt = Trees.from_arrays(parts["tree"], **trees)
             width = rebuilt.n_features
         elif parts["tree"] or trees is not None or not is_vector(coef):
             raise ValueError(
-                "the member has weights beside trees, or weights that are no vector of finite "
+                "the member has both weights and trees, or its weights are not a vector of finite "
                 "numbers; save the model anew"
             )
         else:
@@ -90,14 +86,14 @@ class Member:
             are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
             if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
                 raise ValueError(
-                    "the random features of the member do not fit its weights or are not finite; "
+                    "the random features of the member do not fit its weights, or are not finite; "
                     "save the model anew"
                 )
         member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                "the member has no name, no finite weight or no features; save the model anew"
+                "the member lacks a name, a finite weight or features; save the model anew"
             )
         return member
 

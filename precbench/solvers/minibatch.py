@@ -99,7 +99,7 @@ class MiniBatchRanker(PassRanker):
         )
 
     def _reset(self, n_features: int) -> None:
-        self._counts = np.zeros(2, dtype=np.int64)
+        self._counts = np.zeros(2, dtype=np.int64)  # of empty batches, of mistakes
         self.n_empty_batches_ = 0
         super()._reset(n_features)
 
@@ -111,8 +111,8 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # Let each solver take a step on each batch: the kernel changes their w in place, of several
-        # solvers while it reads the rows once.
+        # Let each solver take a step on each batch. The kernel changes the w of several solvers in
+        # place while it reads the rows once; its comment states the lengths of `scratch`.
         at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
         # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.
@@ -129,7 +129,7 @@ class MiniBatchRanker(PassRanker):
                 )
                 minibatch.minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
         for solver in solvers:
-            solver.n_empty_batches_ = int(solver._counts[0])
+            solver.n_empty_batches_ = int(solver._counts[0])  # [1] counts mistakes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -160,9 +160,9 @@ class PrecisionRanker(MiniBatchRanker):
         scores, positive = linear_scores(rows, self._w), labels > 0
         if np.isfinite(scores).all():
             k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
-            above, tied, free = split_at(scores, k)  # rows, rows, number of places left for tied
+            above, tied, free = split_at(scores, k)  # free: places left for tied rows
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:
+            if self._best is None or precision >= self._best[0]:  # that of the w before
                 self._best = precision, self._w.copy()
 
     def _model(self) -> NDArray[np.float64]:
@@ -438,8 +438,8 @@ class TwoPMB(ObjectiveRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        # Yield the row order of each epoch (a pass 2) in pieces: batches of negatives, each after
-        # the buffer, a sample of the positives.
+        # Yield the row order of each epoch, which is pass 2 of the paper, in pieces: batches of
+        # negatives, each after the buffer, a sample of the positives.
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]

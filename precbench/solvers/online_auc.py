@@ -246,7 +246,7 @@ class AdaOAM(OnlineAUCRanker):
 
     def _reset(self, n_features: int) -> None:
         # Allocated first: if memory fails, the earlier weights and their state stay together.
-        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # of rows by class; of g_t
+        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # by class; of gradients
         moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments  # counts of rows

@@ -91,9 +91,10 @@ def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWe
         return class_weight
     signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
     least = 1 / MOST_WEIGHT
-    for weight in signed.values():
+    for sign, weight in signed.items():
         if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
             raise InputError(
-                f"class_weight has {weight!r}; give 0 or a number from {least:g} to {MOST_WEIGHT:g}"
+                f"class_weight has {weight!r} for the {'positives' if sign > 0 else 'negatives'}; "
+                f"give 0 or a number from {least:g} to {MOST_WEIGHT:g}"
             )
     return signed

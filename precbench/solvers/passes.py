@@ -207,8 +207,8 @@ class PassRanker(LinearRanker):
         visited = np.arange(rows.n_rows) if order is None else np.asarray(order)
         if visited.ndim != 1 or (visited.size and visited.dtype.kind not in "iu"):
             raise InputError(
-                f"order has {visited.ndim} dimensions of type {visited.dtype}; give a list of row "
-                "numbers"
+                f"order has {visited.ndim} dimensions and the type {visited.dtype}; give a flat "
+                "list of row numbers"
             )
         if visited.size and not 0 <= visited.min() <= visited.max() < rows.n_rows:
             raise InputError(
@@ -258,7 +258,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Each ends with bitwise the weights, and after as many rows, as in a fit of its own.
+    Each solver gets bitwise the weights, and sees as many rows, as in a fit of its own.
 
     Parameters
     ----------
@@ -340,11 +340,11 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
-    batch_size, passes = first._batch_length(labels), first._passes(labels, rng)  # row orders
+    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)  # by epoch
     started = _active(fits)  # the traces start their clocks
     for solver, _ in started:
         solver._compute_totals(rows, labels)
-    _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(passes)))
+    _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))
 
 
 def _active(fits: Iterable[Fit]) -> list[Fit]:
@@ -366,11 +366,7 @@ def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
 
 
 def _visit(
-    fits: list[Fit],
-    rows: Rows,
-    labels: NDArray[np.int8],
-    order: NDArray[np.int32],
-    batch_size: int,
+    fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
     """Visit the rows of `order` in batches, and trace after each slice; return the active fits."""
     n, start = len(order), 0

@@ -9,16 +9,7 @@ from numpy.typing import NDArray
 from precbench.losses import OBJECTIVES
 from precbench.solvers.base import LinearRanker, Trace
 from precbench.solvers.cutting_plane import TrainingRisk
-from precbench.solvers.parameters import (
-    BOOLEAN,
-    COUNT,
-    POSITIVE,
-    RADIUS,
-    SHARE,
-    Allowed,
-    K,
-    one_of,
-)
+from precbench.solvers.parameters import BOOLEAN, COUNT, POSITIVE, RADIUS, SHARE, Allowed, K, one_of
 from precbench.solvers.rows import STORED, norm
 from precbench.topk import TopK
 
@@ -100,7 +91,7 @@ class ProjectedSubgradient(LinearRanker):
                 break
             self.n_iter_ += 1
             self.n_rows_seen_ += len(labels)
-            self.risk_ = point.risk / 100  # from percent, as below
+            self.risk_ = point.risk / 100  # `TrainingRisk` is in percent, also its subgradient
             w = w - self.eta0 / np.sqrt(self.n_iter_) * risk.subgradient(point) / 100
             w = w * min(1.0, radius / max(norm(w), 1e-300))  # onto the ball; the norm may be 0
             mean = mean + (w - mean) / self.n_iter_  # of all w so far

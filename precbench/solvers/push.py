@@ -94,7 +94,7 @@ class PushRanker(LinearRanker):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
             curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
-            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]  # columns
+            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]  # axes of almost no curvature
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
                 break
@@ -114,8 +114,8 @@ class PushRanker(LinearRanker):
 
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
-        # A step ends at the root of the derivative (1). A feature that ranks no pair wrongly has no
-        # root: it gets a finite step, and is not used again.
+        # A step ends at the root of the derivative along its feature. A feature that ranks no pair
+        # wrongly has no root: it gets a finite step, and is not used again.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -125,7 +125,7 @@ class PushRanker(LinearRanker):
                 break
             column = risk.column(j)
             low, high = risk.relation.range(column)  # of the differences over the pairs
-            if low < 0 < high:
+            if low < 0 < high:  # the feature ranks pairs of both kinds, rightly and wrongly
                 step = risk.step_along(point, column)
             else:
                 used[j] = True
@@ -142,7 +142,7 @@ class PushRanker(LinearRanker):
             if not np.isfinite(point.value):
                 self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
                 return
-            if self._move(w, point, risk, trace) or low > 0 or high < 0:  # the step ranks all pairs
+            if self._move(w, point, risk, trace) or low > 0 or high < 0:  # all pairs are now right
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
         self.converged_ &= not self.unbounded_
@@ -163,7 +163,7 @@ def _damped_step(
     slopes = axes.T @ point.gradient  # derivatives along the axes
     rounding = 8 * _EPS * max(1.0, abs(point.value))
     while damping <= _MOST_DAMPING:
-        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # along the axes
+        moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
         new = risk.at(new_w)
         predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
@@ -281,7 +281,7 @@ class PairPushRanker(PushRanker):
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
-        sides = self._sides(PairLists.of_labels(labels), PairLists.of_labels(-labels))
+        sides = self._sides(above=PairLists.of_labels(labels), below=PairLists.of_labels(-labels))
         return PairwiseRisk(X, Classes(labels), self.p, logistic=True, sides=sides)
 
     def _sides(self, above: PairLists, below: PairLists) -> list[tuple[float, float, PairLists]]:
@@ -418,8 +418,11 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
         raise InputError("pairs is empty; name at least one pair of rows")
     if relation.nnz > np.iinfo(np.int32).max:
         raise InputError(f"pairs has {relation.nnz:,} entries; give at most 2**31 - 1")
-    if not (np.isfinite(relation.data) & (relation.data > 0)).all():
-        raise InputError("pairs has an entry that is not a positive number; drop that entry")
+    if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
+        raise InputError(
+            f"pairs has the entry {relation.data[~valid][0]} in row {relation.indices[~valid][0]}, "
+            "counted from 0; give positive numbers only"
+        )
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
-        raise InputError(f"pairs puts row {above_itself[0]} above itself; drop that entry")
+        raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")
     return relation

@@ -49,7 +49,7 @@ class Classes:
         least, _most = self.range(values)
         if least > 0:
             return least
-        # The lowest positive is as high as the highest negative: all gaps are from this value.
+        # The lowest positive ties with the highest negative: the least gap begins at this value.
         gaps = np.abs(values - values[self.pos].min())
         return float(gaps[gaps > 0].min())
 
@@ -89,8 +89,8 @@ class PairLists(NamedTuple):
             first = last
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
-        # the places at which the lists begin among these rows, followed by the number of the rows.
+        # Yield each slice of the lists, with the upper rows of its lists, one list after the other,
+        # and the place at which each list begins among them, followed by the number of these rows.
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -139,7 +139,7 @@ class PushRisk(ABC):
         """Return `step_along` a direction whose largest absolute entry is 1."""
 
     @cached_property
-    def largest(self) -> float:
+    def largest(self) -> float:  # the greatest absolute value in X
         data = self.rows.data
         return float(max(data.max(initial=0), -data.min(initial=0)))
 
@@ -172,7 +172,7 @@ class PushRisk(ABC):
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)
         n_values = self.rows.n_rows * len(centre)
-        is_thin = self.rows.data.size < _THIN * n_values
+        is_thin = self.rows.data.size < _THIN * n_values  # few values are not 0
         if is_thin:
             n_values = self.rows.data.size  # stored ones only
         length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))  # rows of a block
@@ -207,8 +207,8 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The value is ``log(R) / p = 1/p log sum_m exp(p v_m)`` over the terms m. The gradient of
-        # v_m is the weighted mean row of the negatives less that of the positives.
+        # The value is ``log(R) / p = 1/p log sum_m exp(p v_m)``, v_m being the value of term m. The
+        # gradient of v_m is the weighted mean row of the negatives less that of the positives.
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
         gradient = gradients[0]
@@ -223,7 +223,7 @@ class ExponentialRisk(PushRisk):
         # positives first, the logarithm of the sum of the exponentials (n_terms, 2) and the mean
         # row that these weigh (n_terms, 2, n_features).
         rows, n_terms = self.rows, len(self.terms)
-        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)
+        scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)  # rows of a slice
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
         means = np.zeros((n_terms, 2, len(w)))
         for m, (rate_pos, rate_neg, constant) in enumerate(self.terms.tolist()):
@@ -235,7 +235,7 @@ class ExponentialRisk(PushRisk):
                 )  # fmt: skip
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
-            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant
+            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # G_m + c_m
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -246,18 +246,18 @@ class ExponentialRisk(PushRisk):
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
-        negative = self.labels < 0
+        negative = self.labels < 0  # as numbers 0 and 1: the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
             exponents = np.where(negative, rate_neg, -rate_pos) * scores
-            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # sum 1 in each class
+            weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # by class, of sum 1
             total += shares[m] * rate_pos * self.scatter(weights * ~negative, means[m, 0])
             total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Newton's method for the root of the derivative, which grows with the step, kept within the
-        # bracket (low, high) once both are known.
+        # Find the root of the derivative, which grows with the step, by Newton's method. Until both
+        # ends of the bracket (low, high) are known, bound the change; then stay within the bracket.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(  # first and second derivative
@@ -265,11 +265,11 @@ class ExponentialRisk(PushRisk):
             )
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
-            tol = 1e-9  # Newton's method then has all digits
-            if math.isinf(low) or math.isinf(high):
+            tol = 1e-9  # relative change of the step; Newton's method then has all digits
+            if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
                 most = self.reach + 4 * abs(step)  # where the curvature vanishes, bound the step
-                if not abs(proposal - step) <= most:
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0
+                if not abs(proposal - step) <= most:  # NaN, too
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # goes on
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
             if abs(slope) <= _EPS:  # 0 but for rounding
@@ -288,13 +288,13 @@ class ScoreRisk(PushRisk):
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
-            return float(self.by_scores(point.scores + step * unit)[1] @ unit)
+            return float(self.by_scores(point.scores + step * unit)[1] @ unit)  # [1]: gradient
 
         # Go from 0 in the direction of lower risk, ever twice as far, until the root is passed.
         end = -np.sign(slope(0.0))
         while slope(end) * end < 0:
             end *= 2
-        return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)
+        return brentq(slope, 0.0, end, xtol=1e-300, rtol=4 * _EPS)  # to the last digits
 
 
 class PairwiseRisk(ScoreRisk):
@@ -317,11 +317,12 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
+        # The risk to minimise is ``log(R) / p``; with the logistic loss, ``R ** (1/p)``.
         scores = linear_scores(self.rows, w)
         value, by_scores = self.by_scores(scores)  # ``log(R) / p``, its gradient in the scores
         gradient, log_risk = self.by_weights(by_scores), self.p * value
         noise = self.noise(by_scores)  # bounds the rounding error of each entry of the gradient
-        if self.logistic:  # minimises R ** (1/p), the p-norm of the h_k, instead of its logarithm
+        if self.logistic:  # from the logarithm to R ** (1/p), by the chain rule
             value = float(np.exp(value))
             gradient *= value
             noise *= value
@@ -338,7 +339,7 @@ class PairwiseRisk(ScoreRisk):
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
         ):
-            part, signed = np.zeros(len(scores)), sign * scores
+            part, signed = np.zeros(len(scores)), sign * scores  # gradient of the side
             for first, last in pairs.slices(_EVALUATED):
                 push.pair_gradient(
                     signed, *pairs, self.logistic, first, last,
@@ -348,7 +349,7 @@ class PairwiseRisk(ScoreRisk):
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return for each side ``log h_k`` of its lower rows k, plus the constant of the side."""
+        """Return for each side ``log h_k`` of its lower rows k, plus the constant of its weight."""
         heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
@@ -362,7 +363,7 @@ class PairwiseRisk(ScoreRisk):
         # ``o_k = h_k ** p / R``, in blocks of pairs:
         #
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
-        #     g = sum_k o_k r_k,  and for R ** (1/p) that plus g g', times R ** (1/p).
+        #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
         heights = self._log_heights(scores)
         log_risk = float(logsumexp(self.p * np.concatenate(heights)))
@@ -372,7 +373,7 @@ class PairwiseRisk(ScoreRisk):
             for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n)):
                 n_upper, lower = np.diff(begins), pairs.lower[part]  # pairs of each k, rows k
                 z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])  # s_k - s_i
-                log_h = np.repeat(log_heights[part] - constant, n_upper)
+                log_h = np.repeat(log_heights[part] - constant, n_upper)  # log h_k by pair
                 # The first and the second derivative of the loss in z, each divided by h_k.
                 slope = np.exp((-np.logaddexp(0, -z) if self.logistic else z) - log_h)
                 curvature = slope * expit(-z) if self.logistic else slope

@@ -28,7 +28,7 @@ def fitted_sampler(
     sampler = RBFSampler(
         gamma="scale" if gamma is None else gamma, n_components=n_components, random_state=seed
     )
-    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth  # in place
+    sampler.fit(X.astype(np.float64, copy=False)).random_weights_ /= bandwidth  # which `fit` drew
     return sampler
 
 
@@ -72,7 +72,7 @@ class RandomFeatures:
                 raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
         n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
-        # `n_features` and the text describe X and the values in the message of the error.
+        # The error states n_features, the width of X, and the text, which names the values.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)

@@ -127,9 +127,9 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     """
     if n_features < rows.n_features or len(coef) > rows.n_rows:  # the kernel trusts them
         raise InputError(
-            f"{len(coef):,} weights and {n_features:,} features do not fit {rows.n_rows:,} rows of "
-            f"{rows.n_features:,} features; give at most one weight for each row, and all features "
-            "of the rows"
+            f"coef has {len(coef):,} weights and n_features is {n_features:,}, but there are "
+            f"{rows.n_rows:,} rows of {rows.n_features:,} features; give at most one weight for "
+            "each row, and at least their number of features"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

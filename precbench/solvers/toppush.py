@@ -113,11 +113,13 @@ class TopPush(LinearRanker):
         now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
+            # Minimised is the quadratic C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive.
             gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
-            while True:
+            while True:  # shorten the step until its quadratic model bounds -D from above
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
-                v = weighted_sum(rows, c, rows.n_features)
+                v = weighted_sum(rows, c, rows.n_features)  # X' c
                 step, change = c - ahead.c, v - ahead.v
+                # The second derivative along the step, times the square of its length.
                 curvature = weight * dot(change, change) + dot(ones * step, step) / 2
                 if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
@@ -166,14 +168,14 @@ class TopPush(LinearRanker):
 def _project(
     point: NDArray[np.float64], labels: NDArray[np.int8], n_top: int
 ) -> NDArray[np.float64]:
-    # Return the dual variables c nearest to a point among those that satisfy the constraints of D.
+    # Return the c nearest to a point that satisfies the constraints of the dual D (see `TopPush`).
     c = np.empty_like(point)  # written by the kernels
     if n_top == 1:
         project(point, labels, c)
-    else:  # the kernel needs the K-th and the next largest -point of a negative
-        parted = np.partition(-point[labels < 0], -n_top)
-        after = parted[:-n_top].max(initial=-np.inf)
-        project_capped(point, labels, n_top, parted[-n_top], after, c)
+    else:  # the kernel needs the K-th largest -point of a negative, and the next one
+        parted = np.partition(-point[labels < 0], -n_top)  # [-n_top] is the K-th largest
+        following = parted[:-n_top].max(initial=-np.inf)
+        project_capped(point, labels, n_top, parted[-n_top], following, c)
     return c
 
 

@@ -17,7 +17,7 @@ from precbench.solvers.rows import as_rows
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
-_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = float(np.finfo(np.float64).max)  # stands for an infinite threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,10 @@ class Trees:
         ends = np.cumsum([0, *(len(tree.feature) for tree in trees)])
         if ends[-1] > np.iinfo(np.int32).max:
             raise InputError(
-                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer or smaller ones"
+                f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or "
+                "trees of fewer leaves"
             )
-        feature, value, right, cover = (  # the fields of a `Tree`, in turn
+        feature, value, right, cover = (  # the fields of a `Tree`, by their number in it
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
@@ -114,17 +115,19 @@ class Trees:
             and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
         )
         if not is_whole:
-            raise ValueError("an array of the trees has a wrong type or value; save the model anew")
+            raise ValueError(
+                "trees: an array has a wrong type, shape or value; save the model anew"
+            )
         ends = np.append(root, n_nodes)
         if ends[0] != 0 or (np.diff(ends) < 1).any():
-            raise ValueError("the roots of the trees do not ascend from 0; save the model anew")
+            raise ValueError("trees: the roots do not ascend from node 0; save the model anew")
         # For each node, where its tree ends, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
-        leads_on = ((right > node + 1) & (right < end))[inner].all()  # within the tree
+        leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of the tree
         children = np.concatenate([node[inner] + 1, right[inner], root])  # should be each node once
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError(
-                "a node of the trees is not the child of one earlier node; save the model anew"
+                "trees: a node is not the child of exactly one earlier node; save the model anew"
             )
         return cls(n_features, feature, value, right, root, cover, base, is_forest)
 
@@ -207,14 +210,14 @@ def _lightgbm_tree(block: str) -> Tree:
 
     feature, leaf = array("split_feature", int), array("leaf_value", float)
     threshold = np.clip(array("threshold", float), -_LARGEST, _LARGEST)
-    none, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
+    absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
     # The leaves come after the inner nodes; of a child c = -1 - i, ~c is i.
-    left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), none) for c in children)
+    left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), absent) for c in children)
     if len(cover) < len(value):  # LightGBM writes no counts for a tree without splits
         cover = np.ones(len(value))
-    return Tree.of(np.append(feature, none), value, left, right, cover)
+    return Tree.of(np.append(feature, absent), value, left, right, cover)
 
 
 def in_single_precision(X: Any) -> Any:

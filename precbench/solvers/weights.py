@@ -67,16 +67,16 @@ class WeightedRanker(Ranker):
         weights = _check_sample_weight(self._sample_weight, X, dtype=np.float64)
         if (weights < 0).any():
             raise InputError(
-                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}; "
-                "give weights of at least 0"
+                f"sample_weight has {weights.min():g} for row {int(np.argmin(weights)) + 1}"
+                ", counted from 1; give weights of at least 0"
             )
         positive = weights > 0
         extreme = positive & ((weights < 1 / MOST_WEIGHT) | (weights > MOST_WEIGHT))
         if extreme.any():
             row = int(np.argmax(extreme))
             raise InputError(
-                f"sample_weight has {weights[row]:g} for row {row + 1}, outside of "
-                f"{1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the weights by their mean"
+                f"sample_weight has {weights[row]:g} for row {row + 1}, counted from 1, outside "
+                f"of {1 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}; divide the weights by their mean"
             )
         if not positive.all():
             X, labels, weights = X[positive], labels[positive], weights[positive]
