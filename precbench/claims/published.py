@@ -222,7 +222,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
-                loc = detail["loc"]  # the path in the claim; () is the claim as a whole
+                loc = detail["loc"]  # field of the claim, and the path in it; () is the whole
                 place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
@@ -234,7 +234,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
     # `_Unchecked` has the place in the file, the fields, the values of placeholders such as {row},
-    # and the places of fields that are inherited.
+    # and the places of fields that are inherited, {} for a table.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -252,7 +252,7 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     keys, own = outer.keys, entry.model_extra or {}
     # For each name under ``for`` the triples of name, value, and the fields that the value brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for point in product(*axes):  # each combination of values
+    for point in product(*axes):  # each combination, with one triple per name
         places = {f: (*keys, "for", axis, str(v)) for axis, v, fields in point for f in fields}
         claim = _Unchecked(
             keys,
@@ -279,7 +279,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
     problems += at(keys, mistakes)
     if mistakes or not names:
         return piece
-    if piece == f"{{{names[0]}}}":
+    if piece == f"{{{names[0]}}}":  # nothing but one placeholder
         return values[names[0]]
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), piece)
 
@@ -330,7 +330,7 @@ def _merged(*parts: Mapping[str, Any]) -> Fields:
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():
-            if name in _JOINED and isinstance(value, dict):
+            if name in _JOINED and isinstance(value, dict):  # a selection of rows
                 value = {**merged.get(name, {}), **value}
             elif name == "deviations" and isinstance(value, list):
                 value = [*merged.get(name, []), *value]

@@ -82,12 +82,12 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
     It is multiplied by ten to the `power_of_ten`, which the print left out.
     """
-    match = _NUMBER.fullmatch(text)  # groups: digits, decimals, power of ten, K
+    match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a printed number; write it as 17,160.17 or 2.73*10^3")
-    digits, decimals = match[1].replace(",", ""), match[2] or ""
-    power = 3 if match[4] else int(match[3] or 0)
-    exponent = power + power_of_ten
+    integer, decimals, power, thousands = (group or "" for group in match.groups())
+    digits = integer.replace(",", "")
+    exponent = (3 if thousands else int(power or 0)) + power_of_ten
     return Printed(float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
 
 
@@ -124,7 +124,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     relative = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # of each repetition
-    # Beyond this one, and only there, `p_of_all` is at most the level.
+    # `p_of_all` is at most the level beyond this one, and only there; 1: the print itself counts.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))  # of each row, as squared distances
     return [

@@ -165,7 +165,7 @@ class Survey:
         # A row of NaN for each split on which a solver has failed
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as no-skill, else 0 (but still NaN where a measure is missing, so results * 0).
+        # By chance: as the solver no-skill, else 0 (results * 0: NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
@@ -208,6 +208,7 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     values : pandas.DataFrame
         Tasks by contestants.
     draws : int
+        Number of bootstrap samples.
 
     Returns
     -------

