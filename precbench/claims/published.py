@@ -61,7 +61,7 @@ class _Table(Section):
     @classmethod
     def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
         """Refuse groups of unknown columns, and rows whose best group or solvers are unknown."""
-        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # checked before
+        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # {} if refused
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
             ((name, i), text)
@@ -80,7 +80,7 @@ class _Table(Section):
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
         """Refuse rows with another number of cells, and exceptions in unknown columns."""
-        columns = info.data.get("columns", {})  # checked before; none if they were refused
+        columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
             for name, row in rows.items()
@@ -252,12 +252,12 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     keys, own = outer.keys, entry.model_extra or {}
     # For each name under ``for`` the triples of name, value, and the fields that the value brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for point in product(*axes):  # each combination, with one triple per name
-        places = {f: (*keys, "for", axis, str(v)) for axis, v, fields in point for f in fields}
+    for triples in product(*axes):  # each combination of values, one triple per name
+        places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
-            _merged(outer.fields, *(fields for _, _, fields in point), own),  # the last wins
-            {**outer.values, **{axis: value for axis, value, _ in point}},
+            _merged(outer.fields, *(fields for _, _, fields in triples), own),  # the last wins
+            {**outer.values, **{name: value for name, value, _ in triples}},
             {**outer.places, **places, **dict.fromkeys(own, keys)},
         )
         if entry.claims is None:  # this is a claim itself

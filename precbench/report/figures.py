@@ -201,7 +201,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Pag
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw a panel for each data set with results, and the names beside the last."""
+        """Draw a panel for each data set, all in about 3/4 of the width, and the names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
             lines.draw(axes, parts[dataset], "share")  # parts: the numbers by data set
@@ -251,7 +251,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         full, top = figure.subplots(1, 2, sharey=True)
         # The top ends at the first power of ten by which half of the positives are found.
         right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
-        chance = np.append(0, np.geomspace(low, 1, 101))
+        chance = np.append(0, np.geomspace(low, 1, 101))  # the diagonal
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
         shown = data[data["fpr"].between(low, right)]
@@ -423,7 +423,7 @@ def _per_solver(
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Choose the solvers and styles of a figure, and write its title, small print and caption."""
-    at = f", {page.sweep}" if page.sweep else ""
+    at_point = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here  # the rows about the figure
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
@@ -442,7 +442,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     here = here[here["solver"].isin(best)]
     lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
-        f"{subject}{smoke}: {page.what}{at}",
+        f"{subject}{smoke}: {page.what}{at_point}",
         lambda figure: page.draw(figure, lines),
         _WIDTH,
         page.height,

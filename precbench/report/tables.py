@@ -250,7 +250,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     for metric in run.metrics:
         # A metric may have another label at each point, as its parameter may be swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
-        columns = {point: _at(summary, *point, run.solvers) for point in points}
+        columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         mixed = is_mixed(summary)
         times = times or [_times(rows, "seconds", mixed=mixed) for rows in columns.values()]

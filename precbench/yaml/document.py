@@ -44,8 +44,8 @@ class Document:
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
         """Return the error with one line per problem, at most `MAX_MISTAKES`, in file order."""
+        # Each problem becomes (file, (line, column), keys, text); the base file comes last.
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
-        # A problem is (file, (line, column), keys, text); those of the base file come last.
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
         lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
         if (more := len(lines) - MAX_MISTAKES) > 0:
@@ -54,7 +54,7 @@ class Document:
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """Return the file, and line and column of the nearest piece around `keys` in it."""
-        # A key at the top that only the base file writes is placed there.
+        # A key at the top that only the base file has is placed there; () has a place in each.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
