@@ -213,9 +213,9 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
             name: _filled(value, entry.values, (*entry.at(name), name), problems)
             for name, value in entry.fields.items()
         }
-        name, kind = fields.get("id"), str(fields.get("kind", ""))
-        if name is not None:
-            fields["id"] = f"{published.paper}/{name}"
+        claim_id, kind = fields.get("id"), str(fields.get("kind", ""))
+        if claim_id is not None:
+            fields["id"] = f"{published.paper}/{claim_id}"
         problems += at((*entry.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
         try:
             if not problems:
@@ -226,9 +226,9 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
                 place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
-            mistakes.setdefault(problem, f"{name}: " if name else "")
+            mistakes.setdefault(problem, f"{claim_id}: " if claim_id else "")
     if mistakes:
-        raise document.refusal((keys, name + text) for (keys, text), name in mistakes.items())
+        raise document.refusal((keys, prefix + text) for (keys, text), prefix in mistakes.items())
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:

@@ -69,7 +69,7 @@ class ExactClaim(Claim):
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
-                f"claim {self.id}: `cell` selects {len(rows)} values of the study, expected "
+                f"claim {self.id}: `cell` selects {len(rows)} values of the study in place of "
                 f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
             )
         if self.argmin is not None:  # the print is the name of the smallest value
