@@ -30,8 +30,8 @@ class Outcomes:
         self.run = run  # its table: a row per trial, checkpoint, metric and part
         self._ok = run.results[run.results["status"] == "ok"]  # trials that did not fail
         self._final = self._ok[self._ok["final"]]  # the last checkpoint of each trial
-        # Row numbers by cell, which are the rows of equal data set, solver, metric and part: a
-        # frame for each cell would fill the memory.
+        # A cell is the rows of equal data set, solver, metric and part. Only their row numbers are
+        # kept, since a frame for each cell would fill the memory.
         self._final_places = self._final.groupby(_CELL, sort=False).indices
         self._stand_ins = {  # data sets of which any trial had synthetic rows
             name for name in run.results["dataset"].unique() if run.is_stand_in(name)
@@ -78,10 +78,10 @@ class Outcomes:
         self, dataset: str, solver: str, metric: str, part: str = "test"
     ) -> Mapping[Any, pd.DataFrame]:
         """Return the checkpoints of each split in order, from the first that is not w = 0."""
-        # Each has ``value`` (larger is better) and ``wall_seconds``. A solver may visit rows before
-        # it moves, as the cutting plane does, and tied scores may have a high value.
+        # Each has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
+        # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
-        has_begun = rows["rows_seen"] > 0  # at the checkpoint before any row, w = 0
+        has_begun = rows["rows_seen"] > 0  # before any row, w = 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
         rows = rows[has_moved | (rows["final"] & has_begun)]  # the final one in any case
@@ -93,7 +93,7 @@ class Outcomes:
         """Return the seconds to the final weights by split, of trials that ran alone."""
         rows = self._trials(dataset, solver)
         if (rows["timing"] != "sequential").any():
-            raise MissingError(f"trials of {self.run.name} ran in parallel: run it with --timing")
+            raise MissingError(f"trials of {self.run.name} ran in parallel: rerun it with --timing")
         return rows[WALL_SECONDS]
 
     def stopped(
@@ -115,7 +115,7 @@ class Outcomes:
         if missing := sorted(set(points) - set(values.columns)):
             raise MissingError(
                 f"the results of {self.run.name} lack the points {', '.join(missing)} of the "
-                "sweep: run it with these values"
+                "sweep: run the experiment with these values"
             )
         return values[list(points) or values.columns].dropna()  # splits that have all points
 
@@ -126,8 +126,8 @@ class Outcomes:
         rows = self._points(dataset, solver, metric, part)
         if rows.index.has_duplicates:
             raise MissingError(
-                f"{metric} of {self.run.name} was measured at several points of the sweep, of "
-                "which this kind of claim cannot choose one: use order with at, or variation"
+                f"{metric} of {self.run.name} was measured at several points of the sweep, but "
+                "this claim needs one: use the kind order with the key at, or the kind variation"
             )
         return rows
 
@@ -137,8 +137,8 @@ class Outcomes:
         self._refuse_missing(dataset)
         if key not in self._final_places:
             raise MissingError(
-                f"the results hold no {metric} of {solver} on {dataset} ({part} set): run it, or "
-                "see in summary.csv why it failed"
+                f"the results hold no {metric} of {solver} on {dataset} ({part} set): run the "
+                "experiment with them, or see in summary.csv why they failed"
             )
         return self._final.iloc[self._final_places[key]].set_index("split")
 

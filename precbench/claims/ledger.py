@@ -46,9 +46,9 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from settled ones of the reference.
 
-    A claim that is no longer decided is worse unless missing results explain it: an exact number
-    needs neither data nor a run, a study is never cut short, "no config" and "not testable" do not
-    depend on results, and "no power" was measured: our spread now hides what it showed.
+    A claim that is no longer decided is worse, unless missing results explain it. They cannot for
+    an exact number (needs neither data nor a run), a study (is never cut short), "no config" and
+    "not testable" (need no results), nor "no power" (our spread now hides what it showed).
     """
     changed = []
     before = {row.id: row for row in reference}

@@ -61,7 +61,7 @@ class _Table(Section):
     @classmethod
     def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
         """Refuse groups of unknown columns, and rows whose best group or solvers are unknown."""
-        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # checked before
+        columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # {} if refused
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
             ((name, i), text)
@@ -80,7 +80,7 @@ class _Table(Section):
     @classmethod
     def _fit_the_columns(cls, rows: dict[str, _Row], info: Any) -> Any:
         """Refuse rows with another number of cells, and exceptions in unknown columns."""
-        columns = info.data.get("columns", {})  # checked before; none if they were refused
+        columns = info.data.get("columns", {})  # checked before; {} if they were refused
         problems: list[Problem] = [
             ((name, "printed"), f"has {len(row.printed)} cells, the table {len(columns)} columns")
             for name, row in rows.items()
@@ -213,28 +213,28 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
             name: _filled(value, entry.values, (*entry.at(name), name), problems)
             for name, value in entry.fields.items()
         }
-        name, kind = fields.get("id"), str(fields.get("kind", ""))
-        if name is not None:
-            fields["id"] = f"{published.paper}/{name}"
+        claim_id, kind = fields.get("id"), str(fields.get("kind", ""))
+        if claim_id is not None:
+            fields["id"] = f"{published.paper}/{claim_id}"
         problems += at((*entry.at("kind"), "kind"), unknown("kind of claim", kind, KINDS))
         try:
             if not problems:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
-                loc = detail["loc"]  # the path in the claim; () is the claim as a whole
+                loc = detail["loc"]  # field of the claim, and the path in it; () is the whole
                 place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
-            mistakes.setdefault(problem, f"{name}: " if name else "")
+            mistakes.setdefault(problem, f"{claim_id}: " if claim_id else "")
     if mistakes:
-        raise document.refusal((keys, name + text) for (keys, text), name in mistakes.items())
+        raise document.refusal((keys, prefix + text) for (keys, text), prefix in mistakes.items())
 
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
     # `_Unchecked` has the place in the file, the fields, the values of placeholders such as {row},
-    # and the places of fields that are inherited.
+    # and the places of fields that are inherited, {} for a table.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -252,12 +252,12 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     keys, own = outer.keys, entry.model_extra or {}
     # For each name under ``for`` the triples of name, value, and the fields that the value brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for point in product(*axes):  # each combination of values
-        places = {f: (*keys, "for", axis, str(v)) for axis, v, fields in point for f in fields}
+    for triples in product(*axes):  # each combination of values, one triple per name
+        places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
-            _merged(outer.fields, *(fields for _, _, fields in point), own),  # the last wins
-            {**outer.values, **{axis: value for axis, value, _ in point}},
+            _merged(outer.fields, *(fields for _, _, fields in triples), own),  # the last wins
+            {**outer.values, **{name: value for name, value, _ in triples}},
             {**outer.places, **places, **dict.fromkeys(own, keys)},
         )
         if entry.claims is None:  # this is a claim itself
@@ -279,7 +279,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
     problems += at(keys, mistakes)
     if mistakes or not names:
         return piece
-    if piece == f"{{{names[0]}}}":
+    if piece == f"{{{names[0]}}}":  # nothing but one placeholder
         return values[names[0]]
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), piece)
 
@@ -330,7 +330,7 @@ def _merged(*parts: Mapping[str, Any]) -> Fields:
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():
-            if name in _JOINED and isinstance(value, dict):
+            if name in _JOINED and isinstance(value, dict):  # a selection of rows
                 value = {**merged.get(name, {}), **value}
             elif name == "deviations" and isinstance(value, list):
                 value = [*merged.get(name, []), *value]

@@ -82,12 +82,12 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
     It is multiplied by ten to the `power_of_ten`, which the print left out.
     """
-    match = _NUMBER.fullmatch(text)  # groups: digits, decimals, power of ten, K
+    match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a printed number; write it as 17,160.17 or 2.73*10^3")
-    digits, decimals = match[1].replace(",", ""), match[2] or ""
-    power = 3 if match[4] else int(match[3] or 0)
-    exponent = power + power_of_ten
+    integer, decimals, power, thousands = (group or "" for group in match.groups())
+    digits = integer.replace(",", "")
+    exponent = (3 if thousands else int(power or 0)) + power_of_ten
     return Printed(float(f"{digits}.{decimals}e{exponent}"), float(f"1e{exponent - len(decimals)}"))
 
 
@@ -124,7 +124,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     relative = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # of each repetition
-    # Beyond this one, and only there, `p_of_all` is at most the level.
+    # `p_of_all` is at most the level beyond this one, and only there; 1: the print itself counts.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))  # of each row, as squared distances
     return [
@@ -148,7 +148,7 @@ class _Distances(NamedTuple):
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
     """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
     # With z the standardised difference from the mean and C the correlation of the samples, the
-    # squared distance is z' inv(C) z = (n - 1) |along z|^2, by the singular values s of all z.
+    # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary

@@ -16,8 +16,7 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
     positive time, and keeps the last one. Beside the quartiles at the ``seconds`` of all steps,
     once all curves have a value, ``reached`` is the number of splits that trained that long.
     """
-    steps = trials[(trials[clock] > 0) & trials["value"].notna()]
-    steps = steps.sort_values(clock, kind="stable")
+    steps = trials[(trials[clock] > 0) & trials["value"].notna()].sort_values(clock, kind="stable")
     curves = [(c[clock].to_numpy(), c["value"].to_numpy()) for _, c in steps.groupby("split")]
     start = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
@@ -47,8 +46,8 @@ def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -
         for _, curve in curves.sort_values(x).groupby("split")
     ]
     grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
-    start = max((places[0] for places, _ in points), default=np.inf)  # all curves have values
-    end = min((places[-1] for places, _ in points), default=np.inf)  # from start to end
+    start = max((places[0] for places, _ in points), default=np.inf)  # where the last curve begins
+    end = min((places[-1] for places, _ in points), default=np.inf)  # where the first curve ends
     return _in_pieces(x, grid[(grid >= start) & (grid <= end)], points, _next_point)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 
-_K_LABELS = {
+_K_LABELS = {  # by the type of k
     "float": "k (fraction of the positives)",
     "int": "k (rows)",
     "str": "k (fraction of the rows)",
@@ -75,8 +75,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
             stem = run.folder / "figures" / name
             if not page.data.empty:
-                mark = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
-                files += _sheet(page, run, summary).save(stem, page.data.assign(**mark), sources)
+                flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
+                files += _sheet(page, run, summary).save(stem, page.data.assign(**flag), sources)
                 continue
             for path in stem.parent.glob(f"{name}.*"):
                 path.unlink()  # of earlier results
@@ -159,7 +159,8 @@ def _over_log_scale(
     """Return a function that draws column `y` of `data` over a logarithmic axis of column `x`."""
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        axes = figure.add_subplot()  # x and y: columns of the data; look: options of `_Lines.draw`
+        # x and y are columns of the data, `look` has further options of `_Lines.draw`.
+        axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
         lines.name(axes, data, y)
@@ -200,11 +201,11 @@ def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Pag
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw a panel for each data set with results, and the names beside the last."""
+        """Draw a panel for each data set, all in about 3/4 of the width, and the names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
             lines.draw(axes, parts[dataset], "share")  # parts: the numbers by data set
-            title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), 9)
+            title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), size=9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
         lines.name(panels[-1], parts[shown[-1]])
@@ -242,7 +243,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Make the page of full curves, and of the top to half of the positives on a log scale."""
     vertices = _curves_at(curves("roc.csv"), dataset, sweep)
     low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))  # for both scales
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
@@ -250,7 +251,7 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
         full, top = figure.subplots(1, 2, sharey=True)
         # The top ends at the first power of ten by which half of the positives are found.
         right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
-        chance = np.append(0, np.geomspace(low, 1, 101))
+        chance = np.append(0, np.geomspace(low, 1, 101))  # the diagonal
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
         shown = data[data["fpr"].between(low, right)]
@@ -275,7 +276,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     at: float | None = _rows_of_k(run, dataset, k)  # the mark on the axis, None without one
     if at and isinstance(k, float):
         at = k  # a share of the positives
-    points = _curves_at(curves("precision-k.csv"), dataset, sweep)  # then only finite and above 0
+    points = _curves_at(curves("precision-k.csv"), dataset, sweep)  # next: what a log axis can show
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
@@ -322,7 +323,7 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
                 if i == len(parts) - 1:
                     axes.set_xlabel("false positives")
             shown = rows[rows[x] <= right]  # in the last panel of the row, the top
-            axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))
+            axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
             lines.name(axes, shown, y)
 
     what, two_rows = "ROC curves in counts of rows", 1.6 * _HEIGHT
@@ -339,9 +340,9 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Pag
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
     # Values of equal text are one point: only the last of them is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of several types: just "k"
+    type_names = "".join({type(value).__name__ for value in values})  # of several types: "k"
     label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
-    if len({*values}) < len(values):  # 1 and 1.0 are two values of k
+    if len({*values}) < len(values):  # 1 and 1.0 are equal, but two values of k
         values = [str(value) for value in values]
     finals = pd.concat(
         _main_metric(run, dataset, sweep)[1].assign(**{name: value})
@@ -422,9 +423,9 @@ def _per_solver(
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     """Choose the solvers and styles of a figure, and write its title, small print and caption."""
-    at = f", {page.sweep}" if page.sweep else ""
+    at_point = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
-    here = here[here["sweep"] == page.sweep] if page.sweep else here  # what the figure is about
+    here = here[here["sweep"] == page.sweep] if page.sweep else here  # the rows about the figure
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
     spread = page.spread.format(n) if n > 1 else ""
     solvers = list(dict.fromkeys(page.data["solver"]))
@@ -441,7 +442,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     here = here[here["solver"].isin(best)]
     lines = _Lines(styles, {solver: _solver_name(solver, here, page.timed) for solver in best})
     return Sheet(
-        f"{subject}{smoke}: {page.what}{at}",
+        f"{subject}{smoke}: {page.what}{at_point}",
         lambda figure: page.draw(figure, lines),
         _WIDTH,
         page.height,
@@ -458,7 +459,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: rounding is a tie
+    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: equal up to rounding
     ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
@@ -466,7 +467,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a label, with the number of results if some lack, and the marks ‡ and † of `notes`."""
+    """Return the solver, its number of results if some are missing, and marks ‡, † of `notes`."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

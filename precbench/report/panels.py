@@ -47,7 +47,7 @@ def draw_panels(
                 points["value"],
                 color=look.color,
                 linestyle=style,
-                marker=look.marker if style in ("", "-") else "",
+                marker=look.marker if style in ("", "-") else "",  # dashes have none
                 markevery=-(-len(points) // 20),  # about 20 markers
             )
             lines.setdefault(label, line)  # for the legend

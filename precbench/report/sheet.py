@@ -77,7 +77,7 @@ class Sheet:
         self.draw(parts[1])
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # start: from the top of the part
+        for part, lines, start, step, look in (  # part 0 or 2 of the figure; start: from its top
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
@@ -94,7 +94,7 @@ class Sheet:
 
         `stem` is the path without suffix. Files newer than all `sources` are kept; default none.
         """
-        suffixes = ("csv", "pdf", "png", "svg")[table is None :]  # no CSV without a table
+        suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
         newest = max((path.stat().st_mtime_ns for path in sources), default=None)
         if newest is not None and all(
@@ -104,7 +104,7 @@ class Sheet:
         stem.parent.mkdir(parents=True, exist_ok=True)
         if table is not None:
             write_whole({paths[0]: table.to_csv(index=False, lineterminator="\n")})
-        save_figure(self.figure, *paths[-3:])
+        save_figure(self.figure, *paths[-3:])  # all but the CSV
         return paths
 
 
@@ -127,7 +127,7 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # As text, an SVG is made `visible` again, since drawing renames the ticks.
+            # An SVG is text, which `write_whole` makes `visible`: drawing has renamed the ticks.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
@@ -142,11 +142,11 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    def rounded(place: Any) -> Any:  # to binary places: decimals tie with the 1/64 pixels of text
+    def rounded(place: Any) -> Any:  # to binary places: n/64 pixels of text are ties in decimals
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()
-    figure.set_layout_engine(None)  # "none" sets a placeholder, with which each file is drawn twice
+    figure.set_layout_engine(None)  # with "none" each file would be drawn twice
     for part in figure.subfigs:
         part.bbox_relative.set_points(rounded(part.bbox_relative))
     for axes in figure.axes:

@@ -58,7 +58,7 @@ def value_table(
 ) -> Table:
     """Lay out values, with a line for each combination of the entries of `columns`.
 
-    The values of the entries of the column `across` stand beside each other.
+    The values of the entries of the column `across` stand side by side. Column 1 has no name.
     """
     heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
     names = list(dict.fromkeys(heads))

@@ -40,7 +40,7 @@ _STYLES = [
 
 
 def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Assign a style to each label; names in `built_in` have the style of their place.
+    """Assign a style to each label; those in `built_in` have that of their position.
 
     No two labels have the same style, and no two of the first 36 the same colour. Other labels
     take, in their order, a free style: of the colour, then of the marker, used least so far.
@@ -53,7 +53,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
             colours = Counter(style.color for style in styles.values())
             markers = Counter(style.marker for style in styles.values())
             styles[label] = min(
-                [style for style in _STYLES if style not in taken] or _STYLES,
+                [style for style in _STYLES if style not in taken] or _STYLES,  # else any
                 key=lambda style: (
                     colours[style.color],
                     _PLACES[style.color],
@@ -88,7 +88,7 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
     decades = np.log10(high / low)
     if decades < 2.5:  # powers of ten alone are too few labels, so also multiples
         axis.set_major_locator(
-            LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
+            LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))  # multiples
         )
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())

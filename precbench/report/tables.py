@@ -80,7 +80,7 @@ def summarise_trials(
         for key in groups.size().index
     ]
     summary = pd.DataFrame(rows).join(_same_machine(trials), on=_POINT)
-    p_best = _against_the_best(trials, losses, test_shares)
+    p_best = _against_the_best(trials, losses, test_shares)  # p-values by group
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     where = [summary[name] for name in _POINT]
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
@@ -99,7 +99,7 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # its number, by row
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])
-    gain = gain.where(ok & (rows["rows_seen"] > 0))  # before, all scores are tied
+    gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         least = best - 0.01 * np.abs(best)  # `reached` is within 1 % of the best
@@ -127,8 +127,8 @@ def _against_the_best(
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby(_GROUP[:3], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
-        n_trials, test_share = wide.count(), test_shares.get(str(dataset))
-        if test_share is None or n_trials.max() < 2:
+        n_trials, share = wide.count(), test_shares.get(str(dataset))
+        if share is None or n_trials.max() < 2:
             continue
         competing = n_trials.index[n_trials == n_trials.max()]  # with the most trials
         with np.errstate(invalid="ignore"):  # of values that have overflowed
@@ -137,8 +137,7 @@ def _against_the_best(
         for solver in competing.drop(best):
             first, second = wide[[best, solver]].dropna().to_numpy().T
             if len(first) > 1 and np.isfinite([first, second]).all():
-                p = resampled_test(first, second, test_share).p
-                p_values[dataset, sweep, metric, solver] = p
+                p_values[dataset, sweep, metric, solver] = resampled_test(first, second, share).p
     return p_values
 
 
@@ -150,7 +149,7 @@ def _summary_of(
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
     low = high = np.nan
-    if key[0] in test_shares and len(values) and np.isfinite(values).all():
+    if key[0] in test_shares and len(values) and np.isfinite(values).all():  # key[0]: the data set
         _, low, high = resampled_interval(values, test_shares[key[0]])
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
@@ -184,7 +183,7 @@ def _summary_of(
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # reasons
+    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # reasons, once
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
@@ -251,7 +250,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     for metric in run.metrics:
         # A metric may have another label at each point, as its parameter may be swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
-        columns = {label_sweep: _at(summary, *label_sweep, run.solvers) for label_sweep in points}
+        columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
         mixed = is_mixed(summary)
         times = times or [_times(rows, "seconds", mixed=mixed) for rows in columns.values()]
@@ -307,7 +306,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
-    kinds = sorted({kind for kinds in summary["machines"] for kind in kinds.split("; ")} - {""})
+    machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
     sentences = {  # each with whether it holds; a list in words holds unless it is empty
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
@@ -318,7 +317,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
         "Trials were timed beside each other: not comparable with those that run alone.": (
             parallel and not is_mixed(summary)
         ),
-        f"Timed on different machines, {how}: {'; '.join(kinds)}.": times and len(kinds) > 1,
+        f"Timed on different machines, {how}: {'; '.join(machines)}.": times and len(machines) > 1,
     }
     return [sentence for sentence, holds in sentences.items() if holds]
 
@@ -356,7 +355,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
             numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if len(numbers) < max(3, len(values)):  # some value is no number, or few are tried
+            if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3
                 continue
             # The value of this parameter in texts such as "C=0.1 k=10"
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
@@ -416,7 +415,7 @@ def _gap(row: pd.Series) -> str:
     """Return the status of the trials if they all failed alike, else a dash."""
     if not row["trials"] > 0:
         return _EMPTY
-    number, _space, status = row["outcomes"].partition(":")[0].partition(" ")  # "3 timeout"
+    number, _space, status = row["outcomes"].partition(":")[0].partition(" ")  # of "3 timeout: why"
     return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
 
 

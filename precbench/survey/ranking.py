@@ -111,7 +111,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
             whole = rows[n_run == rows["solver"].nunique()]  # splits with a row of every contestant
             parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
-        raise InputError("the folders hold no results of the survey; run it with make survey")
+        raise InputError("the given folders hold no results of the survey; run: make survey")
     rows = pd.concat(parts, ignore_index=True)
     seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)  # to train and to choose
     rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
@@ -119,7 +119,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
-        if measure.of == "negatives":  # McClish's scale is turned back into a share of the area
+        if measure.of == "negatives":  # pAUC: from McClish's scale back to a share of the area
             wide[metric] = share_of_area(wide[metric], measure.share)
     return fits.join(wide).reset_index()[COLUMNS]
 
@@ -165,7 +165,7 @@ class Survey:
         # A row of NaN for each split on which a solver has failed
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as no-skill, else 0 (but still NaN where a measure is missing, so results * 0).
+        # By chance: as the solver no-skill, else 0 (results * 0: NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
@@ -208,6 +208,7 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     values : pandas.DataFrame
         Tasks by contestants.
     draws : int
+        Number of bootstrap samples.
 
     Returns
     -------

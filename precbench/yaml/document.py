@@ -44,8 +44,8 @@ class Document:
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
         """Return the error with one line per problem, at most `MAX_MISTAKES`, in file order."""
+        # Each problem becomes (file, (line, column), keys, text); the base file comes last.
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
-        # A problem is (file, (line, column), keys, text); those of the base file come last.
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
         lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
         if (more := len(lines) - MAX_MISTAKES) > 0:
@@ -54,7 +54,7 @@ class Document:
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """Return the file, and line and column of the nearest piece around `keys` in it."""
-        # A key at the top that only the base file writes is placed there.
+        # A key at the top that only the base file has is placed there; () has a place in each.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -131,7 +131,7 @@ class _Builder:
         """Read the only document of the file and return its data, None for an empty file."""
         data = None
         for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent) and self.where:
+            if isinstance(event, yaml.DocumentStartEvent) and self.where:  # not the first
                 self._refuse(event, (), "a second document in one file", fatal=True)
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
@@ -164,7 +164,7 @@ class _Builder:
         name: str = event.value
         if {"\n", "\t"} & set(name):
             self._refuse(event, keys, "a control character in a text")
-        if first := self.where.get((*keys, name)):
+        if first := self.where.get((*keys, name)):  # its line and column
             self._refuse(event, (*keys, name), f"duplicate key {name!r}, first in line {first[0]}")
         self.where.setdefault((*keys, name), _place(event.start_mark))
         return name
@@ -221,7 +221,7 @@ def _place(mark: Any) -> tuple[int, int]:
 
 def _complaint(file: str, place: tuple[int, int], keys: Keys, message: str) -> str:
     """Return ``file:line:column: path: message``, with a path such as ``solvers.a.tune[0]``."""
-    path = ""
+    path, (line, column) = "", place
     for key in keys:
-        path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-    return f"{file}:{place[0]}:{place[1]}: {path}{': ' if path else ''}{message}"
+        path += f"[{key}]" if isinstance(key, int) else (f".{key}" if path else key)
+    return f"{file}:{line}:{column}: {path}{': ' if path else ''}{message}"

@@ -134,14 +134,14 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
-        fields = [str(f.validation_alias or name) for name, f in cls.model_fields.items()]
-        problems = [(e, in_plain_words(e, [*fields, *cls.more_keys])) for e in errors]
+        fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
+        problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
         # The messages about unknown keys, which may name a missing key as the one that was meant
-        hints = " ".join(text for e, text in problems if e["type"] == "extra_forbidden")
+        hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
         return refuse(
-            (cls._path(e["loc"]), text)
-            for e, text in problems
-            if e["type"] != "missing" or f"did you mean {e['loc'][-1]!r}?" not in hints
+            (cls._path(fault["loc"]), text)
+            for fault, text in problems
+            if fault["type"] != "missing" or f"did you mean {fault['loc'][-1]!r}?" not in hints
         )
 
     @classmethod

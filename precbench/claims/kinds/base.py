@@ -176,9 +176,9 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for stops in claim._stopped(evidence, "tuning limit"):  # too few to be a doubt
+        for stops in claim._stopped(evidence, "tuning limit"):  # in fewer than half of its trials
             row = replace(row, reason=_joined(row.reason, stops.text))
-        if stopped := self.is_timed and [stops.text for stops in claim._stopped(evidence)]:
+        if self.is_timed and (stopped := [stops.text for stops in claim._stopped(evidence)]):
             # A time cut short is a lower bound: with the full time, what fails might hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
@@ -206,7 +206,7 @@ class Claim(Section):
                 reason = f"the minimum of {minimum.solver} is w = 0 on {', '.join(at_zero)}"
                 doubts[minimum.solver] = Verdict.NO_POWER, reason
         # Where times alone decide, trained trials may be cut short: only limits of tuning count.
-        for by in ("tuning limit", "limit")[: 1 + self.is_decided_by_values]:
+        for by in ("tuning limit", "limit") if self.is_decided_by_values else ("tuning limit",):
             for stops in self._stopped(evidence, by):
                 if stops.are_too_many:
                     doubts.setdefault(stops.solver, (Verdict.INCONCLUSIVE, stops.text))
@@ -239,7 +239,7 @@ class Claim(Section):
                     continue  # not measured, so not compared
                 if stopped:
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {dataset}"
-                    yield _Stops(solver, 2 * stopped >= trials, text)
+                    yield _Stops(solver, are_too_many=2 * stopped >= trials, text=text)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         if self.experiment not in results:
@@ -274,7 +274,7 @@ class Claim(Section):
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
                 f"claim {self.id}: {own} selects {len(left)} values, with {len(pairs)} counterparts"
-                f" among those of {cell}; select by every column in which the two sides differ"
+                f" among those of {cell}; name in both every column in which they differ"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 
@@ -299,7 +299,7 @@ class Claim(Section):
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
         if not self.secondhand:
             return row
-        would = "" if row.verdict.rank is None else f"would be {row.verdict}"  # "": undecided
+        would = "" if row.verdict.rank is None else f"would be {row.verdict}"  # "": no decision
         reason = _joined(would, row.reason, SECONDHAND)
         return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
 

@@ -48,8 +48,8 @@ class MeanClaim(MeasuredClaim):
         return self.runs is None and not self.averaged
 
     def scaled(self, printed: str, shift: int = 0) -> float:
-        """Return a printed number, or its logarithm if distances are between logarithms."""
-        # `shift` is added to the power of ten if that is our choice, which is then above 0.
+        """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
+        # A power of ten above 0 is our choice, as the print dropped it; `shift` changes only this.
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(
@@ -70,7 +70,7 @@ class MeanClaim(MeasuredClaim):
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
         if len(cell.draws) < MIN_SPLITS or not np.isfinite(cell.draws).all():
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
-        if self.runs is None:  # a mean over many draws
+        if self.runs is None:  # the print is a mean over many draws
             unit = parse_printed(self.printed, self.power_of_ten).unit  # of the last printed digit
             limit = max(self.margin, unit / 2) + 1e-9 * unit  # and rounding of the difference
         else:
@@ -145,14 +145,14 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     by_row: dict[str, list[_Draws]] = {}
     for i, cell in enumerate(judged):
         cell = cell._replace(draws=common.iloc[:, i])
-        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # of no row: alone
+        by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # without a row: alone
     rows = list(by_row.values())
-    # Where the print dropped a power of ten and we chose one, also with one lower and higher.
+    # A power of ten that we chose, as the print dropped it, is tried one lower and higher, too.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in passed for cell in row)  # texts by column
+    misfits = _misfits(cell for row in passed for cell in row)  # by column: why powers are wrong
     for number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the power is our choice if above 0
         fits = [f"10^{power + s}" for s in (-1, 1) if by_shift[s][number].p_of_all > LEVEL]
@@ -177,8 +177,8 @@ def _printed_and_drawn(
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     """Return the columns whose powers of ten, ours and printed, do not fit together, and why."""
-    # One draw gives all measures of a column; those with logarithms vary together. So a column is
-    # placed among our draws as if it were a row.
+    # All measures of a column come from one draw, and those with logarithms vary together. So a
+    # column is placed among our draws as if it were a row.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
@@ -200,13 +200,13 @@ def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
-    # `misfit` says that our power is a wrong one, `ambiguity` that others pass as well, or nothing.
-    claim, error = cell.claim, float(placement.smallest_error[i])  # the smallest detected
+    # `misfit` says that our power is wrong, `ambiguity` that others pass as well; "" if not so.
+    claim, error = cell.claim, float(placement.smallest_error[i])  # smallest that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
-        fields["smallest_error"] = float(np.expm1(error))  # relative, from that of the logarithm
+        fields["smallest_error"] = float(np.expm1(error))  # of a logarithm, as a relative one
     elif (mean := float(cell.draws.mean())) != 0:
         fields["smallest_error"] = error / abs(mean)
     printed = claim.scaled(claim.printed)
@@ -224,7 +224,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether our cell lies on the printed side of the first of its row, and how often."""
+    """Return whether our draws lie on the printed side of the first of the row, and in words."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -233,7 +233,7 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
-    sign = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))  # in print
-    wins, _losses, p = sign_test(sign * own.to_numpy(), sign * others.to_numpy())
+    printed_side = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
+    wins, _losses, p = sign_test(printed_side * own.to_numpy(), printed_side * others.to_numpy())
     side = f"on the printed side of the first of its row in {wins} of {len(own)}"
     return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, side

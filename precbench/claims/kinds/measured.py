@@ -54,13 +54,13 @@ class OrderClaim(MeasuredClaim):
             return 0.5
         # Each solver is equally often the best of all.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        return share if self.one_draw else max(share, 0.5)  # else on most splits
+        return share if self.one_draw else max(share, 0.5)  # of many draws: it holds on most
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         checkpoint = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        checkpoint = None if checkpoint == "last" else checkpoint  # None: the final weights
+        checkpoint = None if checkpoint == "last" else checkpoint  # None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, checkpoint, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on the splits that both have
@@ -69,7 +69,7 @@ class OrderClaim(MeasuredClaim):
             "measured": f"holds in {wins} of {len(better)}, fails in {losses}",
             "runs": len(better),
         }
-        needed = 1 if self.deterministic else MIN_REPETITIONS if self.one_draw else MIN_SPLITS
+        needed = 1 if self.deterministic else (MIN_REPETITIONS if self.one_draw else MIN_SPLITS)
         if len(better) < needed:
             return self.undecided(f"needs {count(needed, 'split')}", **fields)
         if self.deterministic:
@@ -166,7 +166,8 @@ class RatioClaim(Claim):
             return self.undecided(reason, runs=len(ratios))
         fields: dict[str, Any] = {"measured": f"{ratio:.3g}", "runs": len(ratios)}
         # Times differ between machines: a ratio agrees up to a factor of 2.
-        if ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2:
+        holds = ratio >= printed if self.at_least else printed / 2 <= ratio <= printed * 2
+        if holds:
             return self.ledger_row(*self.judged(True), **fields)
         reason = f"the {'same' if ratio > 1 else 'other'} side is the faster"
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
@@ -256,12 +257,12 @@ class FactClaim(Claim):
         shape = outcomes.shape(self.dataset)
         if self.of == "training_rows" and not shape.get("training_rows"):
             raise MissingError(
-                f"{self.dataset} was not run on the split that its files provide: write split: "
-                "provided in its entry of the config"
+                f"{self.dataset} was not run on the split that its files provide: write "
+                "`split: provided` in its entry of the config, and run it again"
             )
         values = {
             **shape,
-            "columns": shape["features"] + 1,
+            "columns": shape["features"] + 1,  # and the label
             "negatives": shape["rows"] - shape["positives"],
             "share": 100 * shape["positives"] / shape["rows"],
             "positives_per_fold": shape["positives"] / outcomes.run.folds,

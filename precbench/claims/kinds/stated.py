@@ -59,7 +59,8 @@ class ExactClaim(Claim):
             if agreed:
                 verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
                 return self.ledger_row(*verdict, measured=measured, runs=1)
-        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=results[0][0], runs=1)
+        measured, _agreed = results[0]  # by the first reading
+        return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
         """Return the value under one reading of the paper, as text, and whether it agrees."""
@@ -68,12 +69,12 @@ class ExactClaim(Claim):
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
-                f"claim {self.id}: `cell` selects {len(rows)} values of the study, expected "
+                f"claim {self.id}: `cell` selects {len(rows)} values of the study in place of "
                 f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
             )
         if self.argmin is not None:  # the print is the name of the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
-            return smallest, smallest == self.printed.replace("_", "")
+            return smallest, smallest == self.printed.replace("_", "")  # f_1 in print is f1
         value = float(rows["value"].iloc[0])
         # The paper gives the number, or its lower limit, in words; else it prints digits.
         if self.expected is not None or self.at_least is not None:
@@ -120,7 +121,7 @@ class BoundClaim(Claim):
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
         # A bound is informative if it could have failed.
-        if self.trivial is None:
+        if self.trivial is None:  # no values are given of what does not obey the claim
             informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
         else:
@@ -177,7 +178,7 @@ class RateClaim(Claim):
         """Require either an exponent, or values of the stated rate."""
         has_exponent = "exponent" in self.model_fields_set
         if self.by is not None and (self.times_log or has_exponent):
-            refuse(at(("by",), ["has the exponent -1: leave exponent and times_log out"]))
+            refuse(at(("by",), ["gives the rate itself: leave exponent and times_log out"]))
         if self.by is None and not has_exponent:
             refuse(at((), ["needs the key exponent, or by"]))
         return self
@@ -194,7 +195,7 @@ class RateClaim(Claim):
             reason = "0 against 0 decides nothing"
             return self.ledger_row(Verdict.NO_POWER, measured="0", runs=runs, reason=reason)
         trivial = self.trivial  # the slope of what does not obey the claim
-        if trivial is None:
+        if trivial is None:  # a falling rate: no fall; a growing one: one power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
         n_informative = sum(slope.high < trivial for slope in slopes)  # that could have failed
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # that do not obey the claim
@@ -219,7 +220,7 @@ class RateClaim(Claim):
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
-            x = -np.log(self.counterparts(table, self.cell, self.by))  # of the stated rates
+            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate: exponent -1
         others = [c for c in table if c not in ("value", self.against)]  # equal along a curve
         for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)

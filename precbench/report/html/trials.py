@@ -64,7 +64,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # with the split of the first trial
+        "" if command is None else rows[0][0].join(command),  # around the split of the first trial
         table,
     )
 
