@@ -192,7 +192,8 @@ class Experiment(Section):
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        values: dict[Keys, object] = {  # by place; refused below if set
+        # Settings by their places in the file; each is refused below if it is set.
+        settings: dict[Keys, object] = {
             ("tuning", "folds"): tuning.folds,
             ("tuning", "rows"): tuning.rows,
         }
@@ -201,24 +202,22 @@ class Experiment(Section):
             yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
         if is_by_time:
             why = "has no meaning with split: time, where the latest rows are measured"
-            yield from ((place, why) for place, value in values.items() if value)
+            yield from ((place, why) for place, value in settings.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        for name in streams[:1]:  # one is enough to refuse them
-            values |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
+        for name in streams[:1]:  # a message names the first stream only
+            settings |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
-            yield from ((place, why) for place, value in values.items() if value)
-            of_protocol = {
+            yield from ((place, why) for place, value in settings.items() if value)
+            of_protocol = {  # whether each key of `protocol` is set
                 "stratified": protocol.stratified,
                 "train_size": protocol.train_size,
                 "split": is_by_time,
             }
             why = f"has no meaning for {name}: the rows of a stream are divided one by one"
             yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
+            why = f"needs all rows at once, and {name} is streamed"
             yield from (
-                (
-                    ("solvers", label),
-                    f"{entry.solver} needs all rows at once, and {name} is streamed",
-                )
+                (("solvers", label), f"{entry.solver} {why}")
                 for label, entry in self.solvers.items()
                 # Only some solvers learn from pieces, and some only with suitable parameters.
                 if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
@@ -306,18 +305,17 @@ class Experiment(Section):
         split_seed = seed
         if protocol.split == "kfold":  # all folds of a repetition are of one division of the rows
             repetition = index // protocol.folds
-            # Repetition 0 has the folds of a config without repetitions.
+            # Repetition 0 has the seed, and so the folds, of a config without repetitions.
             partition = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
-        params = {**self.common, **entry.params, **swept}
-        defaults = solver_defaults(entry.solver)  # of all its parameters; those of others drop out
+        params = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
+        defaults = solver_defaults(entry.solver)  # its parameters; other names drop out below
+        own_scaling = getattr(dataset, "scaling", None)  # goes before that of the config
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=getattr(dataset, "scaling", None)
-            or self.scaling
-            or _recommended_scaling(dataset),
+            scaling=own_scaling or self.scaling or _recommended_scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
             split=Split(
@@ -472,21 +470,21 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems of a parameter with every solver and metric that has it."""
+    """Return the problems of a shared parameter, for the solvers and metrics that have it."""
     # `path` is the place of its name in the file; `values` are its values by their places.
-    if name == "random_state":  # refused for any solver
+    if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
-    takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
-    measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
-    if not takers and not measures:
+    solvers_with_it = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
+    metrics_with_it = [metric for metric in metrics if name in METRICS[metric.name].parameters]
+    if not solvers_with_it and not metrics_with_it:
         known = {own for entry in solvers.values() for own in solver_defaults(entry.solver)}
         hint = did_you_mean(name, sorted(known))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
-        texts = [text for taker in takers for text in parameter_problems(taker, name, value)]
-        for metric in measures:
+        texts = [text for s in solvers_with_it for text in parameter_problems(s, name, value)]
+        for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # one is enough: most solvers have the same constraint
+        problems += at(place, texts[:1])  # one will do: most solvers have the same constraint
     return problems

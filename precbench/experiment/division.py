@@ -149,7 +149,7 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    # Return the parts of a stream, by functions that say of row numbers whether they are in a part.
+    """Return the parts of a stream; a function of row numbers tells which rows are in a part."""
     rule, rows = trial.split, dataset.X
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows

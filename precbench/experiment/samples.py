@@ -22,13 +22,7 @@ from precbench.experiment.division import (
     divide_stream,
     share,
 )
-from precbench.experiment.sections import (
-    Data,
-    Dtype,
-    FileData,
-    StreamedCard,
-    StreamedFile,
-)
+from precbench.experiment.sections import Data, Dtype, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
@@ -38,7 +32,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23  # 64 MiB
-_LEAST_SHARE = 0.02  # of a rare class, so that it can be measured
+_LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that it can be measured
 
 
 def read_data(
@@ -50,13 +44,12 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry, with at most `rows` rows."""
-    # They are a random choice, always the same, with the classes in their proportions, but at least
-    # two rows of each, and 2 % if it has that many; of a streamed file each row is chosen
-    # independently. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # They are drawn with a fixed seed: from a streamed file each row for itself, else as
+    # `_subsample_rows` does. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
-        # The other fields of an entry are the arguments of its reader, here and below.
+        # Here and below: the other fields of an entry are arguments of the function that reads it.
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
         streamed = open_stream(entry.file, dtype=dtype, **options)
         streamed = replace(streamed, name=entry.name, title=entry.name)
@@ -68,8 +61,8 @@ def read_data(
         from precbench.data.own.read import read_own_file
 
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset, _ = read_own_file(entry.file, dtype=dtype, **options)  # no encoding
-        # Without a key of its own, its splits depend on its name.
+        dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
+        # With `split_key=None` the splits depend on the name in the config.
         dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
@@ -275,7 +268,7 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw `rows` rows, stratified by class; the rarer class has at least `_LEAST_SHARE`."""
+    """Draw `rows` rows, stratified by class; the rarer class is `_LEAST_SHARE` of them or more."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
@@ -283,7 +276,7 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
     if sizes[rare] <= fewest:
-        sizes[rare] = min(fewest, len(members[rare]))
+        sizes[rare] = min(fewest, len(members[rare]))  # no more than there are
         sizes[1 - rare] = rows - sizes[rare]  # the other class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)

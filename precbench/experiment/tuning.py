@@ -30,8 +30,10 @@ def choose(
     means = {number: np.mean(values) for number, values in tried.items()}
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
-        names = ", ".join(trial.candidates)
-        raise PrecbenchError(f"every candidate of {names} diverged; give smaller values to tune")
+        raise PrecbenchError(
+            f"every candidate of {', '.join(trial.candidates)} diverged: the weights overflowed; "
+            "give smaller values to tune, or scale the features"
+        )
     ranks = levels([means[number] for number in numbers])  # equal ones alike
     best = [number for number, rank in zip(numbers, ranks, strict=True) if rank == max(ranks)]
     return candidates[best[len(best) // 2]]

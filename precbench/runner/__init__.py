@@ -123,6 +123,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-            # The work of the solver with most epochs, in passes of this one, by the cost of a row
+            # `epochs` passes at a cost of 1 a row, as passes of this solver at its cost of a row
             passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes

@@ -69,7 +69,7 @@ class Cluster:
                 "--timing cannot be combined with --cluster, since the workers of a machine slow "
                 "each other down; use --shard to time shards, each on a machine of its own"
             )
-        sent: dict[distributed.Future, Job] = {}  # and not ended yet
+        sent: dict[distributed.Future, Job] = {}  # the jobs that have not ended yet
         rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         last_active = time.monotonic()
@@ -82,13 +82,13 @@ class Cluster:
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
-                with suppress(queue.Empty):  # none has ended in time: is any worker at work?
+                with suppress(queue.Empty):  # raised if no job ends in time
                     future = ended.get(timeout=_LOOK_SECONDS)
                     last_active = time.monotonic()
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue
-                if any(self.client.processing().values()):  # jobs by worker
+                if any(self.client.processing().values()):  # by worker, the jobs it works on
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(

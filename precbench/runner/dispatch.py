@@ -94,7 +94,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
-        # Yield jobs, their rows mapped from a file if many: written once for all jobs on them.
+        # Yield jobs; many rows are replaced by a map of a file, written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in mapped and not _is_shared(job.dataset.X):

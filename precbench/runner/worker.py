@@ -188,22 +188,22 @@ _SIZE_PARAMETERS = ("n_estimators", "max_iter", "n_components", "folds")
 
 @functools.cache
 def warm_up(solver: str) -> None:
-    """Run the code once in this process, so that no trial is charged for late imports."""
+    """Fit small solvers once in this process, so that no trial is charged for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few iterations
-        for name in ("perceptron-avg", "sgd-avg", solver):
+        for name in ("perceptron-avg", "sgd-avg", solver):  # the two load code that others share
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
-            small.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1, factor=2.0))
     gc.collect()
     gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# The last prepared training rows, perhaps of another trial, with what they depend on
+# The last prepared rows, perhaps of another trial, in a pair after what they depend on
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
@@ -212,14 +212,15 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
-    # Rows are divided for tuning by these; a trial with nothing to tune has no such division.
-    key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
-    if not _prepared or _prepared[0][0] != key:  # at most one pair of key and rows
-        _prepared.clear()  # before others take their memory
+    # Tuning divides the training rows by these two; without candidates they are not divided.
+    key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
+    if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
+        _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
         _ = rows.training  # prepares them now, before a clock starts
         _prepared.append((key, rows))
-    return _prepared[0][1]
+    [(_, rows)] = _prepared
+    return rows
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
@@ -241,7 +242,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
                 fitting = rows.training.part(fitting_rows)
                 n_fits = len(candidates) * len(rows.divisions)
                 share = len(numbers) / n_fits  # of the limit, for fits that run together
-                # Each of them counts its own rows, but the time of all.
+                # The clock measures these fits together, but each counts only its own rows.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
@@ -298,8 +299,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
     first = min(params.get("batch_size", 1), n_train)
     # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
     growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
-    factor = max(1.001, growth)  # 1 would mean a checkpoint at every call
-    return {"first_rows": first, "factor": factor}
+    return {"first_rows": first, "factor": max(1.001, growth)}  # 1 would mean every call
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
