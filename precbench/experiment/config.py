@@ -154,7 +154,7 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield problems of ``sweep``, and of the parts of ``smoke`` and ``plots`` that need it."""
+        """Yield problems of ``sweep``, of what needs it, and of the data sets of ``smoke``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
@@ -181,7 +181,8 @@ class Experiment(Section):
         if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
-        # Metrics that differ in the swept parameter alone become the same at each of its values.
+        # Metrics that differ in the swept parameter alone become the same at any of its values, so
+        # the first value is enough to find them.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
             path, [f"makes two metrics the same: {labels[i]}; remove one" for i in repeats(labels)]
@@ -268,7 +269,7 @@ class Experiment(Section):
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default its first and its last value
+        if self.sweep is not None:  # by default its first and last value, or its only one
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -371,10 +372,10 @@ class Study(Section):
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Check the parameters at the smoke size, which replace those of the full size."""
-        if {"kind", "parameters"} <= set(info.data):
+        if {"kind", "parameters"} <= set(info.data):  # both, checked before, are valid
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
-            refuse(  # a key of a mapping of `smoke` that the mapping of the full size lacks
+            refuse(  # keys inside a mapping that the same mapping of the full size lacks
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
@@ -417,7 +418,7 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def _parameters_of(kind: str) -> type[Section]:
     """Return a model of the parameters in a config, from the signature of a study's function."""
     function = STUDIES[kind].function
-    # A config names metrics; the function takes a mapping from their labels to the metrics.
+    # A config names metrics. The function takes `Measures`: a mapping from labels to metrics.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[
             Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
@@ -449,7 +450,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Check the content of a config file; relative paths in it start at `folder`."""
     document = extended(document, folder)
-    # The key `study` marks a study; where it is misspelt, `parameters` does.
+    # A study has the key `study`; one where it is misspelt is known by its `parameters`.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)

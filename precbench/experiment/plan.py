@@ -44,20 +44,20 @@ class Plan:
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # The words for every kind of split are made; those of this one are taken.
+        # The words are made for every kind of split, and those of this kind are taken.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
-        train, share = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
+        train, window = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
         random = f"{train}/{100 - train} {kind} split"
         if protocol.train_size is not None:
             random = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
         folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"
         if protocol.repetitions > 1:
             folds += f", {protocol.repetitions} repetitions"
-        windows = f"trained on the past, measured on the next {share}, {splits}"
+        windows = f"trained on the past, measured on the next {window}, {splits}"
         if protocol.n_splits == 1:
-            windows = f"trained on the past, measured on the latest {share}"
+            windows = f"trained on the past, measured on the latest {window}"
         texts = {
             "random": f"{random}, {splits}",
             "kfold": folds,
@@ -139,9 +139,9 @@ def make_plan(
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
     """Refuse trials that differ in their limit only: with one key, they would share a record."""
-    first: dict[str, Trial] = {}  # with a key
+    first_with_key: dict[str, Trial] = {}
     for trial, key in trials:
-        other = first.setdefault(key, trial)
+        other = first_with_key.setdefault(key, trial)
         if other.limit != trial.limit:
             raise InputError(
                 f"the solvers {other.label!r} and {trial.label!r} differ in their limit only; "

@@ -143,7 +143,7 @@ class Streamed:
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: take another split, or more rows"
             )
-        first = solvers[0]  # all visit the rows in the order that the settings of one give
+        first = solvers[0]  # the others have the same shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
@@ -157,15 +157,15 @@ class Streamed:
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the scores under each weight vector; one reading of the rows serves several."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, as memory allows
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # how many models, by memory
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))
             start = 0
             for X, y in self.X:  # blocks of rows
                 rows, stop = as_rows(X), start + len(y)
-                for i, (w, intercept) in enumerate(batch):
-                    scores[i, start:stop] = linear_scores(rows, w) + intercept
+                for model, (w, intercept) in enumerate(batch):
+                    scores[model, start:stop] = linear_scores(rows, w) + intercept
                 start = stop
             yield from scores
 
@@ -198,10 +198,10 @@ class Rows:
         """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
-        X, _ = self._prepared  # the training rows; the function that prepares others
+        X, _prepare = self._prepared
         division, _ = self.split
         rows = InMemory(X, self._dataset.y[division.train])
-        for array in (rows.y, *parts(X)):  # of a sparse X three arrays
+        for array in (rows.y, *parts(X)):  # `parts`: X, or the three arrays of a sparse X
             array.flags.writeable = False
         return rows
 
@@ -213,7 +213,8 @@ class Rows:
         (train, test), _ = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            X = self._prepared[1](X)  # the function beside the training rows
+            _, prepare = self._prepared
+            X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
     def part(self, name: str) -> Sample:
@@ -222,7 +223,7 @@ class Rows:
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
         """Pairs of the training rows that candidates are fitted to and compared on."""
-        # Each as a slice or an array of places, or, for a stream, as a function that accepts rows
+        # Rows are given by a slice or by places; of a stream, by a function that accepts them.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -233,7 +234,7 @@ class Rows:
         n_all = len(split.train)
         fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
         n_validation = round(fraction * (n_all - n_fit))
-        # The first rows of the fitting and of the validation rows, both in random order
+        # With `tuning_rows`, the first rows of either kind: they are in random order.
         return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
@@ -252,11 +253,12 @@ class Rows:
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
         """The training rows, scaled and mapped, and the function that does so to other rows."""
-        trial, train = self._trial, self.split[0].train
+        trial, (division, _) = self._trial, self.split
+        train = division.train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
-        X = scale(X_train)  # in place: X_train is a copy
+        X = scale(X_train)  # in place, which is safe, as X_train is a copy
         if (features := trial.fourier) is None:
             return X, scale
         from precbench.solvers.random_features import fitted_sampler, mapped

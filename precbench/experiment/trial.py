@@ -64,7 +64,7 @@ class Split:
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
         size = "test_size" if self.train_size is None else "train_size"
-        drawn = {"seed": self.seed, "stratified": self.stratified}  # of splits by chance
+        drawn = {"seed": self.seed, "stratified": self.stratified}  # of random splits and folds
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
@@ -142,7 +142,7 @@ class Trial:
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with the random features of a choice of candidates."""
-        # Their keys are such as "fourier.gamma"; the others are of the solver.
+        # The keys of random features begin with "fourier."; the others are of the solver.
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
@@ -154,8 +154,8 @@ class Trial:
 
     @property
     def code(self) -> str:
-        """A hash of the code that trains it, for its record; not part of its key."""
-        # Without the parts that no number depends on; with the package that adds the solver
+        """A hash of the code that the trial runs, for its record; not part of its key."""
+        # It leaves out the parts that no number depends on, and adds the package of the solver.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]

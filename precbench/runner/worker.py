@@ -86,13 +86,13 @@ def base_record(job: Job) -> dict[str, Any]:
 
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status."""
-    # If the process dies, there is a mark and no record.
-    with contextlib.suppress(OSError):  # a full disk is reported with the record
+    # The mark is a file that exists while the trial runs, see `Job.mark`.
+    with contextlib.suppress(OSError):  # a full disk is reported when the record is written
         job.mark.parent.mkdir(parents=True, exist_ok=True)
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # Only now: a mark without a record tells the parent which trial the process died of.
+    # The record comes first: a mark without one tells the parent which trial killed the process.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -111,7 +111,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
     if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
-        _prepared.clear()  # too large to keep for the next trial
+        _prepared.clear()  # too many values to keep for the next trial
     return record, arrays
 
 
@@ -162,10 +162,10 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Return arrays of as many checkpoints as the memory allows, with the scores at them."""
+    """Return the arrays with scores, of as many checkpoints as `_MOST_SCORES` allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
-    # From the end, so that the last checkpoint, which is the result, is among them.
+    # Counted from the end, so that the last checkpoint, which is the result, is kept.
     checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
@@ -263,7 +263,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together: their features and their numbers."""
-    # Solvers with equal `visits` take the same rows in the same order; without it, each is alone.
+    # Solvers with equal `visits` take the same rows in the same order. One without is alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -304,7 +304,7 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
-    attributes = object.__dir__(solver)  # scikit-learn's own calls every property
+    attributes = object.__dir__(solver)  # scikit-learn's __dir__ calls every property
     names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name, None) for name in names}
     return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
@@ -313,8 +313,8 @@ def _scalars(solver: Ranker) -> dict[str, Any]:
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
     """Raise `TrialTimeoutError` after a number of seconds."""
-    # If compiled code does not return by then, the process ends a little later, and the parent
-    # finds a mark without a record.
+    # The exception waits for compiled code to return. If that takes `_GRACE_SECONDS` more, the
+    # process ends, and the parent finds a mark without a record.
     started = time.monotonic()
     # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
     timer = threading.Timer(
@@ -324,7 +324,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     )
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
     timer.start()
-    # The exception waits for compiled code to return; this thread does not.
+    # This ends the process from a thread that does not wait for compiled code.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
