@@ -126,8 +126,8 @@ def run(
                 yield future.result()
             if not (done or _is_whole(executor)):  # `_is_whole`: all workers live
                 raise BrokenProcessPool(
-                    "a worker process, or the thread that watches the workers, has died; make the "
-                    "calls without a result again"
+                    "a worker process, or the thread that watches the workers, has died; repeat "
+                    "the calls that have yielded no result"
                 )
     finally:
         if running:  # after an error, or an interruption

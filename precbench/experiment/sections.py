@@ -236,7 +236,7 @@ class Protocol(Section):
         explicit = self.model_fields_set  # keys in the file
         splits = self.splits or ()
         n_all = len(self._all)  # splits of all repetitions
-        # The key, whether its value is wrong, and why.
+        # Each case is a key, whether its value is wrong, and the message if it is.
         cases = [
             *(
                 (

@@ -118,7 +118,7 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the fields that this adds to the record, and the arrays."""
     warm_up(job.trial.solver)
-    chosen, tuning_seconds, tuning_stopped = _tune(job)
+    chosen, tuning_seconds, tuning_stopped = _tune(job)  # `chosen`: values of tuned parameters
     trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
     rows = _prepared_rows(job, trial.fourier)
     training = rows.training
@@ -192,7 +192,7 @@ def warm_up(solver: str) -> None:
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few iterations
-        for name in ("perceptron-avg", "sgd-avg", solver):  # the two load code that others share
+        for name in ("perceptron-avg", "sgd-avg", solver):  # two that load shared code
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
