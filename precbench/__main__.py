@@ -9,22 +9,22 @@ from typing import Any
 def main() -> None:
     """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM ends it."""
     _handle(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
-    signal.signal(signal.SIGALRM, _interrupt)  # the alarm: cleaning up hangs, interrupt it
-    sys.unraisablehook = _interrupt_again  # if Python has dropped the KeyboardInterrupt
-    from precbench import workers  # only now, with the handlers set, as this takes time
+    signal.signal(signal.SIGALRM, _interrupt)  # the alarm interrupts a clean-up that hangs
+    sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
+    from precbench import workers  # after the handlers are set, because the import takes time
 
     try:
         from precbench.cli import app
 
         app()
-    except KeyboardInterrupt:  # while modules were imported; later `app` handles it
+    except KeyboardInterrupt:  # during the imports; once `app` runs, it handles this itself
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        _handle(signal.SIG_IGN)  # workers are ended without another interrupt
+        _handle(signal.SIG_IGN)  # no other interrupt while the workers are ended
         workers.end()
-        # A KeyboardInterrupt that left code run by exec makes CPython end by SIGINT, not with 130;
-        # the next exec, even of nothing, clears its note of this.
+        # CPython remembers a KeyboardInterrupt that left code run by exec, and then ends by SIGINT
+        # in place of exit code 130. Another exec, even of nothing, makes it forget.
         with suppress(MemoryError):
             exec("")
 

@@ -35,7 +35,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     slips = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # Valid names from which the given one differs by a slip are near, other names only if similar.
+    # Names that differ by one slip are near, however short (cutoff 0); else only similar ones.
     near = difflib.get_close_matches(lower, slips or spellings, n=1, cutoff=0.0 if slips else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 

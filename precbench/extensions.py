@@ -56,8 +56,8 @@ class Registry(Mapping[str, _Member]):
     ):
         self._group = group  # of entry points, such as "precbench.solvers"
         self._built_in = built_in  # names with members, or with what `load` needs
-        self._check = check  # from the object of an entry point to a member, or an error
-        self._load = load or built_in.__getitem__  # from the name of a built-in member to it
+        self._check = check  # takes the object of an entry point, returns the member or raises
+        self._load = load or built_in.__getitem__  # takes the name of a built-in member, returns it
         self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property

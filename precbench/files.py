@@ -27,7 +27,7 @@ def temporary(target: Path) -> Iterator[Path]:
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is the commit mark of the others: it is absent while they are replaced.
+    # The last file is absent while the others are replaced: if it is there, they belong together.
     *others, mark = contents
     with ExitStack() as stack:
         # All are written under temporary names before any is put in its place.
@@ -44,12 +44,10 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
 
 @contextmanager
 def writing(
-    place: Path | str,
-    advice: str = "",
-    refused: type[PrecbenchError] = PrecbenchError,
+    place: Path | str, advice: str = "", refused: type[PrecbenchError] = PrecbenchError
 ) -> Iterator[None]:
     """Report an error of the operating system in one line, with `advice`."""
-    # `refused` is the error for other causes than a full disk or too long a name.
+    # `refused` is the type of error raised, unless the disk is full or the name too long.
     try:
         yield
     except OSError as error:
@@ -67,7 +65,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a path to write a file of the user's choice to, whole or not at all."""
     target = Path(os.path.realpath(path))  # what a link leads to is replaced, the link stays
     with writing(path, "choose another place", InputError), temporary(target) as unfinished:
-        if target.exists() and not target.is_file():
+        if target.exists() and not target.is_file():  # `writing` reports the error
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
         yield unfinished
         unfinished.replace(target)

@@ -21,8 +21,7 @@ def config_names() -> list[str]:
 
 def cache_folder() -> Path:
     """Return ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
-    configured = os.environ.get("PRECBENCH_CACHE")
-    if configured:
+    if configured := os.environ.get("PRECBENCH_CACHE"):
         return Path(configured).expanduser()
     from platformdirs import user_cache_path
 

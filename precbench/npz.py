@@ -27,10 +27,10 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 def unpack(
     path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays of an npz file, by default all; `DamagedError` if they are not what is accepted.
+    """Read arrays of an npz file, by default all; raise `DamagedError` if one is not acceptable.
 
-    `kinds` are the accepted kinds of ``numpy.dtype``. Unless `packed` accepts compressed arrays,
-    arrays take no more memory than the file.
+    `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted only with
+    `packed`: without it, arrays take no more memory than the file.
     """
     arrays = {}
     try:
@@ -40,7 +40,10 @@ def unpack(
                 if name not in members:
                     raise DamagedError(f"the array {name} is missing; write the file again")
                 if members[name].compress_type != zipfile.ZIP_STORED and not packed:
-                    raise DamagedError(f"the array {name} is compressed; write it by numpy.savez")
+                    raise DamagedError(
+                        f"the array {name} is compressed; write the file again with numpy.savez, "
+                        "which does not compress"
+                    )
                 with archive.open(members[name]) as stream:
                     array = np.lib.format.read_array(stream, allow_pickle=False)
                     if stream.read(1):  # at the end, zipfile compares the checksum
@@ -49,8 +52,8 @@ def unpack(
                         )
                 if array.dtype.kind not in kinds:
                     raise DamagedError(
-                        f"the array {name} has the type {array.dtype}, whose kind is none of "
-                        f"{', '.join(kinds)} (see numpy.dtype.kind); convert its values"
+                        f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "
+                        f"convert it to a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
                     )
                 arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)  # native
     except (FileNotFoundError, DamagedError):

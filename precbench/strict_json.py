@@ -44,4 +44,4 @@ def _refusal(error: ValidationError) -> ValueError:
         return ValueError(f"not JSON: {problem['ctx']['error']}")
     message = problem["msg"].removeprefix("Value error, ")
     more = f" (and {len(others):,} more)" if others else ""
-    return ValueError(f"{places[0]}{places[0] and ': '}{message}{more}")
+    return ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")

@@ -30,7 +30,7 @@ _executor: Any = None
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Keep processes started meanwhile from importing files of the current folder."""
-    before = os.environ.get(_SAFE_PATH, "")  # Python takes "" as unset
+    before = os.environ.get(_SAFE_PATH, "")  # "" is the same as unset
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
@@ -54,7 +54,7 @@ def no_interrupt() -> Iterator[None]:
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
     """Start workers, unless as many run, and return their executor without waiting."""
-    # Each first calls `function` (``module:name``) with the arguments; the default does nothing.
+    # Each worker first calls `function` (``module:name``); the default does nothing.
     global _executor  # also `end` uses it
     from joblib.executor import get_memmapping_executor
 
@@ -64,7 +64,7 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # It needs the first only; the others make joblib start new workers if they change.
+            # `_prepare` uses the first only. If any of them changes, joblib starts new workers.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
             env=_ENVIRONMENT | own,  # one BLAS thread; the settings of this process
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
@@ -79,7 +79,7 @@ def _call(function: str, *arguments: Any) -> None:
     resolve_name(function)(*arguments)
 
 
-def _prepare(parent: int, *_: str) -> None:
+def _prepare(parent: int, *_unused: str) -> None:
     """End this process when its parent dies, but not by Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -87,7 +87,7 @@ def _prepare(parent: int, *_: str) -> None:
 
         # The kernel kills this process when the parent dies.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has died before the call above
+    if os.getppid() != parent:  # the parent died before the call above
         os._exit(1)
 
 
@@ -102,7 +102,7 @@ def end() -> None:
     """Kill the workers; idle ones end by themselves after minutes."""
     global _executor
     if _executor is not None:
-        with suppress(RuntimeError):  # of joblib, whose thread for this could not be started
+        with suppress(RuntimeError):  # joblib could not start its thread that does this
             _executor.shutdown(kill_workers=True)
         _executor = None
 
@@ -124,10 +124,10 @@ def run(
             done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 yield future.result()
-            if not (done or _is_whole(executor)):
+            if not (done or _is_whole(executor)):  # `_is_whole`: all workers live
                 raise BrokenProcessPool(
-                    "a worker process, or the thread that watches the workers, has died; make the "
-                    "calls without a result again"
+                    "a worker process, or the thread that watches the workers, has died; repeat "
+                    "the calls that have yielded no result"
                 )
     finally:
         if running:  # after an error, or an interruption

@@ -154,7 +154,7 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield problems of ``sweep``, and of the parts of ``smoke`` and ``plots`` that need it."""
+        """Yield problems of ``sweep``, of what needs it, and of the data sets of ``smoke``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
@@ -181,7 +181,8 @@ class Experiment(Section):
         if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
-        # Metrics that differ in the swept parameter alone become the same at each of its values.
+        # Metrics that differ in the swept parameter alone become the same at any of its values, so
+        # the first value is enough to find them.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
             path, [f"makes two metrics the same: {labels[i]}; remove one" for i in repeats(labels)]
@@ -192,7 +193,8 @@ class Experiment(Section):
         from precbench.solvers import SOLVERS
 
         protocol, tuning = self.protocol, self.tuning
-        values: dict[Keys, object] = {  # by place; refused below if set
+        # Settings by their places in the file; each is refused below if it is set.
+        settings: dict[Keys, object] = {
             ("tuning", "folds"): tuning.folds,
             ("tuning", "rows"): tuning.rows,
         }
@@ -201,24 +203,22 @@ class Experiment(Section):
             yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
         if is_by_time:
             why = "has no meaning with split: time, where the latest rows are measured"
-            yield from ((place, why) for place, value in values.items() if value)
+            yield from ((place, why) for place, value in settings.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        for name in streams[:1]:  # one is enough to refuse them
-            values |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
+        for name in streams[:1]:  # a message names the first stream only
+            settings |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
-            yield from ((place, why) for place, value in values.items() if value)
-            of_protocol = {
+            yield from ((place, why) for place, value in settings.items() if value)
+            of_protocol = {  # whether each key of `protocol` is set
                 "stratified": protocol.stratified,
                 "train_size": protocol.train_size,
                 "split": is_by_time,
             }
             why = f"has no meaning for {name}: the rows of a stream are divided one by one"
             yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
+            why = f"needs all rows at once, and {name} is streamed"
             yield from (
-                (
-                    ("solvers", label),
-                    f"{entry.solver} needs all rows at once, and {name} is streamed",
-                )
+                (("solvers", label), f"{entry.solver} {why}")
                 for label, entry in self.solvers.items()
                 # Only some solvers learn from pieces, and some only with suitable parameters.
                 if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
@@ -269,7 +269,7 @@ class Experiment(Section):
             "solvers": {n: entry.replace(**lengths) for n, entry in self.solvers.items()},
             "checkpoints": smoke.checkpoints,
         }
-        if self.sweep is not None:  # by default its first and its last value
+        if self.sweep is not None:  # by default its first and last value, or its only one
             changes["sweep"] = {
                 name: smoke.sweep or (values[0], values[-1])[: len(values)]
                 for name, values in self.sweep.items()
@@ -306,18 +306,17 @@ class Experiment(Section):
         split_seed = seed
         if protocol.split == "kfold":  # all folds of a repetition are of one division of the rows
             repetition = index // protocol.folds
-            # Repetition 0 has the folds of a config without repetitions.
+            # Repetition 0 has the seed, and so the folds, of a config without repetitions.
             partition = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *partition)
         swept = dict([sweep] if sweep else [])
-        params = {**self.common, **entry.params, **swept}
-        defaults = solver_defaults(entry.solver)  # of all its parameters; those of others drop out
+        params = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
+        defaults = solver_defaults(entry.solver)  # its parameters; other names drop out below
+        own_scaling = getattr(dataset, "scaling", None)  # goes before that of the config
         return Trial(
             experiment=self.name,
             dataset=dataset,
-            scaling=getattr(dataset, "scaling", None)
-            or self.scaling
-            or _recommended_scaling(dataset),
+            scaling=own_scaling or self.scaling or _recommended_scaling(dataset),
             scaling_fitted_on=self.scaling_fitted_on,
             dtype=self.dtype,
             split=Split(
@@ -373,10 +372,10 @@ class Study(Section):
     @classmethod
     def _replaces_parameters(cls, smoke: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """Check the parameters at the smoke size, which replace those of the full size."""
-        if {"kind", "parameters"} <= set(info.data):
+        if {"kind", "parameters"} <= set(info.data):  # both, checked before, are valid
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
-            refuse(  # a key of a mapping of `smoke` that the mapping of the full size lacks
+            refuse(  # keys inside a mapping that the same mapping of the full size lacks
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
@@ -419,7 +418,7 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def _parameters_of(kind: str) -> type[Section]:
     """Return a model of the parameters in a config, from the signature of a study's function."""
     function = STUDIES[kind].function
-    # A config names metrics; the function takes a mapping from their labels to the metrics.
+    # A config names metrics. The function takes `Measures`: a mapping from labels to metrics.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[
             Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
@@ -451,7 +450,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Check the content of a config file; relative paths in it start at `folder`."""
     document = extended(document, folder)
-    # The key `study` marks a study; where it is misspelt, `parameters` does.
+    # A study has the key `study`; one where it is misspelt is known by its `parameters`.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):
         return validated(document, Experiment, folder)
@@ -472,21 +471,21 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems of a parameter with every solver and metric that has it."""
+    """Return the problems of a shared parameter, for the solvers and metrics that have it."""
     # `path` is the place of its name in the file; `values` are its values by their places.
-    if name == "random_state":  # refused for any solver
+    if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
-    takers = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
-    measures = [metric for metric in metrics if name in METRICS[metric.name].parameters]
-    if not takers and not measures:
+    solvers_with_it = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
+    metrics_with_it = [metric for metric in metrics if name in METRICS[metric.name].parameters]
+    if not solvers_with_it and not metrics_with_it:
         known = {own for entry in solvers.values() for own in solver_defaults(entry.solver)}
         hint = did_you_mean(name, sorted(known))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []
     for place, value in values.items():
-        texts = [text for taker in takers for text in parameter_problems(taker, name, value)]
-        for metric in measures:
+        texts = [text for s in solvers_with_it for text in parameter_problems(s, name, value)]
+        for metric in metrics_with_it:
             replaced = metric.replace(**{name: value})
             texts += [text for _, text in metric_problems(replaced.name, replaced.params)]
-        problems += at(place, texts[:1])  # one is enough: most solvers have the same constraint
+        problems += at(place, texts[:1])  # one will do: most solvers have the same constraint
     return problems

@@ -30,8 +30,8 @@ def check_division(rule: Split, dataset: Dataset) -> None:
         )
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
-            f"data set {dataset.name} has no times for protocol.split: time; name a file's column "
-            "of times in its entry (time: COLUMN), or set protocol.split to random"
+            f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
+            "column of times in the entry of a file (time: COLUMN), or set protocol.split to random"
         )
     if (
         isinstance(dataset, StreamedDataset)
@@ -39,8 +39,9 @@ def check_division(rule: Split, dataset: Dataset) -> None:
         and rule.groups == "keep"
     ):
         raise InputError(
-            f"data set {dataset.name} has groups, but the rows of a stream are divided one by one; "
-            "set protocol.groups to ignore, or remove stream: true from the data set"
+            f"data set {dataset.name} has groups, but the rows of a stream are divided one by one, "
+            "which separates them; set protocol.groups to ignore, or remove stream: true from the "
+            "data set"
         )
 
 
@@ -48,17 +49,17 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     """Return a rough lower bound of the rows of any part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
-    if test_share is None or trial.split.kind == "time":
+    if test_share is None or trial.split.kind == "time":  # equal times and groups move its bounds
         return 1
     validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
-    # The smaller share of a division in two, first of all rows, then of the training rows
+    # The smaller share when all rows are divided in two, times that of the training rows
     smaller = min(test_share, 1 - test_share) * min(validation_share, 1 - validation_share)
     return int(smaller * n_rows)
 
 
 def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Return the numbers of positives and of all rows in "training", "test" and "validation"."""
-    # The last only if the trial has candidates.
+    # There are validation rows only if the trial has candidates to compare on them.
     if isinstance(dataset, StreamedDataset):
         streams = divide_stream(trial, dataset)
         parts = {"training": streams.train, "test": streams.test}
@@ -80,15 +81,15 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
     """Divide rows in memory; return the split, and the number of training rows for fitting."""
-    # The training rows are in random order, those for validation last: the same order for every
-    # solver, so that comparisons on a split are paired.
+    # The training rows are in random order, those for validation last. The order is the same for
+    # every solver, so that comparisons on a split are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
     train, test = split_rows(
         dataset,
         rule.kind,
-        rule.fold if rule.kind == "kfold" else rule.index,  # which of the splits
+        rule.fold if rule.kind == "kfold" else rule.index,  # the number of the split
         n_splits=rule.n_splits,
         test_size=rule.test_size,
         train_size=rule.train_size,
@@ -112,16 +113,16 @@ def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Divide training rows, as places in `rows`, into stratified folds; groups stay together."""
-    # A fold is a pair of arrays: the places of the other rows, and of its own. There are at most as
-    # many folds as a class has rows, or groups.
+    # A fold is a pair of arrays of places: the rows to fit, then the rows of the fold, held out.
+    # There are at most as many folds as the rarer class has rows, or groups.
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
     y, groups = dataset.y[rows], None
     if dataset.groups is not None and trial.split.groups == "keep":
-        _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # numbered from 0
+        _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # folds with both classes
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # each needs both
     if most < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "
@@ -149,7 +150,7 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    # Return the parts of a stream, by functions that say of row numbers whether they are in a part.
+    # Return the parts of a stream; a function of row numbers tells which rows are in a part.
     rule, rows = trial.split, dataset.X
     validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows

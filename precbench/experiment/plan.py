@@ -44,20 +44,20 @@ class Plan:
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # The words for every kind of split are made; those of this one are taken.
+        # The words are made for every kind of split, and those of this kind are taken.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
-        train, share = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
+        train, window = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
         random = f"{train}/{100 - train} {kind} split"
         if protocol.train_size is not None:
             random = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
         folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"
         if protocol.repetitions > 1:
             folds += f", {protocol.repetitions} repetitions"
-        windows = f"trained on the past, measured on the next {share}, {splits}"
+        windows = f"trained on the past, measured on the next {window}, {splits}"
         if protocol.n_splits == 1:
-            windows = f"trained on the past, measured on the latest {share}"
+            windows = f"trained on the past, measured on the latest {window}"
         texts = {
             "random": f"{random}, {splits}",
             "kfold": folds,
@@ -72,8 +72,8 @@ class Plan:
     @property
     def scaling(self) -> str:
         """How rows are prepared, in words, such as ``standardised on the training set``."""
-        on_train = self.experiment.scaling_fitted_on == "train"
-        fitted = "on the training set" if on_train else "on all rows"
+        experiment = self.experiment
+        fitted = "on the training set" if experiment.scaling_fitted_on == "train" else "on all rows"
         words = {
             "standardise": f"standardised {fitted}",
             "unit": f"scaled to [0, 1] {fitted}",
@@ -82,14 +82,13 @@ class Plan:
             "none": "as distributed",
         }
         kinds = sorted({trial.scaling for trial, _ in self.trials})
-        mapped = [
+        random_features = [
             f"{label}: {entry.fourier.phrase}"
-            for label, entry in self.experiment.solvers.items()
+            for label, entry in experiment.solvers.items()
             if entry.fourier
         ]
-        dtype = self.experiment.dtype
-        stored = [] if dtype == "float64" else [f"kept as {dtype}"]
-        return "; ".join([", ".join(words[kind] for kind in kinds), *stored, *mapped])
+        stored = [] if experiment.dtype == "float64" else [f"kept as {experiment.dtype}"]
+        return "; ".join([", ".join(words[kind] for kind in kinds), *stored, *random_features])
 
 
 def make_plan(
@@ -140,9 +139,9 @@ def make_plan(
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
     """Refuse trials that differ in their limit only: with one key, they would share a record."""
-    first: dict[str, Trial] = {}  # with a key
+    first_with_key: dict[str, Trial] = {}
     for trial, key in trials:
-        other = first.setdefault(key, trial)
+        other = first_with_key.setdefault(key, trial)
         if other.limit != trial.limit:
             raise InputError(
                 f"the solvers {other.label!r} and {trial.label!r} differ in their limit only; "
@@ -154,7 +153,7 @@ def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
     """Refuse metrics that need more rows than the part that they measure has."""
-    checked = set[tuple[Any, ...]]()  # cases; the trials of a case have the same parts and metrics
+    checked = set[tuple[Any, ...]]()  # trials of one case have the same parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
         tuned_by = (trial.metric,) if trial.candidates else ()
@@ -164,8 +163,9 @@ def _refuse_too_few_rows(
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
         measured = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
-        # Dividing takes time; needless if 1 positive and half of the rows expected would be enough.
-        fewest = 1, max(1, smallest_part(trial, dataset) // 2)
+        # The rows are divided, which takes time, only if a metric might need more than 1 positive
+        # and half of the rows expected.
+        fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
             continue
         try:
@@ -176,11 +176,11 @@ def _refuse_too_few_rows(
             for metric in measured.get(part, ()):
                 if shortage := _shortage(metric, size):
                     sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
-                    others = ", or choose by another (tuned_by)" if part == "validation" else ""
-                    others += ", or more rows to smoke" if smoke else ""
-                    raise InputError(  # a shortage ends with a first remedy: "give k = 5 or less"
+                    remedies = ", or choose by another (tuned_by)" if part == "validation" else ""
+                    remedies += ", or more rows to smoke" if smoke else ""
+                    raise InputError(  # a shortage ends with the first remedy: "give k = 5 or less"
                         f"the metric {metric.label} cannot be measured on the {part} set of split "
-                        f"{trial.split.index} of {sized}: {shortage}{others}"
+                        f"{trial.split.index} of {sized}: {shortage}{remedies}"
                     )
 
 

@@ -22,13 +22,7 @@ from precbench.experiment.division import (
     divide_stream,
     share,
 )
-from precbench.experiment.sections import (
-    Data,
-    Dtype,
-    FileData,
-    StreamedCard,
-    StreamedFile,
-)
+from precbench.experiment.sections import Data, Dtype, FileData, StreamedCard, StreamedFile
 from precbench.experiment.trial import Trial
 from precbench.solvers.base import LinearRanker, Ranker, Trace
 from precbench.solvers.passes import Fit, fit_pieces_together, fit_together
@@ -38,7 +32,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
 _SCORES_AT_ONCE = 2**23  # 64 MiB
-_LEAST_SHARE = 0.02  # of a rare class, so that it can be measured
+_LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that it can be measured
 
 
 def read_data(
@@ -50,13 +44,12 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry, with at most `rows` rows."""
-    # They are a random choice, always the same, with the classes in their proportions, but at least
-    # two rows of each, and 2 % if it has that many; of a streamed file each row is chosen
-    # independently. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # They are drawn with a fixed seed: from a streamed file each row for itself, else as
+    # `_subsample_rows` does. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
-        # The other fields of an entry are the arguments of its reader, here and below.
+        # Here and below: the other fields of an entry are arguments of the function that reads it.
         options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
         streamed = open_stream(entry.file, dtype=dtype, **options)
         streamed = replace(streamed, name=entry.name, title=entry.name)
@@ -68,8 +61,8 @@ def read_data(
         from precbench.data.own.read import read_own_file
 
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
-        dataset, _ = read_own_file(entry.file, dtype=dtype, **options)  # no encoding
-        # Without a key of its own, its splits depend on its name.
+        dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
+        # With `split_key=None` the splits depend on the name in the config.
         dataset = replace(dataset, name=entry.name, title=entry.name, split_key=None)
     else:
         stand_in = stand_ins and entry.on_missing == "stand-in"
@@ -150,7 +143,7 @@ class Streamed:
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
                 "needs rows of both classes: take another split, or more rows"
             )
-        first = solvers[0]  # all visit the rows in the order that the settings of one give
+        first = solvers[0]  # the others have the same shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
         fits = list(map(Fit, solvers, traces))  # each solver with its trace
         fit_pieces_together(fits, n_features, lambda: self.X.visits(first.batch_size, rng))
@@ -164,15 +157,15 @@ class Streamed:
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the scores under each weight vector; one reading of the rows serves several."""
         models = _with_intercepts(weights, intercepts)
-        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # models, as memory allows
+        at_once = max(1, _SCORES_AT_ONCE // max(1, self.n_rows))  # how many models, by memory
         for first in range(0, len(models), at_once):
             batch = models[first : first + at_once]  # pairs of weights and intercept
             scores = np.empty((len(batch), self.n_rows))
             start = 0
             for X, y in self.X:  # blocks of rows
                 rows, stop = as_rows(X), start + len(y)
-                for i, (w, intercept) in enumerate(batch):
-                    scores[i, start:stop] = linear_scores(rows, w) + intercept
+                for model, (w, intercept) in enumerate(batch):
+                    scores[model, start:stop] = linear_scores(rows, w) + intercept
                 start = stop
             yield from scores
 
@@ -205,10 +198,10 @@ class Rows:
         """All training rows, read-only, since they may serve several trials."""
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
-        X, _ = self._prepared  # the training rows; the function that prepares others
+        X, _prepare = self._prepared
         division, _ = self.split
         rows = InMemory(X, self._dataset.y[division.train])
-        for array in (rows.y, *parts(X)):  # of a sparse X three arrays
+        for array in (rows.y, *parts(X)):  # `parts`: X, or the three arrays of a sparse X
             array.flags.writeable = False
         return rows
 
@@ -220,7 +213,8 @@ class Rows:
         (train, test), _ = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
-            X = self._prepared[1](X)  # the function beside the training rows
+            _, prepare = self._prepared
+            X = prepare(X)
         return InMemory(X, self._dataset.y[test])
 
     def part(self, name: str) -> Sample:
@@ -229,7 +223,7 @@ class Rows:
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
         """Pairs of the training rows that candidates are fitted to and compared on."""
-        # Each as a slice or an array of places, or, for a stream, as a function that accepts rows
+        # Rows are given by a slice or by places; of a stream, by a function that accepts them.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
             validation = self._streams.validation
@@ -240,7 +234,7 @@ class Rows:
         n_all = len(split.train)
         fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
         n_validation = round(fraction * (n_all - n_fit))
-        # The first rows of the fitting and of the validation rows, both in random order
+        # With `tuning_rows`, the first rows of either kind: they are in random order.
         return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
@@ -259,11 +253,12 @@ class Rows:
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
         """The training rows, scaled and mapped, and the function that does so to other rows."""
-        trial, train = self._trial, self.split[0].train
+        trial, (division, _) = self._trial, self.split
+        train = division.train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
         scale = Scaler(trial.scaling).fit(fitted_on).transform_in_place
-        X = scale(X_train)  # in place: X_train is a copy
+        X = scale(X_train)  # in place, which is safe, as X_train is a copy
         if (features := trial.fourier) is None:
             return X, scale
         from precbench.solvers.random_features import fitted_sampler, mapped
@@ -275,7 +270,7 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw `rows` rows, stratified by class; the rarer class has at least `_LEAST_SHARE`."""
+    """Draw `rows` rows, stratified by class; the rarer class is `_LEAST_SHARE` of them or more."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
@@ -283,7 +278,7 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
     if sizes[rare] <= fewest:
-        sizes[rare] = min(fewest, len(members[rare]))
+        sizes[rare] = min(fewest, len(members[rare]))  # no more than there are
         sizes[1 - rare] = rows - sizes[rare]  # the other class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)

@@ -19,7 +19,7 @@ def config_schema() -> dict[str, Any]:
     It accepts whatever `load_config` does; what depends on several keys, or on data, only
     `load_config` checks.
     """
-    # The schemas of pydantic, changed in place where a validator accepts more or a registry less
+    # The schemas of pydantic are changed in place: a validator may accept more, a registry less.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()

@@ -74,7 +74,7 @@ def _checkpoints(value: Any) -> Any:
     """Check a count, "every", or a list of passes, and return it."""
     if isinstance(value, list):
         are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
-        # Distinct, ascending and above 0: with 0 in front, sorting changes nothing.
+        # They are distinct, ascending and above 0 if sorting, with 0 in front, changes nothing.
         if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
@@ -109,8 +109,8 @@ def _existing_file(file: Any, info: ValidationInfo) -> Any:
     """Return the path of a file; a relative one starts at the folder of the config."""
     if not isinstance(file, str):
         return file
-    # The context is the folder of the config.
-    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (~ may stay)
+    # The context is the folder of the config. A ~ without a home folder stays as it is.
+    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (may raise)
     if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
         beside = [other.name for other in path.parent.glob("*")]
         refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
@@ -236,7 +236,7 @@ class Protocol(Section):
         explicit = self.model_fields_set  # keys in the file
         splits = self.splits or ()
         n_all = len(self._all)  # splits of all repetitions
-        # The key, whether its value is wrong, and why.
+        # Each case is a key, whether its value is wrong, and the message if it is.
         cases = [
             *(
                 (
@@ -300,7 +300,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes those of `common` that the metric has.
+    # `replace` takes those of `common` that the metric has, and no choice to tune.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -342,7 +342,7 @@ def _tunable(kind: Any) -> PlainValidator:
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
-        # Return a value, or a choice to tune, if the adapter of its type accepts what is in it.
+        # Return `value` if it, or each of its values to tune, is of the type.
         refuse(at((), choice_problems(value)))
         try:
             for candidate in value["tune"] if is_tuned(value) else [value]:
@@ -463,9 +463,9 @@ def is_tuned(value: Any) -> bool:
 
 def choice_problems(value: Any) -> list[str]:
     """Return the problems of a mapping in place of a value, which should be a choice to tune."""
-    candidates = value["tune"] if is_tuned(value) else None
     if not isinstance(value, dict):  # a plain value
         return []
+    candidates = value["tune"] if is_tuned(value) else None
     if isinstance(candidates, list) and len(candidates) > 1:
         return [
             f"{candidates[i]} is repeated among the values to tune"
@@ -494,8 +494,9 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
+            # K constrains a parameter that may be a count, a share, or text such as "1 %".
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
-                check_k(candidate)  # raises, with a better message than the next line
+                check_k(candidate)  # raises an error with a better message than the next line
             estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold
         except (TypeError, ValueError) as error:
             problems.append(str(error))
@@ -522,7 +523,7 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             problems.append(((name,), in_plain_words(error.errors()[0])))
     # A perfect ranking, with labels as scores and enough positives for any count in the parameters
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
-    if not problems and n_pos <= _LARGEST_TRY:  # else it would take long
+    if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2
         try:
             spec(labels, labels, **params)

@@ -24,7 +24,7 @@ class Shard:
     def parse(cls, text: str) -> "Shard":
         # Read text such as "3/10": shard 3 of 10.
         match = re.fullmatch(SHARD, text)
-        shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # which is refused
+        shard = cls(*map(int, match.groups())) if match else cls(0, 0)  # 0: refused below
         if not 1 <= shard.number <= shard.total:
             raise InputError(
                 f"--shard {text!r} is not NUMBER/TOTAL; for ten shards give 1/10, 2/10 ... 10/10"
@@ -42,7 +42,7 @@ class Shard:
         """Return the keys of the trials in this shard, among the `wanted` of all shards.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
-        most one trial, in all and of each solver, which hashes alone would not promise. With
+        most one trial, in all and of each solver, which a choice by hash would not ensure. With
         `by_split`, all trials on a split are dealt together, so that their times are of one
         machine, the largest groups first. The result does not depend on the order of the config,
         nor on what is done.
@@ -50,13 +50,14 @@ class Shard:
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:
             if key in wanted:
-                split = f"{trial.split.index:06}"  # sorted as text
+                split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
                 place = trial.dataset.name, split if by_split else trial.label
                 # Trials with equal numbers share a key: the first label counts.
                 places[key] = min(places.get(key, place), place)
         groups: dict[tuple[str, ...], list[str]] = {}  # keys that are dealt together
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
+        # The largest groups come first, those of one size in the order of their names.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
         dealt = order[self.number - 1 :: self.total]
         return {key for group in dealt for key in groups[group]}

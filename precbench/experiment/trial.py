@@ -64,7 +64,7 @@ class Split:
     def description(self) -> dict[str, Any]:
         """Return what determines the split; the number of repetitions does not."""
         size = "test_size" if self.train_size is None else "train_size"
-        drawn = {"seed": self.seed, "stratified": self.stratified}  # of splits by chance
+        drawn = {"seed": self.seed, "stratified": self.stratified}  # of random splits and folds
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
@@ -118,12 +118,13 @@ class Trial:
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product."""
-        # Of more than `draw`, so many are drawn without replacement, with a seed from names and
-        # lists alone.
+        # If there are more than `draw`, only that many are drawn, without replacement. The seed
+        # depends on the names and lists alone.
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-        # Places are drawn in the order of the names, whatever that in the config, then reordered.
+        # Places are drawn for the sorted names, then put in the order of the config, so that this
+        # order does not change what is drawn.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
@@ -141,7 +142,7 @@ class Trial:
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
         """Return the trial with the random features of a choice of candidates."""
-        # Their keys are such as "fourier.gamma"; the others are of the solver.
+        # The keys of random features begin with "fourier."; the others are of the solver.
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
@@ -153,8 +154,8 @@ class Trial:
 
     @property
     def code(self) -> str:
-        """A hash of the code that trains it, for its record; not part of its key."""
-        # Without the parts that no number depends on; with the package that adds the solver
+        """A hash of the code that the trial runs, for its record; not part of its key."""
+        # It leaves out the parts that no number depends on, and adds the package of the solver.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -170,10 +171,10 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # These scalings fit nothing: equal numbers have one key, whatever the setting.
+        # The two scalings below fit nothing: their key leaves out which rows are fitted on.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
-        if not isinstance(self.dataset, NamedData):  # options that the hash of the data leaves open
+        if not isinstance(self.dataset, NamedData):  # options that are not in the hash of the data
             preprocessing |= self.dataset.model_dump(mode="json", exclude=_SOURCE)
         if self.fourier is not None:
             preprocessing["fourier"] = self.fourier.model_dump(mode="json")

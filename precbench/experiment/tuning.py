@@ -21,7 +21,7 @@ def choose(
     # and the rows to measure it on: once for each candidate, or once for each fold.
     sign = -1 if trial.metric.smaller_is_better else 1
     candidates = trial.combinations()
-    tried: dict[int, list[float]] = {}  # by the number of a candidate: values, better if larger
+    tried: dict[int, list[float]] = {}  # by candidate's number: values, larger is better
     for number, solver, validation in train(candidates):
         value = np.nan  # if the weights are not finite
         if not solver.overflowed:
@@ -30,8 +30,10 @@ def choose(
     means = {number: np.mean(values) for number, values in tried.items()}
     numbers = sorted(number for number, mean in means.items() if not np.isnan(mean))
     if not numbers:
-        names = ", ".join(trial.candidates)
-        raise PrecbenchError(f"every candidate of {names} diverged; give smaller values to tune")
-    ranks = levels([means[number] for number in numbers])  # equal ones alike
+        raise PrecbenchError(
+            f"every candidate of {', '.join(trial.candidates)} diverged: the weights overflowed; "
+            "give smaller values to tune, or scale the features"
+        )
+    ranks = levels([means[number] for number in numbers])  # equal means have one rank
     best = [number for number, rank in zip(numbers, ranks, strict=True) if rank == max(ranks)]
     return candidates[best[len(best) // 2]]

@@ -28,13 +28,13 @@ def to_do(
 ) -> dict[str, Trial]:
     """Return the trials without a usable record by key, in the order of the plan."""
     # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`, those
-    # of other code than the present one. `rerun` are statuses: the trials with such a record only.
+    # of other code than the present one. With `rerun`, only trials with one of its statuses count.
     missing: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in missing or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
-        if rerun:  # the conditions below do not count
+        if rerun:  # in place of the conditions below
             if record is not None and record.status in rerun:
                 missing[key] = trial
         elif (
@@ -57,7 +57,7 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a trial, stopped or not, would end otherwise under the present limits."""
     seconds, passes = _limits(plan, trial)
-    if record.stopped:  # at the limits in the record, which has None for infinite ones
+    if record.stopped:  # by the limits in the record, where None stands for infinity
         limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
         return (record.limit_seconds, record.limit_passes) != limits
     # It ended by itself: would it be stopped now?
@@ -88,7 +88,7 @@ def run_plan(
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)
-        last = store.read(key)  # how the trial ended before
+        last = store.read(key)  # how it ended before becomes "status: reason" below
         jobs.append(
             Job(
                 trial=trial,
@@ -123,6 +123,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-            # The work of the solver with most epochs, in passes of this one, by the cost of a row
+            # `epochs` passes at a cost of 1 a row, as passes of this solver at its cost of a row
             passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes

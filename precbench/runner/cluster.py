@@ -69,7 +69,7 @@ class Cluster:
                 "--timing cannot be combined with --cluster, since the workers of a machine slow "
                 "each other down; use --shard to time shards, each on a machine of its own"
             )
-        sent: dict[distributed.Future, Job] = {}  # and not ended yet
+        sent: dict[distributed.Future, Job] = {}  # the jobs that have not ended yet
         rows: dict[int, distributed.Future] = {}  # tasks that hold rows, by the id of the data set
         ended = queue.SimpleQueue[distributed.Future]()  # filled by threads of Dask
         last_active = time.monotonic()
@@ -82,13 +82,13 @@ class Cluster:
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
-                with suppress(queue.Empty):  # none has ended in time: is any worker at work?
+                with suppress(queue.Empty):  # raised if no job ends in time
                     future = ended.get(timeout=_LOOK_SECONDS)
                     last_active = time.monotonic()
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
                     continue
-                if any(self.client.processing().values()):  # jobs by worker
+                if any(self.client.processing().values()):  # by worker, the jobs it works on
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
                     raise PrecbenchError(
@@ -99,9 +99,9 @@ class Cluster:
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job, and its rows unless `rows` has them; they are added there."""
         dataset_id = id(job.dataset)
-        if dataset_id not in rows:  # as a task, which Dask repeats where a worker has died
+        if dataset_id not in rows:  # sent as a task, which Dask repeats if its worker dies
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
-        # Dask passes the result of the task in place of the future.
+        # `_run` takes the rows apart from the job: Dask passes the result in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
         return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
 
@@ -110,7 +110,7 @@ def _write_record(job: Job, future: distributed.Future) -> str | None:
     """Write the record of a job that has ended; return its status, None if its workers died."""
     try:
         record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
-    except (distributed.KilledWorker, TimeoutError):  # the latter if a result is lost with them
+    except (distributed.KilledWorker, TimeoutError):  # a result lost with its worker times out
         return None
     store = Store(job.folder)
     store.write(record | {"environment": store.add_environment(machine)}, arrays)
@@ -125,15 +125,16 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
     ``local:N`` for N processes of this machine, which end with the connection. After `wait` seconds
     without scheduler, or without workers, an error is raised.
     """
-    for name in logging.root.manager.loggerDict:  # it would repeat errors in many lines
+    for name in logging.root.manager.loggerDict:  # Dask's loggers would repeat errors at length
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
         opened.enter_context(safe_path())  # for workers that start later, too
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where), no_interrupt():
-            scheduler = _scheduler(where, opened)
-            client = distributed.Client(**scheduler, timeout=wait, set_as_default=False)
+            client = distributed.Client(
+                **_scheduler(where, opened), timeout=wait, set_as_default=False
+            )
             opened.enter_context(client)
             client.wait_for_workers(1, timeout=wait)
             _refuse_other_versions(client)
@@ -180,7 +181,7 @@ def _errors_of_dask(where: str) -> Iterator[None]:
     except Exception as error:
         raise PrecbenchError(
             f"the cluster {where} does not answer, or has no workers ({type(error).__name__}: "
-            f"{error}); check the scheduler and repeat the command, which resumes"
+            f"{error}); check scheduler and workers, then repeat the command, which resumes"
         ) from error
 
 

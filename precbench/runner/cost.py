@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials
+        for t in trials  # the estimate by size is for trials without earlier ones
     ]
 
 
@@ -34,9 +34,9 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     n_rows, n_features = X.shape
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
-    tuned = n_candidates > 1  # counts as 0 or 1
-    # After tuning there is one training. A candidate takes 0.8 of one, as validation rows are left
-    # out, or 0.4 if candidates share passes; under a limit, all together take one.
+    tuned = n_candidates > 1  # below True counts as 1, False as 0
+    # The 1 is the training after tuning. A candidate takes 0.8 of one, as validation rows are left
+    # out, or 0.4 if candidates share passes; under a limit, all of them together take one.
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:

@@ -47,7 +47,7 @@ def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
 
 def _record_death(job: Job, seconds: float) -> str:
     """Record a job whose worker died twice, the last time after `seconds`; return its status."""
-    if seconds > job.trial.timeout:  # its own timer waits for compiled code to return
+    if seconds > job.trial.timeout:  # compiled code has kept the trial's own timer waiting
         status, reason = "timeout", f"more than {job.trial.timeout:g} s in compiled code"
     else:
         status, reason = "crashed", "the process died twice while working on it"
@@ -66,7 +66,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
-        except BrokenProcessPool as error:  # which ends the other workers, too
+        except BrokenProcessPool as error:  # one worker has died, and the others are ended, too
             # Yield the jobs that had begun: those with a record of this run, or with a mark.
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
@@ -94,7 +94,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
-        # Yield jobs, their rows mapped from a file if many: written once for all jobs on them.
+        # Yield jobs; many rows are replaced by a map of a file, written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in mapped and not _is_shared(job.dataset.X):
@@ -110,11 +110,11 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 
 def _is_shared(X: Any) -> bool:
-    """Return whether rows are memory maps of the cache, or streamed, or few."""
+    """Return whether rows need no file to share them: few, streamed or mapped from the cache."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
-    # A view may be of a memory map, perhaps through other views.
+    # Rows may be a view of a memory map, or a view of such a view.
     while values is not None and not isinstance(values, np.memmap):
         values = getattr(values, "base", None)
     return values is not None
@@ -124,7 +124,7 @@ def _mapped(dataset: Dataset, path: Path) -> Dataset:
     """Write a data set to a file of this user, and map its arrays into memory."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Others cannot read the file, nor have put one there before ("x").
+        # Other users cannot read the file (0o600), nor have put one there before ("x").
         with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             joblib.dump(dataset, stream)
     return joblib.load(path, mmap_mode="r")

@@ -23,15 +23,15 @@ class Recorder:
 
     def __init__(
         self,
-        first_rows: int | None,
-        factor: float = 2.0,
-        places: Sequence[int] = (),
-        limit: float = np.inf,
+        first_rows: int | None,  # at checkpoint 1; None: only the final state
+        factor: float = 2.0,  # from a row count to the next; 1: every call
+        places: Sequence[int] = (),  # row counts, ascending, in place of `factor`
+        limit: float = np.inf,  # seconds of training
         most_rows: float = np.inf,
     ):
-        self._places = places  # row counts, ascending
+        self._places = places
         self._factor = factor
-        self.next_rows = sys.maxsize if first_rows is None else first_rows  # of a checkpoint
+        self.next_rows = sys.maxsize if first_rows is None else first_rows  # at the next checkpoint
         if places:
             self.next_rows = self._next_place(0)
         self.seconds = 0.0  # of the wall clock, while the solver learnt
@@ -40,9 +40,9 @@ class Recorder:
         self._most_rows = most_rows
         self._cpu_seconds = 0.0
         self._states: dict[str, list[Any]] = defaultdict(list)  # by field, a value per checkpoint
-        self._wall = self._cpu = 0.0  # the clocks at the end of the last call
-        self._started = False  # by the first call
-        self._from_the_start = first_rows is not None  # whether that is checkpoint 0
+        self._wall = self._cpu = 0.0  # readings of the clocks at the end of the last call
+        self._started = False  # whether the solver has called before
+        self._from_the_start = first_rows is not None  # whether the first call is a checkpoint
 
     def __call__(self, solver: Ranker) -> bool:
         """Record a checkpoint if one is due; return whether a limit is reached."""
@@ -53,11 +53,11 @@ class Recorder:
         self._started = True
         if is_due:
             self._record_state(solver)
-            if solver.n_rows_seen_:  # else `first_rows` comes next
+            if solver.n_rows_seen_:  # else this is the start, and `next_rows` is still ahead
                 self.next_rows = self._next_place(solver.n_rows_seen_)
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
-        # Last, so that the work above is not counted.
+        # The clocks are read last, so that the work above is not counted.
         self._cpu = time.process_time()
         self._wall = time.perf_counter()
         return bool(self.stopped)

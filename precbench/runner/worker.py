@@ -86,13 +86,13 @@ def base_record(job: Job) -> dict[str, Any]:
 
 def run_job(job: Job) -> str:
     """Run a trial, write its record whatever the outcome, and return its status."""
-    # If the process dies, there is a mark and no record.
-    with contextlib.suppress(OSError):  # a full disk is reported with the record
+    # The mark is a file that exists while the trial runs, see `Job.mark`.
+    with contextlib.suppress(OSError):  # a full disk is reported when the record is written
         job.mark.parent.mkdir(parents=True, exist_ok=True)
         job.mark.write_text(job.trial.title, "utf-8")
     record, arrays = outcome(job)
     Store(job.folder).write(record, arrays)
-    # Only now: a mark without a record tells the parent which trial the process died of.
+    # The record comes first: a mark without one tells the parent which trial killed the process.
     job.mark.unlink(missing_ok=True)
     return str(record["status"])
 
@@ -111,14 +111,14 @@ def outcome(job: Job) -> tuple[dict[str, Any], dict[str, NDArray] | None]:
     except BaseException as error:  # a package may raise KeyboardInterrupt or SystemExit
         record |= {"status": "failed", "reason": _reason(error)}
     if any(prod(rows.training.X.shape) > _MOST_KEPT for _, rows in _prepared):
-        _prepared.clear()  # too large to keep for the next trial
+        _prepared.clear()  # too many values to keep for the next trial
     return record, arrays
 
 
 def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Tune and train; return the fields that this adds to the record, and the arrays."""
     warm_up(job.trial.solver)
-    chosen, tuning_seconds, tuning_stopped = _tune(job)
+    chosen, tuning_seconds, tuning_stopped = _tune(job)  # `chosen`: values of tuned parameters
     trial, params = job.trial.with_features(chosen), job.trial.params_of(chosen)
     rows = _prepared_rows(job, trial.fourier)
     training = rows.training
@@ -162,10 +162,10 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Return arrays of as many checkpoints as the memory allows, with the scores at them."""
+    """Return the arrays with scores, of as many checkpoints as `_MOST_SCORES` allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
-    # From the end, so that the last checkpoint, which is the result, is among them.
+    # Counted from the end, so that the last checkpoint, which is the result, is kept.
     checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
@@ -188,22 +188,22 @@ _SIZE_PARAMETERS = ("n_estimators", "max_iter", "n_components", "folds")
 
 @functools.cache
 def warm_up(solver: str) -> None:
-    """Run the code once in this process, so that no trial is charged for late imports."""
+    """Fit small solvers once in this process, so that no trial is charged for late imports."""
     X = np.random.default_rng(0).standard_normal((64, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of too few iterations
-        for name in ("perceptron-avg", "sgd-avg", solver):
+        for name in ("perceptron-avg", "sgd-avg", solver):  # two that load shared code
             small = SOLVERS[name]()
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
-            small.fit(X, np.sign(X[:, 0]), trace=Recorder(1, 2.0))
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1, factor=2.0))
     gc.collect()
     gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
 
 
 _ROW_FIELDS = ("dataset", "data_sha256", "rows", "preprocessing", "split", "seed")
-# The last prepared training rows, perhaps of another trial, with what they depend on
+# The last prepared rows, perhaps of another trial, in a pair after what they depend on
 _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
@@ -212,14 +212,15 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
-    # Rows are divided for tuning by these; a trial with nothing to tune has no such division.
-    key |= {"tuned": bool(trial.candidates) and (trial.folds or 1, trial.tuning_rows)}
-    if not _prepared or _prepared[0][0] != key:  # at most one pair of key and rows
-        _prepared.clear()  # before others take their memory
+    # Tuning divides the training rows by these two; without candidates they are not divided.
+    key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
+    if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
+        _prepared.clear()  # before the new rows need the memory
         rows = Rows(trial, job.dataset)
         _ = rows.training  # prepares them now, before a clock starts
         _prepared.append((key, rows))
-    return _prepared[0][1]
+    [(_, rows)] = _prepared
+    return rows
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
@@ -241,7 +242,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
                 fitting = rows.training.part(fitting_rows)
                 n_fits = len(candidates) * len(rows.divisions)
                 share = len(numbers) / n_fits  # of the limit, for fits that run together
-                # Each of them counts its own rows, but the time of all.
+                # The clock measures these fits together, but each counts only its own rows.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
@@ -262,7 +263,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together: their features and their numbers."""
-    # Solvers with equal `visits` take the same rows in the same order; without it, each is alone.
+    # Solvers with equal `visits` take the same rows in the same order. One without is alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -298,13 +299,12 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
     first = min(params.get("batch_size", 1), n_train)
     # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
     growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
-    factor = max(1.001, growth)  # 1 would mean a checkpoint at every call
-    return {"first_rows": first, "factor": factor}
+    return {"first_rows": first, "factor": max(1.001, growth)}  # 1 would mean every call
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
-    attributes = object.__dir__(solver)  # scikit-learn's own calls every property
+    attributes = object.__dir__(solver)  # scikit-learn's __dir__ calls every property
     names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name, None) for name in names}
     return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
@@ -313,8 +313,8 @@ def _scalars(solver: Ranker) -> dict[str, Any]:
 @contextlib.contextmanager
 def _hard_limit(seconds: float) -> Iterator[None]:
     """Raise `TrialTimeoutError` after a number of seconds."""
-    # If compiled code does not return by then, the process ends a little later, and the parent
-    # finds a mark without a record.
+    # The exception waits for compiled code to return. If that takes `_GRACE_SECONDS` more, the
+    # process ends, and the parent finds a mark without a record.
     started = time.monotonic()
     # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
     timer = threading.Timer(
@@ -324,7 +324,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     )
     silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
     timer.start()
-    # The exception waits for compiled code to return; this thread does not.
+    # This ends the process from a thread that does not wait for compiled code.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
