@@ -112,10 +112,10 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            # For each value as many labels as there are metrics, and as many notations for all.
+            # Each value has a label of every metric; `written` has one notation of every metric.
             expected = [len(self.metrics)] * (len(sweep.values) + 1)
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
-                raise ValueError("sweep: metrics or written lack an entry for a metric or a value")
+                raise ValueError("sweep: written, and metrics by value, must name each metric")
         if missing := labels - self.measures.keys():
             raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
         return self
@@ -180,10 +180,10 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     results = read_csv(path, COLUMNS)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended; run the experiment again")
-    split = results["split"]
-    is_complete = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
-    if not is_complete.all():
-        raise InputError(f"{path}: every row needs a split and a seed; {_RUN_AGAIN}")
+    split = results["split"]  # read as a float, which holds integers up to 2**53
+    is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
+    if not is_valid.all():
+        raise InputError(f"{path}: row {is_valid.argmin() + 1} lacks split or seed; {_RUN_AGAIN}")
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
     return run
@@ -197,6 +197,7 @@ def _check_rows(run: Run, path: Path) -> None:
         raise InputError(f"{path} has no row with 'test' as its part; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
     measures = [(point, label) for point in labels for label in labels[point]]
+    # All combinations of a data set, a solver, a point of the sweep and a metric
     known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
     columns = ["dataset", "solver", "sweep", "metric"]
     if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
@@ -237,7 +238,7 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
-        if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
+        if column != "value" and np.isinf(table[column]).any():  # values such as risks may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     return table
 

@@ -65,7 +65,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
         first, *_ = trials[0]
-        parts = Rows(first, plan.datasets[first.dataset.name])  # prepared once for all of them
+        prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
             columns["machine"] = kinds.get(record.environment, "")
@@ -73,7 +73,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
             if record.status != "ok":
                 rows += [columns | {"metric": metric.label} for metric in metrics]
                 continue
-            measured: dict[str, Sample] = {part: parts.part(part) for part in experiment.parts}
+            measured: dict[str, Sample] = {part: prepared.part(part) for part in experiment.parts}
             arrays = _checkpoints(store, key, measured)
             for part, sample_rows in measured.items():
                 part_columns, y = columns | {"part": part}, sample_rows.y
@@ -94,7 +94,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
     # Return the rows of ``results.csv`` if they are of these records and this code, else None.
     path = store.folder / "results.csv"
-    # Files of curves; accuracies are drawn from results.csv.
+    # Each plot needs its file of curves; those of accuracies are drawn from results.csv.
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
         written = (store.folder / "experiment.json").read_bytes()  # names the code
@@ -119,7 +119,7 @@ def _write(store: Store, name: str, content: str) -> None:
 def final_scores(
     plan: Plan, store: Store, label: str
 ) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
-    """Yield the trials of a method with a result, and the scores of their test rows."""
+    """Yield the trials of a method with a result, and the last scores of their test rows."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
@@ -138,7 +138,7 @@ def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
-    """Count the trials of a part that are not ok, by status."""
+    """Count the trials that `part` of an experiment plans and that are not ok, by status."""
     trials = results.loc[results["status"] != "ok"]  # with a row for each metric
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
     planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
@@ -225,7 +225,7 @@ def _written(value: Any) -> str:
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
     # Return the stored arrays of a trial; raise an error unless all have the right shape. There are
-    # scores for the rows of each part in `measured`, or weights if the solver counts no iterations.
+    # scores for the rows of each part in `measured`, or the weights of a linear solver.
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
@@ -271,8 +271,7 @@ def _metric_rows(
             try:
                 value = metric(y, final)
             except InputError as error:  # too few rows, or a metric that a package adds
-                failure = {"status": "failed", "reason": f"not measured: {error}"}
-                rows.append(named | failure)
+                rows.append(named | {"status": "failed", "reason": f"not measured: {error}"})
                 continue
             rows.append(
                 named
@@ -298,7 +297,7 @@ def _curves(
         yield "roc.csv", _roc_vertices(columns, y, scores)
     if "precision-k" in plots and columns["part"] == "test":
         yield "precision-k.csv", _precisions(columns, y, scores, metrics)
-    if "roc-counts" in plots and columns["split"] == 0:
+    if "roc-counts" in plots and columns["split"] == 0:  # one split is drawn
         yield "roc-counts.csv", _roc_counts(columns, y, scores)
 
 
@@ -312,7 +311,7 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows.
+    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows, whole once rounded.
     fpr, tpr, _ = roc_curve(y, scores)
     spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
@@ -329,7 +328,7 @@ def _precisions(
     metrics: Iterable[Metric],
 ):
     # Return the rows of ``precision-k.csv``: prec@k for k on a log scale and those of the metrics.
-    # Of tied rows it is the mean over their orders.
+    # Where rows are tied, it is the mean over their orders.
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -374,10 +373,10 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
     splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one of each
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
-        [(name, values)] = experiment.sweep.items()
-        over_all = [metric.replace(**{name: name}).written for metric in experiment.metrics]
+        [(name, values)] = experiment.sweep.items()  # written: with the name as its value
+        symbolic = [metric.replace(**{name: name}).written for metric in experiment.metrics]
         labels = [[metric.label for metric in metrics] for metrics in points]
-        sweep = {"name": name, "values": list(values), "metrics": labels, "written": over_all}
+        sweep = {"name": name, "values": list(values), "metrics": labels, "written": symbolic}
     return {
         "name": experiment.name,
         "title": experiment.title,

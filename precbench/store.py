@@ -227,7 +227,7 @@ class Store:
                 # Shared, so that two readers do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                text = stream.read(20)
+                text = stream.read(20)  # more than any id has
                 return int(text) if text.isdigit() else 0  # 0: it has not yet written its id
         return None
 
@@ -267,7 +267,7 @@ class Store:
         path = self._file(key)
         try:
             status = path.stat()
-            state = status.st_ino, status.st_mtime_ns, status.st_size
+            state = status.st_ino, status.st_mtime_ns, status.st_size  # cached with the record
             if key not in self._cache or self._cache[key][0] != state:
                 self._cache[key] = state, _read_record(path)
         except FileNotFoundError:
@@ -275,7 +275,7 @@ class Store:
         return self._cache[key][1]
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
-        """Return the arrays of a record; none if it has none."""
+        """Return the arrays of a record by name; an empty dictionary without any."""
         record = self.read(key)
         if record is None or not record.arrays:
             return {}
@@ -345,7 +345,7 @@ def _read_record(path: Path) -> Record:
 
 def find_stores(results: Path) -> list[Store]:
     """Return the experiments with trials in a folder of results, shards included."""
-    entries = ("trials", "asked.json")  # a shard may have no trials
+    entries = ("trials", "asked.json")  # a shard without trials has the latter
     folders = find_result_folders(results, *entries)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
         folders += find_result_folders(shard, *entries)

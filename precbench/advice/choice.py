@@ -195,7 +195,7 @@ def choose_method(
     Raises
     ------
     InputError
-        If no method has a result, or the metric is another.
+        If no method has a result, the first metric is another, or the run has a sweep.
     """
     dataset, metric = dataset or run.datasets[0], run.metrics[0]
     measure = run.measures[metric]
@@ -221,8 +221,9 @@ def choose_method(
             f"{run.name}: no method has a result on {dataset} ({reasons}); run it again when the "
             "causes are mended"
         )
-    margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)
+    margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)  # in hits
     splits = int(values["n"].max())
+    # Distinct rows at the top of all held-out lists; `test_share` is 1 if all lists are the same.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
     values = judged(values)
@@ -273,7 +274,7 @@ def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         is_alike = is_near | values["verdict"].eq("recommended")
     alike = values[is_alike]
-    order = [  # the least pair is that of the simplest, the first of equal ones counts
+    order = [  # least is the reference, then the simplest form; of equals the first
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
@@ -284,21 +285,20 @@ def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
     # Return the table with a ``verdict`` on each method against the first, the recommended one. An
-    # interval without width (equal values) is widened to that of `n_tested` rows, the distinct ones
-    # at the top of all held-out lists.
+    # interval without width (equal values) is widened to that of `n_tested` rows, see the caller.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
-    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)
+    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)  # or NaN
     for i in values.index[vanishing]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
         values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
-    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # on all splits
-    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested
+    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # constant differences
+    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested  # as if 3 rows differed
     values.loc[equal, "behind_high"] += _RULE_OF_THREE / n_tested
     is_complete = values["n"] == values["n"].max()
     # Equivalent: the whole interval of the difference, in hits, lies within the margin.
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
-    is_close &= values["low"] > by_chance
+    is_close &= values["low"] > by_chance  # and the method is better than chance
     is_worse = (values["p"] <= LEVEL) & (values["behind"] > 0)
     # The first condition that holds is the verdict.
     conditions = {"incomplete": ~is_complete, "equivalent": is_close, "worse": is_worse}
@@ -313,15 +313,14 @@ def _needed(undecided: pd.DataFrame, best_mean: float, n_pos: int) -> int | None
     half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
     if half_widths.empty or best_mean <= 0:
         return None
-    # Widths shrink with the square root of the positives.
+    # Widths shrink with the square root of the positives; the median width has to be small enough.
     needed = round(n_pos * (half_widths.median() / (_DETECTABLE * best_mean)) ** 2)
-    n_digits = len(str(needed))
-    return max(round(needed, min(2 - n_digits, 0)), n_pos)  # two digits
+    return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # two significant digits
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    # Return a row for each method, the best mean first. ``level`` has its place by this mean, and
-    # ``place`` that by `CHOSEN_BY`, both ascending; NaN unless it has results on all splits.
+    # Return a row for each method, the best mean first. ``level`` ranks by this mean, ``place`` by
+    # that of `CHOSEN_BY`: 0 is the worst, equals share a rank, NaN if some splits lack results.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
@@ -338,8 +337,8 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return the best method: an ensemble, else the first by `CHOSEN_BY`; but another one if it has
-    # significantly more hits. `against` compares all methods with one.
+    # Return the best method: an ensemble, else the first by `CHOSEN_BY` (its comment says why); but
+    # another one if it has significantly more hits. `against` compares all methods with one.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -355,7 +354,7 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):
-        row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan
+        row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan  # not tested
         one, other = by_split[[reference, solver]].dropna().to_numpy().T  # splits of both
         if solver != reference and len(one) and share is not None:
             test = resampled_test(one, other, share)
@@ -364,7 +363,7 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
         table.append(
             {
                 "solver": str(solver),
-                "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),
+                "form": run.forms.get(str(solver), _SIMPLEST_FIRST[-1]),  # unknown: the last
                 **row[["n", "mean", "low", "high"]],
                 **dict(zip(("behind", "behind_low", "behind_high", "p"), test, strict=True)),
                 "error": error,
@@ -388,7 +387,7 @@ def _sentences(choice: Choice) -> list[str]:
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
     detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    is_ensemble = measured["form"] == "ensemble" and not choice.decided
+    is_ensemble = measured["form"] == "ensemble" and not choice.decided  # then say why
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
@@ -405,7 +404,7 @@ def _compared(choice: Choice) -> str:
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
-        if choice.best not in choice.equivalent:
+        if choice.best not in choice.equivalent:  # by `prefer`, see `choose_method`
             return f"It is within one standard error of {choice.best}, and simpler"
         return (
             f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits), and simpler"
@@ -425,7 +424,7 @@ def _undecided_because(choice: Choice) -> str:
         return "differences between methods cannot be tested on one split"
     if choice.methods[choice.recommended]["low"] <= choice.by_chance:
         return "no method is measurably better than chance"
-    return "another method may find a quarter more hits"
+    return "another method may find a quarter more hits"  # `_MOST_LOST`, see `_decides`
 
 
 def _splits(choice: Choice) -> str:
@@ -484,7 +483,7 @@ def choice_table(choice: Choice, title: str) -> Table:
         notes.append(
             f"≈: as good as the first (the difference is within {choice.margin:.1f} hits)."
         )
-    if any("†" in row[2].text for row in rows):
+    if any("†" in fewer.text for _, _, fewer, _ in rows):
         notes.append("†: mean over fewer splits; do not compare it with the others.")
     without_result = [
         f"{name} ({row['outcomes']})"

@@ -165,7 +165,7 @@ def prepare(
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    made = Document("the comparison", document, {(): (1, 1)})  # errors name line 1
+    made = Document("the comparison", document, {(): (1, 1)})  # errors name line 1, column 1
     experiment = validated(made, Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, encoding)
@@ -177,7 +177,7 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
     place = [*folders[-2:], path.name.removesuffix(".csv"), label]
     parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
-    if len(folders) > 2 or not "".join(parts).isascii():  # a hash keeps the name unique
+    if len(folders) > 2 or not "".join(parts).isascii():  # a hash for what is left out
         words.append(hashlib.sha256("/".join((*folders, *place)).encode()).hexdigest()[:8])
     return "-".join(filter(None, words))
 
@@ -258,7 +258,7 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     # Return the sections ``common`` and ``solvers`` of a config. Classifiers of scikit-learn do not
-    # know the common parameters: with one, each other entry gets them in place of the section.
+    # know the common parameters: if one takes part, they go into each other entry instead.
     own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(own) == len(entries):
         return {"common": shared_parameters(common, own), "solvers": entries}
@@ -330,7 +330,7 @@ def compare(
         What each row of the list costs.
     random_state : int, default=0
     n_jobs : int, optional
-        Number of worker processes; by default, and with -1, one for each core. The numbers do not
+        Number of worker processes; by default, and with -1, one for each core. The results do not
         depend on it.
     folder : path-like, optional
         Where to keep the records, so that an interrupted comparison can resume; by default nowhere.
@@ -405,16 +405,18 @@ def compare(
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
     # Return what hits and rows are worth, None without gain and cost, and what each row gains if it
-    # is a hit, None if all gain the same.
+    # is a hit; the latter is None if all gain the same.
     if not np.ndim(gain):
-        return None if gain is None and not cost else Worth(gain, None, cost), None
-    amounts = _plain(gain, n_rows, "gain")
-    if amounts.dtype.kind not in "fiub" or not (np.isfinite(amounts) & (amounts >= 0)).all():
+        return None if gain is None and not cost else Worth(gain, cost=cost), None
+    amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
+    is_number = amounts.dtype.kind in "fiub"
+    is_gain = np.isfinite(amounts) & (amounts >= 0) if is_number else np.zeros(n_rows, dtype=bool)
+    if not is_gain.all():
+        row = int(is_gain.argmin())
         raise InputError(
-            "gain holds text, or a number that is negative or infinite; give one of at least 0 for "
-            "each row"
+            f"gain of row {row + 1} is {amounts[row].item()!r}; give a finite number of at least 0"
         )
-    return Worth(None, "gain", cost), amounts
+    return Worth(column="gain", cost=cost), amounts
 
 
 @dataclass(frozen=True)
@@ -548,7 +550,7 @@ def _rows(
     if time is not None:
         time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # A hash of the content identifies the rows where trials are stored.
+    # Trials are stored by a hash of the content; sparse rows are now sorted, with int32 indices.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
@@ -567,7 +569,7 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
             f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or "
             "remove the row"
         )
-    return values if values.dtype.kind in "fiubU" else values.astype(str)
+    return values if values.dtype.kind in "fiubU" else values.astype(str)  # numbers, flags, text
 
 
 def report_length(
@@ -592,8 +594,8 @@ def as_compared(
 ) -> tuple[Choice, Recipe]:
     """Add a forecast for new lists to a choice, and return it with the recipe of its method.
 
-    The recipe has the parameters that were chosen most often. A split with other ones is fitted
-    again, so that the scores of all lists have the scale of the saved model.
+    The recipe fits a model (``how``) with the parameters that were chosen most often. A split with
+    others is fitted again, so that the scores of all lists have the scale of the saved model.
     """
     data, method = contest.dataset, choice.recommended
     # Of each split: its trial, the record of this, and the scores of the held-out rows
@@ -639,22 +641,22 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and those of its tuned parameters that most
-    # splits have `chosen`.
+    # Return the arguments of `Model.fit` for a method, and its tuned parameters as most splits have
+    # `chosen` them.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
-    often = dict(most_chosen)
+    tuned = dict(most_chosen)
     common = {name: value for name, value in experiment.common.items() if entry.has(name)}
-    params = {name: often.get(name, value) for name, value in {**common, **entry.params}.items()}
+    params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
     if entry.fourier:  # options of the random features
         params["fourier"] = {"random_state": seed} | {
-            name: often.get(f"fourier.{name}", value)
+            name: tuned.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()
         }
-    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, often
+    return {"solver": entry.solver, "scaling": experiment.scaling or "none", **params}, tuned
 
 
 def cores() -> int:

@@ -101,7 +101,7 @@ def fit(
     amounts = read_amounts(own, column, "gain") if column else None
     weights = read_amounts(own, weight, "weight") if weight else None
     if weight:
-        reading["drop"] = [*reading.get("drop", ()), weight]
+        reading["drop"] = [*reading.get("drop", ()), weight]  # not a feature
     dataset, encoding = read_own_file(own, label=label, allow=allow, **reading)
     del own  # frees its memory
     X, n_rows = dataset.X, len(dataset.y)
@@ -126,9 +126,8 @@ def fit(
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": forecast})
-    groups = [] if dataset.groups is None else dataset.groups.tolist()
-    model.about.update(measured.model_dump(exclude_unset=True))
-    model.about.update(weight=weight, groups=len(set(groups)))
+    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))
+    model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
     return model
 
 

@@ -73,9 +73,10 @@ class Shuffling:
             return None
         n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # intact: not shuffled
         columns = []
+        # `losses` are lists by split; transposed, they are by column.
         for (name, _), column_losses in zip(self._columns, zip(*losses, strict=True), strict=True):
             mean, low, high = resampled_interval(column_losses, test_share)
-            interval = None if np.isnan(low) else [low, high]  # NaN of one split
+            interval = None if np.isnan(low) else [low, high]  # NaN: one split has none
             columns.append(_OfColumn(column=name, loss=mean, interval=interval))
         return Importance(
             splits=len(self._splits),
@@ -136,7 +137,7 @@ def importance_table(importance: Importance, title: str) -> Table:
         f"{count(importance.splits, 'split')}."
     )
     doubts = [
-        f"More than half depends on {c.column}: is it known before the label?"
+        f"More than half of this precision depends on {c.column}: is it known before the label?"
         for c in importance.columns
         if c.loss > importance.average_precision / 2
     ]

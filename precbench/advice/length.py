@@ -40,7 +40,7 @@ _AROUND = 20.0  # times k, up and down, that a table reaches
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
-_DOWN = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)  # resolve_k rounds up
+_SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Worth:
                 )
         if (self.gain is None) == (self.column is None):
             raise InputError(
-                f"gain: found {'two kinds' if self.column else 'a cost alone'}; give either one "
-                "number for all hits, or a column with one for each row"
+                f"gain: found {'a number and a column' if self.column else 'a cost alone'}; give "
+                "either one number for all hits, or a column with one for each row"
             )
 
 
@@ -169,10 +169,10 @@ def measure_length(
     `lists` are the held-out parts, a `test_share` each, of a file with `n_rows` rows and `n_pos`
     positives.
     """
-    rows = list_rows or n_rows  # of the new list; n_held: of a held-out one, on average
+    rows = list_rows or n_rows  # of the new list
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
-    n_held = len(scores) / len(lists)
+    n_held = len(scores) / len(lists)  # mean of the held-out lists: a row is rows / n_held new ones
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
     lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
@@ -184,7 +184,7 @@ def measure_length(
         calibration.hits(by_curve, n, rows)
         for by_curve, n in zip(precisions.T, lengths.tolist(), strict=True)
     ]
-    by_chance, precision = curves[0].mean(), precisions[0]
+    by_chance, precision = curves[0].mean(), precisions[0]  # by the pooled curve
     recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
     # Of hits three columns: the expected number, and the ends of its interval
     columns = (lengths, *np.transpose(hits), precision, recall, lift)
@@ -210,7 +210,7 @@ def share_of_list(k: TopK, rows: int) -> float | str:
     if not isinstance(k, int):
         return k
     resolve_k(k, rows, rows)  # only to raise the error
-    return f"{_DOWN.divide(100 * k, rows):f} %"  # rounded down, as `resolve_k` rounds up
+    return f"{_SIX_DIGITS.divide(100 * k, rows):f} %"  # rounded down, as `resolve_k` rounds up
 
 
 def _preferred(least: int, most: int) -> list[int]:
@@ -234,6 +234,7 @@ class _Amounts:
         tested: NDArray[np.float64],  # by length: their mean over the lists
         test_share: float,
     ):
+        # Add up, by list and length, the gains of the first rows and the squares of these gains.
         self.worth, self.test_share = worth, test_share
         self.depths = np.pad(depths, ((0, 0), (1, 0)))  # preceded by an empty list
         self.tested = np.append(0.0, tested)
@@ -245,7 +246,6 @@ class _Amounts:
             squares.append(sums_at(gains**2, held.scores, list_depths))
             total += float((gains**2).sum())
             n_hits += int(np.count_nonzero(held.y > 0))
-        # By list and length: the gains of the first rows, and their squares
         self.sums, self.squares = np.array(sums), np.array(squares)
         self.mean_square = total / n_hits  # of the gain of a hit
 
@@ -261,7 +261,7 @@ class _Amounts:
         # The variance of a row's gain: its mean square less its squared mean
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
-        # At least that of half a hit in all rows: where there was none so far, one may come.
+        # At least that of half a hit in all rows: rows without a hit may have one in a new list.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(spread, least), tested, self.test_share, k)
 
@@ -272,8 +272,8 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
     worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
     if worth.gain is None:  # gains: the mean of a row of the list, by length
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
-        intervals = [amounts.expected(0, i + 1, int(n))[1:] for i, n in enumerate(curve["length"])]
-        ends = np.transpose(intervals)
+        expected = [amounts.expected(0, i, int(n)) for i, n in enumerate(curve["length"], 1)]
+        ends = np.transpose(expected)[1:]  # low and high, without the mean
     else:
         gains = worth.gain * np.append(0.0, curve["precision"])
         ends = worth.gain * np.array([curve["low"], curve["high"]])
@@ -281,7 +281,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
     profit = gains * lengths - costs
     low, high = (np.append(0.0, end) - costs for end in ends)
     best = int(np.argmax(profit))
-    # Lengths whose profit does not differ significantly from the best
+    # Indices of lengths without a significantly lower profit; `_is_alike` takes the shorter first
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
     most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
@@ -308,7 +308,7 @@ def length_table(length: Length) -> Table:
     """Return the lengths around `k` as a table, the most profitable one bold."""
     best = length.profit.best if length.profit else 0
     least, most = min(length.k) / _AROUND, max(length.k) * _AROUND
-    always_shown = {*length.k, best}  # of the others, round numbers near k
+    always_shown = {*length.k, best}  # of the others 1, 2, 5, 10, 20 ... near k
     rows = []
     for row in length.table.to_dict("records"):
         n = int(row["length"])
@@ -373,10 +373,10 @@ def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
     if not path.is_file():
         return None
     try:
-        stored = parse(path.read_bytes(), _Stored)
+        stored = parse(path.read_bytes(), _Stored)  # a `Length`, too
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; run precbench compare again") from None
-    is_current = stored.of == _digest(folder)  # from this results.csv
+    is_current = stored.of == _digest(folder)  # else results.csv has changed
     return (stored, stored.tables, stored.command) if is_current else None
 
 

@@ -91,7 +91,7 @@ def held_out_quality(
 
     Returns the quality, the held-out list of each split, and the share of rows held out.
     """
-    # If k is a count of rows, so many in `list_rows` are fewer in the shorter held-out lists.
+    # A count k of rows is measured as a share, since held-out lists are shorter than `list_rows`.
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
     lists = held_out_lists(dataset, splits, how, weights, amounts, shuffling)
     share = _test_share(splits)
@@ -143,7 +143,7 @@ def held_out_lists(
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
-    """Fit a model on each split, and score its held-out rows; `shuffling` measures it there."""
+    """Fit a model on each split, score its held-out rows, and let `shuffling` measure columns."""
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
@@ -164,7 +164,7 @@ def held_out_lists(
 def describe_quality(quality: Quality) -> str:
     """Describe the quality of a model in a line."""
     n, k, length = quality.splits, quality.k, quality.length
-    if isinstance(k, int) and length is not None:  # so many of a new list are fewer held-out rows
+    if isinstance(k, int) and length is not None:  # as a count of held-out rows
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
     if quality.split == "time":

@@ -87,7 +87,7 @@ class Calibration:
         curve of each split.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; the others, moved to have it too, show how far it varies.
+        # The pooled curve gives the mean; the others, shifted to this mean, show how far it varies.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the same share of a held-out list, but
         # at least as many as it has positives, since a curve smooths over its neighbours.
@@ -111,15 +111,15 @@ class Calibration:
             all(a.dtype == np.float64 and np.isfinite(a).all() for a in arrays.values())
             and scores.ndim == 1
             and shares.ndim == 2
-            and len(shares) > 1
+            and len(shares) > 1  # the pooled curve, and that of a list at least
             and shares.shape[1] == scores.size > 0
-            and (np.diff(scores) > 0).all()
-            and (np.diff(shares, axis=1) >= 0).all()
+            and (np.diff(scores) > 0).all()  # ascending
+            and (np.diff(shares, axis=1) >= 0).all()  # no curve falls
             and ((shares >= 0) & (shares <= 1)).all()
             and 0 < test_share < 1 <= positives <= held
         )
         if not is_whole:
-            raise ValueError("calibration: scores and shares differ; fit and save the model again")
+            raise ValueError("calibration: the curves are invalid; fit and save the model again")
         return cls(test_share, held, positives, scores, shares)
 
 

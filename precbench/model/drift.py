@@ -31,15 +31,14 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
     Parameters
     ----------
     before, now : array-like of shape (n_bins,)
-        Of two samples. Within the logarithm (1 / n + 1 / m) / 2 is added to the shares of both, n
-        and m being their numbers of rows: half a row of each, or an empty bin would weigh
-        infinitely much.
+        Counts by bin of two samples, of n and m rows. Within the logarithm (1 / n + 1 / m) / 2 is
+        added to the shares of both: half a row of each, or an empty bin would weigh infinitely.
 
     Returns
     -------
     float
-        Of two samples of one distribution about a chi-square variable with n_bins - 1 degrees of
-        freedom, times 1 / n + 1 / m.
+        If both samples have one distribution, about 1 / n + 1 / m times a chi-square variable with
+        n_bins - 1 degrees of freedom.
     """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(now, dtype=np.float64)
     half = (1 / old.sum() + 1 / new.sum()) / 2  # added to all shares, see `before`
@@ -70,7 +69,7 @@ class _Bins(Fields):
 
     @classmethod
     def learn(cls, values: NDArray[np.float64], column: Column, missing: ArrayLike = ()) -> Self:
-        """Make and fill the bins of a column (its features), or of scores.
+        """Make and fill the bins of `values`: the features of a column, or scores.
 
         `missing` holds the rows whose value was filled in; these are in no bin.
         """
@@ -80,9 +79,9 @@ class _Bins(Fields):
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
             edges = [float(ordered[0]), float(ordered[-1])]
             if edges[0] < edges[1]:
-                # The highest value, which may be frequent, gets a bin without lower values.
+                # All deciles are below the maximum: if it is frequent, it gets a bin for itself.
                 second = ordered[np.searchsorted(ordered, edges[1]) - 1]
-                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()
+                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # in between
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
@@ -91,7 +90,7 @@ class _Bins(Fields):
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count rows by bin: `values` has a column of numbers, or one of 0 and 1 per category."""
         if self.edges is None:
-            return values[:, : len(self.counts)].sum(axis=0)
+            return values[:, : len(self.counts)].sum(axis=0)  # without an indicator of gaps
         cuts = np.array(self.edges)
         cuts[0] = np.nextafter(cuts[0], -np.inf)  # the minimum itself is not below
         places = np.searchsorted(cuts, values[:, 0])
@@ -103,7 +102,7 @@ class _Bins(Fields):
         """Subtract the `n_gaps` filled-in values, all in the bin of the fill value, from counts."""
         if not n_gaps:
             return counts
-        texts = column.categories  # None for numbers; else the fill value is one-hot
+        texts = column.categories  # None for numbers; a category is a row of 0 and 1
         fill = [column.fill] if texts is None else [text == column.fill for text in texts]
         return counts - n_gaps * self.counted(np.array([fill], dtype=np.float64))
 
@@ -142,7 +141,7 @@ class Profile(Fields):
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
         counts = np.array([scores.counted(list_scores[:, np.newaxis]) for list_scores in lists])
         others = counts.sum(axis=0) - counts  # of each list: the counts of all other lists
-        between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0
+        between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0  # see `Profile`
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 
@@ -150,13 +149,13 @@ class Profile(Fields):
         """Raise a `ValueError` if the profile is not of rows with this encoding."""
         columns = [] if encoding is None else [column for column, _ in _columns(encoding)]
         is_whole = encoding is not None and len(columns) == len(self.columns)
-        for column, bins in zip(columns, self.columns, strict=is_whole):
+        for column, bins in zip(columns, self.columns, strict=is_whole):  # else refused anyway
             texts, edges = column.categories, bins.edges or []
             is_whole &= (
-                (bins.edges is None) == (texts is not None)
-                and (texts is None or len(bins.counts) == len(texts))
-                and (texts is None or column.fill in (None, *texts))
-                and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)
+                (bins.edges is None) == (texts is not None)  # only numbers have edges
+                and (texts is None or len(bins.counts) == len(texts))  # a bin each
+                and (texts is None or column.fill in (None, *texts))  # None: no fill value
+                and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)  # dates
             )
         if not is_whole or self.scores.edges is None:
             raise ValueError("profile: bins do not fit encoding; fit and save the model again")
@@ -184,6 +183,7 @@ class Drift:
 
     def summary(self) -> dict[str, Any]:
         """Return the comparison of each column and of the scores, as values of JSON."""
+        # Parallel lists, with an entry for each column and the last for the scores
         named = [*(column for column, _ in self._columns), Column("scores")]
         bins = [*self._profile.columns, self._profile.scores]
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
@@ -211,9 +211,9 @@ class Drift:
             names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
-        # The quantile of the index of two samples of one distribution, see `psi`.
+        # Two samples of one distribution exceed it with probability `alpha`, see `psi`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, beyond = psi(before, now), _MODELS * between
+        index, beyond = psi(before, now), _MODELS * between  # beyond: what models differ by
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
@@ -232,7 +232,7 @@ class Drift:
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         kept, others = order[:n_kept], order[n_kept:]
-        # Good and Turing estimate the rows with a new category by those that are alone in theirs.
+        # Good-Turing estimate of rows with a new category: rows whose category has no other row.
         n_single = np.count_nonzero(before == 1)
         return _Compared(
             [*np.array(column.categories)[kept].tolist(), "other categories", _NEW],
@@ -251,15 +251,15 @@ class Drift:
     ) -> "_Compared":
         # Make bins of numbers, and test if too many new rows lie beyond all training rows.
         low, *upper = (_shown(edge, column) for edge in bins.edges or ())
-        # The first and last bin count rows below and above; `n_beyond` are on the worse side.
+        # The first and the last bin count rows below and above the range; `n_beyond` is the larger.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
         # The probability, under one distribution, that the `n_beyond` highest rows are all new.
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
-        inner = np.r_[0, 2 : len(now) - 1]  # join the bins beyond the range with their neighbours
+        starts = np.r_[0, 2 : len(now) - 1]  # of sums: bins beyond the range join their neighbours
         return _Compared(
             [f"to {listed([edge])}" for edge in upper],
-            np.add.reduceat(before, inner),
-            np.add.reduceat(now, inner),
+            np.add.reduceat(before, starts),
+            np.add.reduceat(now, starts),
             {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows},
             bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),  # alpha / 2: of two sides
         )
@@ -283,7 +283,7 @@ def _shown(value: float, column: Column) -> float | str:
 def describe_drift(summary: dict[str, Any]) -> str:
     """Return a sentence on the result of `Drift.summary`."""
     compared = [*summary["columns"], summary["scores"]]
-    some = [
+    some_drift = [
         f"{column['name']} (PSI {column['psi']:.2f})"
         for column in compared
         if column["some"] and not column["drift"]
@@ -292,14 +292,14 @@ def describe_drift(summary: dict[str, Any]) -> str:
     n_columns = len(summary["columns"])
     places = f"{count(n_columns, 'column')} and the scores" if n_columns else "the scores"
     text = f"drift: {listed(drifted)}" if drifted else f"no drift in {places}"
-    return f"{text}; some in {listed(some)}" if some else text
+    return f"{text}; some in {listed(some_drift)}" if some_drift else text
 
 
 def _described(column: dict[str, Any]) -> str:
     # Describe the drift of a column: its index, rows outside the range, new categories, gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
-        ends = f"{listed([column['low']])} to {listed([column['high']])}"
+        ends = f"{listed([column['low']])} to {listed([column['high']])}"  # dates or numbers
         parts.append(f"{column['outside']:.1%} outside {ends}")
     for last in column["bins"][-2:]:  # the highest numbers or new categories, and gaps
         if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:

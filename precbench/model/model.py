@@ -200,7 +200,7 @@ class Model:
         unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = mean = None  # mean: what `explain` compares with where it is not 0
+        features = mean = None  # mean: of the scaled rows, for `explain`; None for 0 or trees
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
@@ -300,10 +300,10 @@ class Model:
                 constant -= float(self.scaler.shift @ weights)
             return linear_scores(as_rows(X), weights) + constant
         width = 1 if self.random_features is None else len(self.random_features.offset)
-        length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))
+        length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))  # of a block
 
         def score_block(start: int) -> NDArray[np.float64]:
-            # Score `length` rows of X from the row `start` on, see `_scores`.
+            # Score `length` rows of X from `start` on, by `weights` and `constant` of `_scores`.
             rows = self._scaled(X[start : start + length])
             if self.random_features is not None:
                 rows = self.random_features.transform(rows)
@@ -363,7 +363,7 @@ class Model:
         if mean is None:
             mean = np.zeros(self.n_features)
         widths = [features.stop - features.start for _, features in spans]
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # that of each feature
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
         explain = partial(
             Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
@@ -390,9 +390,9 @@ class Model:
         test_share : float
             Share of all rows that each list holds out, in (0, 1).
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            The training rows. With ten for each weight, the quartiles of the lists' scores are
-            matched to those of theirs: the scale of some solvers depends on how many rows they
-            have seen.
+            The training rows. If they are ten times as many as the weights, the quartiles of the
+            lists' scores are matched to those of their scores: the scale of some solvers depends
+            on how many rows they have seen.
         """
         calibration = Calibration.fit(lists, test_share)
         own = None if X is None else self._of_training_rows(X)
@@ -415,8 +415,8 @@ class Model:
         X : {ndarray, sparse matrix} of shape (n_samples, n_features)
             The training rows, as the model's `encoding` encodes them.
         lists : sequence of HeldOut
-            See `calibrated`. Their scores are used, as those of training rows are too extreme. With
-            ten rows for each weight these are not, and have the scale of the model.
+            See `calibrated`. Their scores are used, as those of training rows are too extreme. If
+            rows are ten times as many as weights, these are used, on the scale of the model.
         imputed : Imputed, optional
             Which values of X are filled in.
         """
@@ -546,10 +546,10 @@ class Model:
             if top is not None:
                 ranked = [_best(ranked, top)]
             if listed is not None:
-                numbers = {int(row) for block in ranked for row in block["row"]}  # in the top
-                for row in listed.keys() - numbers:  # no longer in the top
+                in_top = {int(row) for block in ranked for row in block["row"]}
+                for row in listed.keys() - in_top:  # no longer in the top
                     del listed[row]
-                listed |= {row: X[row - n_rows - 1].copy() for row in numbers if row > n_rows}
+                listed |= {row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows}
             n_rows += len(scores)
         ranking = _best(ranked, top)
         ranking.insert(0, "rank", np.arange(1, len(ranking) + 1))

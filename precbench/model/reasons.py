@@ -30,7 +30,7 @@ class Listing:
             yield X, names  # `Model.rank_blocks` puts its listed rows into `rows`
             for row in self.rows.keys() - self._missing.keys():  # those of this block
                 self._missing[row] = frozenset(
-                    name for name, rows in gaps.missing.items() if rows[row - n_rows - 1]
+                    name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
                 )
             n_rows += X.shape[0]
 
@@ -79,7 +79,7 @@ def reasons(
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {
                 "raises": [j for j in order[:n] if contributions[j] > least],
-                "lowers": [j for j in order[-1:] if contributions[j] < -least],
+                "lowers": [j for j in order[-1:] if contributions[j] < -least],  # one at most
             }
             yield {
                 kind: [reason(i, features, j, float(contributions[j])) for j in columns]

@@ -49,8 +49,8 @@ class Contributions(NamedTuple):
     ) -> Self:
         """Explain the weighted sum of the members' scores; `column` has the column of each feature.
 
-        In a stack, the score of a forest is the log odds of its probability; they are divided among
-        the columns like the probability.
+        In a stack, the score of a forest is the log odds of its probability. The log odds are
+        divided among the columns as the probability is.
         """
         base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
         for member in members:
@@ -66,7 +66,7 @@ class Contributions(NamedTuple):
         # row are multiplied by the change of its log odds over the change of its probability.
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
-        probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)
+        probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # for a finite slope
         slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
         np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
@@ -79,7 +79,7 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Explain the scores of one member, without its weight in the ensemble.
+    # Explain the scores of a member, without its weight; `column` has the column of each feature.
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -124,7 +124,7 @@ def _of_trees(
         cover = trees.cover[first:stop].astype(np.float64)
         # Of each node: the share of the training rows of its parent that went there
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
-        sides = np.stack([inner + 1, right[inner]])
+        sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
         # Filled in by `outline`; `most` is the largest number of columns above one leaf.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
@@ -137,10 +137,10 @@ def _of_trees(
                 "the model cannot be explained: a tree has a leaf below 1,024 splits or more; fit "
                 "it with a smaller max_depth"
             )
-        base += float(value[feature < 0] @ reach[feature < 0])
+        base += float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
         if most == 0:  # a single leaf
             continue
-        quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))
+        quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
         n_points = max(1, _VALUES_AT_ONCE // n_nodes)
         for q in range(0, quadrature.shape[1], n_points):  # in blocks, to save memory
             t, weights = quadrature[:, q : q + n_points]
@@ -153,7 +153,7 @@ def _of_trees(
                     factors, product, state, values[start : start + length],
                 )  # fmt: skip
     if trees.is_forest and len(trees.root):
-        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))
+        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))  # mean - 1/2
     return Contributions(trees.base + base, values)
 
 
@@ -165,7 +165,7 @@ def _factors(
 ) -> NDArray[np.float64]:
     # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. At a point
     # t the factor of a column is t o + (1 - t) z, with o = 1 if a row passes all conditions on it
-    # above a node, else 0, and z = zero. It replaces that at the node `above`: hence the quotients.
+    # above a node, else 0, and z = zero. It replaces that at the node `above`, which divides it.
     known = t + (1 - t) * zero
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]
@@ -187,7 +187,7 @@ def _of_waves(
     # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
     mean_phase = features.weights @ mean + features.offset
     amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)
-    # An even number, so that no point is 1/2, where a factor may be 0.
+    # Enough points to be exact, and an even number: a factor may be 0 at 1/2, which is no point.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
     length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))
@@ -196,10 +196,11 @@ def _of_waves(
         phases = (centred * features.weights).reshape(-1, len(mean))
         phase = _by_column(phases, column, n_columns).reshape(len(centred), len(coef), n_columns)
         gain = np.exp(1j * phase) - 1
-        total = np.zeros(gain.shape, dtype=complex)
+        total = np.zeros(gain.shape, dtype=complex)  # int_0^1 of the product of other factors
         for point, weight in zip(t, weights, strict=True):
             factors = 1 + point * gain
             total += weight * factors.prod(axis=2, keepdims=True) / factors
+        # By row r, random feature c and column j
         values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
     base = float(amplitude.real.sum())
     error = base + values.sum(axis=1) - features.transform(X) @ coef

@@ -58,7 +58,7 @@ class TrainingRows:
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
         """Return a warning if more rows, `n_equal`, have a kept hash than chance makes equal."""
-        by_chance = self.repeated * self.share * n_rows
+        by_chance = self.repeated * self.share * n_rows  # equal ones if all rows are new
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
             return None
         n = min(n_rows, round(n_equal / self.share))  # a model keeps this share of the hashes
@@ -79,4 +79,4 @@ class TrainingRows:
         is_whole = (hashes.dtype, hashes.ndim) == (np.int64, 1) and 0 < len(hashes) <= _MOST
         if not (is_whole and 0 < share <= 1 and 0 <= repeated <= 1):
             raise ValueError("rows: hashes or numbers are invalid; fit and save the model again")
-        return cls(hashes.view(np.uint64), share, repeated)
+        return cls(hashes.view(np.uint64), share, repeated)  # saved as signed integers
