@@ -113,7 +113,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
-    names = list(dict.fromkeys(pairs["objective"]))
+    names = list(dict.fromkeys(pairs["objective"]))  # a panel for each, three in a row
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
@@ -164,7 +164,7 @@ def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_fits(figure: "SubFigure", result: Result) -> None:
-    """Draw the means of each fit on training and test rows, a panel for each measure."""
+    """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
     for axes in draw_panels(
