@@ -92,7 +92,7 @@ def _fit_methods(
 ) -> Iterator[_Record]:
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
     # A record has part, components, method, pairs, share of positives, measure and value.
-    mixture, k = at.mixture(), at.problem.components
+    mixture, k = at.mixture(), at.problem.components  # k: components of a class
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a stream of its own
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
@@ -144,7 +144,7 @@ def _fit_skewed(
 ) -> Iterator[_Record]:
     """Measure the AUC of BBR and LCBR by the share of positives (Figure 1, panel (j))."""
     # A record has part, components, method, pairs, share of positives, measure and value.
-    mixture, k = at.mixture(), at.problem.components
+    mixture, k = at.mixture(), at.problem.components  # k: components of a class
     for share in shares:
         n_pos = round(rows * share)
         X, y = mixture.sample(n_pos, rows - n_pos, at.rng(_SKEW, n_pos))

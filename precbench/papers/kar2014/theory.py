@@ -280,7 +280,8 @@ def uniform_convergence(
                 ]
                 if not deviations:
                     raise InputError(
-                        f"sizes: no sample of {size} rows of {dataset} has both classes; raise it"
+                        f"sizes: no sample of {size} rows of {dataset} has both classes; "
+                        "give larger ones"
                     )
                 deviation = float(np.quantile(deviations, 1 - DELTA))
                 rate = math.sqrt(math.log(1 / DELTA) / size)  # without its open constant

@@ -235,7 +235,7 @@ def _mistake_bounds(
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)
     bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
-        for c in _MULTIPLES
+        for c in _MULTIPLES  # w = c w*
     )
     values = {
         "measured": float(mistakes.sum()),

@@ -222,7 +222,7 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         ("least", "a positive sign", min(_struct(w) for w in weights)),
         ("zero", "", 0.0),  # for comparisons
         ("root", "", brentq(_struct, -largest, 0.0)),
-        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
+        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),  # + rounding
     ]
     return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
 

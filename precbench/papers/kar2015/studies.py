@@ -124,8 +124,8 @@ def _tables_of_optima(result: Result) -> Iterator[Table]:
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
     """Draw values and bounds of the iterates, and their measure, a panel for each C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
-    places = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
-    named = paths.assign(panel=places + ", C = " + paths["C"].map("{:g}".format))
+    titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
+    named = paths.assign(panel=titles + ", C = " + paths["C"].map("{:g}".format))
     draw_panels(
         figure, named, x="iteration", panel="panel", curve="quantity", log=(), xlabel="iteration",
         dashes={"value": "-", "best": "--", "bound so far": ":", "measure": "-"},

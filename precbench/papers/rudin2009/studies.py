@@ -68,7 +68,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
-    """Draw the norm of each risk of a list against that of the first one of its group."""
+    """Draw the norm of each risk of a list, divided by that of the first list of its group."""
     table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
     parts = []
     for first, *others in _comparable(result):

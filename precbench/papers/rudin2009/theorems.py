@@ -81,8 +81,8 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
     }
     largest: dict[tuple[str, str], float] = {}  # by price and inequality
     for _ in range(lists):
-        n_pos, n_neg = rng.integers(1, 13, 2)
-        pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))
+        n_pos, n_neg = rng.integers(1, 13, 2)  # n_neg is K
+        pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))  # scores, with ties
         heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
         ones = heights.pop("zero-one")  # the numbers of positives that are not above
         for price, log_g in log_prices.items():
@@ -193,7 +193,7 @@ def _generalisation(
                 over[p].append(float(np.max(true[p] - empirical)))
                 over_stair[p].append(stairs[p] - float(np.mean(smooth**p)) ** (1 / p))
         for p in powers:
-            for statement, outcome, bound in (
+            for statement, outcome, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
                 ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
                 ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
                 ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
@@ -226,7 +226,7 @@ def _compare_minimisers(
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
             X = rng.random((40, 3))
-            positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
+            positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5  # by a noisy feature
             positive[:2] = [True, False]  # both classes
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
