@@ -284,8 +284,8 @@ def _online_to_batch(
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
     online = float(np.mean([n_mistakes / k for n_mistakes, (_, _, k) in batches if k]))
-    statement = _open_ended(float(np.mean(losses)), online, stream.uniform_rate)
-    yield "Theorem 13", "prec@k loss", statement
+    measured = float(np.mean(losses))
+    yield "Theorem 13", "prec@k loss", _open_ended(measured, online, stream.uniform_rate)
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:

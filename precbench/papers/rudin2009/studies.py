@@ -53,7 +53,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
-                    _ranked_row(metric, wide.T[label].tolist())
+                    _ranked_row(metric, wide.T[label].tolist())  # the values of the lists
                     for label, metric in _measures(result).items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
