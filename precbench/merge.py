@@ -29,7 +29,7 @@ def compare_records(
     for key, copies in holders.items():  # copies: (store, record), the target's first
         rank = max(_rank(record) for _, record in copies)  # 2: result, 1: skipped, 0: failed
         best = [(store, record) for store, record in copies if _rank(record) == rank]
-        if rank and copies[-1][0] is not target:  # not all failed, and a source has one
+        if rank and copies[-1][0] is not target:  # not all failed; the last is of a source
             numbers = {_hash_of_numbers(store, record) for store, record in best}
             if len(numbers) > 1:
                 chosen = [(store, record) for store, record in best if store in preferred]
@@ -37,7 +37,7 @@ def compare_records(
                     conflicts.append(_conflict(best))
                     continue
                 best = chosen
-        first_store = best[0][0]
+        first_store, _ = best[0]
         if first_store is not target:  # the target keeps its own record
             choice[key] = first_store
     return choice, conflicts
@@ -52,7 +52,7 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())  # its id there
+            content["environment"] = target.add_environment(machine.model_dump())  # id in target
         target.write(content, store.arrays(key))
 
 

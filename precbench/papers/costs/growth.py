@@ -33,7 +33,7 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that it does not have or accept."""
+        """Refuse an unknown solver, and parameters that it lacks or rejects; `at` adds a place."""
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if it is unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
@@ -53,9 +53,9 @@ def growing_costs(
     curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
 ) -> pd.DataFrame:
     """Measure fits of growing size, on normal rows with as many positives as negatives."""
-    # Columns: ``curve``, ``size``, ``quantity``, ``value``. The quantity is ``seconds``, of the CPU
-    # on one thread, after the checks of the input (from the first call of the trace), or ``bytes``,
-    # allocated by the fit besides its rows. The value is the least of so many `repetitions`.
+    # Columns: ``curve``, ``size``, ``quantity``, ``value``. Quantity ``seconds``: of the CPU on one
+    # thread, from the first call of the trace, which follows the checks of the input; ``bytes``:
+    # what a fit allocates besides its rows. Each value is the least of `repetitions` fits.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):
@@ -72,7 +72,7 @@ def growing_costs(
 def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     """Return the seconds or bytes of one fit of this size, on rows drawn with these seeds."""
     grown = dict.fromkeys(curve.grows, size)  # rows, features, and parameters of the solver
-    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)
+    n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)  # fixed if not grown
     rng = np.random.default_rng(entropy)
     y = np.where(np.arange(n) < n // 2, 1, -1)
     rng.shuffle(y)

@@ -55,7 +55,7 @@ class Bounds(NamedTuple):
         # It solves delta = 2 (1 + 4 covered C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)).
         from scipy.optimize import brentq
 
-        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius
+        c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius  # of Lemma 1
 
         def excess(epsilon: float) -> float:  # log(right side / delta), falls with epsilon
             log_cover = self.n_features * math.log1p(4 * self.covered * c_1 / epsilon)
@@ -64,13 +64,13 @@ class Bounds(NamedTuple):
         high = 1.0  # doubled until the root lies below it
         while excess(high) > 0:
             high *= 2
-        return float(brentq(excess, 1e-9, high))
+        return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
         """Return the eps of Lemma 2 (i), with the norm of Sigma_N."""
         # It solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
-        constant, linear = self._bernstein(norm)
+        constant, linear = self._bernstein(norm)  # of the denominator
         half = linear * scale / 2
         return half + math.sqrt(half**2 + constant * scale)
 
@@ -129,10 +129,10 @@ def pair_bounds(
     """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    # are drawn with replacement, and S of the pairs of one of them. One more sample, of coins, has
+    # are drawn with replacement; of one of them, S pairs are drawn. One more sample, of coins, has
     # half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair
-    # coins, whose distribution is known. Deviations are quantiles at 1 - delta; of Lemma 1 an upper
-    # bound of the supremum is measured.
+    # coins, whose distribution is known. Deviations are quantiles at 1 - delta; for Lemma 1 an
+    # upper bound of the supremum is measured.
     for n in rows:
         if n % 2:
             raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
@@ -149,7 +149,7 @@ def pair_bounds(
         rng = np.random.default_rng([seed, 2, n])
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
-        norm, at_zero[n] = risk.norm, -risk(risk.minimiser(radius))
+        at_zero[n] = -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         drawn = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         table += _lemma_1_and_theorem_1(of_samples, n, delta, bounds)
@@ -157,13 +157,13 @@ def pair_bounds(
         statements = [
             (s, statement)
             for s, deviations in zip(pairs, drawn, strict=True)
-            for statement in _pair_statements(deviations, s, delta, norm)
+            for statement in _pair_statements(deviations, s, delta, risk.norm)
         ]
         for s, statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # right sides
             table += _compare(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
-    for s, statement in statements:  # those of the last number of rows
+    for s, statement in statements:  # left by the loop: those of rows[-1]
         table += _probabilities(statement, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
@@ -239,8 +239,8 @@ def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
 ) -> _SampleDeviations:
     """Measure the deviations from the population of many samples of n rows."""
-    # R is the risk of the population, R_N that of a sample, R_S that of S of its pairs, all
-    # w' Sigma w / 2 - mu' w (norm: of Sigma, mean: mu); w*, w_N and w_S minimise them in the ball.
+    # R is the risk of the population, R_N that of a sample, R_S that of S of its pairs. Each is
+    # w' Sigma w / 2 - mu' w (`norm`: ||Sigma||, `mean`: mu); w*, w_N, w_S: minimisers in the ball.
     risk = whole.risk()
     best = risk.minimiser(radius)  # w*
     deviations = []
@@ -253,7 +253,7 @@ def _sample_deviations(
         of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]  # w_S
         excesses = [risk(v) - risk(best) for v in of_pairs]
         deviations.append((supremum, risk(w) - risk(best), excesses, sample_risk.norm))
-    by_field = zip(*deviations, strict=True)  # supremum, Theorem 1, Theorem 3, norm
+    by_field = zip(*deviations, strict=True)  # fields: supremum, theorem_1, theorem_3, norm
     return _SampleDeviations(*(np.array(values) for values in by_field))
 
 
@@ -277,7 +277,7 @@ def _pair_deviations(
         error, w = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
         linear = 2 * radius * float(np.linalg.norm(error.mean))  # 2 W ||mu_S - mu_N||
         deviations.append((radius**2 * error.norm, linear, risk(w) - least))
-    return _PairDeviations(*np.array(deviations).T)  # a column for each field
+    return _PairDeviations(*np.array(deviations).T)  # columns: quadratic, linear, theorem_2
 
 
 def _lemma_1_and_theorem_1(
@@ -349,7 +349,7 @@ def _probabilities(
     statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     """Yield the share of deviations that reach epsilon, from their median up, and its bounds."""
-    end = statement.epsilon(bounds["re-derived"])  # where that bound has fallen to delta
+    end = statement.epsilon(bounds["re-derived"])  # at which the re-derived bound is delta
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
@@ -366,12 +366,12 @@ def _curves(
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     """Compare P(2 W |sum of 2 S coins| / S >= eps), which is exact, with Lemma 2 (ii)."""
-    # A coin is 1 (heads) or -1: with S + h heads of 2 S the sum is 2 h. `more` has values of h.
+    # A coin is 1 (heads) or -1, so S + h heads among 2 S coins have the sum 2 h; h varies.
     from scipy.stats import binom
 
-    more = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
-    epsilon = 4 * radius * more / s
-    exact = 2 * binom.sf(s + more - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
+    h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
+    epsilon = 4 * radius * h / s
+    exact = 2 * binom.sf(s + h - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
     curves = {"measured": exact}
     for name, b in bounds_of(radius, 1).items():  # re-derived, printed; D = 1
         curves[name] = b.linear_probability(s, epsilon, b.lemma_factor)

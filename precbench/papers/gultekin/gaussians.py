@@ -38,10 +38,10 @@ def gaussian_mixtures(
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
     # In each repetition the means of the components, the training rows and the pairs of LCBR are
     # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
-    # seconds, which other programs disturb less than wall-clock seconds, from the first call of the
-    # trace or with checks of the input: the least of the repetitions, which run the solvers in turn
-    # on one thread. ``speed`` compares them with ``bbr-pairs``, the loop of Algorithm 1; also the
-    # accumulation alone, the time beyond that of a single pair, if it is measurable.
+    # seconds, which other programs disturb less than wall-clock seconds, with the checks of the
+    # input or without (from the first call of the trace): the least of the repetitions, which run
+    # the solvers in turn on one thread. ``speed`` has the ratios of ``bbr-pairs``, the loop of
+    # Algorithm 1, to the others; ``accumulation`` of what exceeds a fit on one pair, if measurable.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
@@ -50,7 +50,7 @@ def gaussian_mixtures(
             )
     components = [problem.components for problem in problems]
     if len(set(components)) < len(components):
-        raise InputError(f"problems: of the components {components} two are equal; change one")
+        raise InputError(f"problems: two have the same components, of {components}; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
@@ -92,8 +92,8 @@ def _fit_methods(
 ) -> Iterator[_Record]:
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
     # A record has part, components, method, pairs, share of positives, measure and value.
-    mixture, k = at.mixture(), at.problem.components
-    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))
+    mixture, k = at.mixture(), at.problem.components  # k: components of a class
+    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a stream of its own
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
         solvers.append(
@@ -128,7 +128,7 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
     """Measure the best linear ranker of a mixture, and of one with another covariance."""
     # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, other, k = at.mixture(), at.mixture(eccentricity), at.problem.components
-    w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk
+    w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
@@ -144,7 +144,7 @@ def _fit_skewed(
 ) -> Iterator[_Record]:
     """Measure the AUC of BBR and LCBR by the share of positives (Figure 1, panel (j))."""
     # A record has part, components, method, pairs, share of positives, measure and value.
-    mixture, k = at.mixture(), at.problem.components
+    mixture, k = at.mixture(), at.problem.components  # k: components of a class
     for share in shares:
         n_pos = round(rows * share)
         X, y = mixture.sample(n_pos, rows - n_pos, at.rng(_SKEW, n_pos))
@@ -161,12 +161,12 @@ _STATISTICS_OF = {
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Aggregate the records over the repetitions, each measure by its statistics."""
+    """Aggregate the records over the repetitions: mean and standard error, or `_STATISTICS_OF`."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
         groups = values.groupby(keys, sort=False, dropna=False)["value"]  # NaN: no pairs
-        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):  # seconds: least
+        for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):
             parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
@@ -182,7 +182,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     least = timed.set_index(keys)["value"].to_dict()
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0
     for components in table["components"].unique():
-        loop, moments, single, sampled = (  # the seconds of each, by measure; single: of one pair
+        loop, moments, single, sampled = (  # dicts of seconds by measure; single: LCBR on one pair
             {m: least[m, components, *method] for m in ("seconds", "seconds with checks")}
             for method in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
@@ -190,7 +190,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
         ratios = {measure: loop[measure] / sampled[measure] for measure in loop}
-        # What a fit takes beyond that on one pair is the accumulation.
+        # The accumulation is what a fit takes beyond a fit on one pair.
         of_loop, of_sampled = (times["seconds"] - single["seconds"] for times in (loop, sampled))
         if min(of_loop, of_sampled) > 0:
             ratios["accumulation"] = of_loop / of_sampled
@@ -201,7 +201,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
-    """Yield the larger mean AUC at the smallest and the largest share of positives."""
+    """Yield, by method, the larger of the mean AUCs at the first and last share of positives."""
     # A row has part, components, method, pairs, share, measure, statistic and value.
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]

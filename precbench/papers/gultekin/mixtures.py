@@ -69,14 +69,14 @@ class MixturePair:
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log of the ratio of both densities, the scores with the largest AUC."""
-        white = solve_triangular(self._root, X.T, lower=True)  # so that the covariance is I
+        white = solve_triangular(self._root, X.T, lower=True)  # Cholesky root: covariance I
         logs = []  # of both densities
         for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
             # The term ||x||^2 / 2 is left out: it cancels in the ratio.
             exponents = white.T @ centres - np.sum(centres**2, axis=0) / 2
             logs.append(logsumexp(exponents, axis=1, b=self.weights))
-        return logs[1] - logs[0]
+        return logs[1] - logs[0]  # positives less negatives
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
         """Estimate the largest AUC, that of the likelihood ratio, on n rows of each class."""
@@ -93,7 +93,7 @@ class MixturePair:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draw rows and their labels 1 and -1, the positives first."""
         parts = []
-        for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):
+        for means, n in ((self.means[1], n_pos), (self.means[0], n_neg)):  # means[1]: positives
             components = rng.choice(len(self.weights), size=n, p=self.weights)  # of each row
             noise = rng.standard_normal((n, len(self.covariance)))
             parts.append(means[components] + noise @ self._root.T)  # covariance: _root _root'
@@ -117,10 +117,9 @@ def draw_mixture_pair(
 ) -> MixturePair:
     """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1)."""
     # Those of the positives are uniform in the unit cube of the positive orthant, those of the
-    # negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. With an
-    # eccentricity e in (0, 1), which is ours, the covariance has random axes, and the variances
-    # along them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean
-    # ``sigma**2``.
+    # negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. The paper has
+    # no eccentricity. With an e in (0, 1) the covariance has random axes, and the variances along
+    # them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
     means = rng.random((2, n_components, n_features))
     means[0] *= -1  # the negatives
     covariance = np.eye(n_features)

@@ -49,24 +49,24 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     table["panel"] += table["components"].map(", K = {:.0f}".format)
     table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")
     for axes in draw_panels(
-        figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"}, log=(),
-        n_columns=3, xlabel="S (pairs), ρ (fraction of positives)",
+        figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"},
+        n_columns=3, log=(), xlabel="S (pairs), ρ (fraction of positives)",  # log=(): linear axes
     ):  # fmt: skip
         if "seconds" in axes.get_title():
             log_scale(axes, "y")
 
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:
-    """Draw deviations by rows, or by pairs at the most rows, and the probabilities of two."""
+    """Draw deviations by rows, or by pairs at the most rows, and probabilities of two bounds."""
     # Of probabilities x is epsilon, of deviations the pairs, or the rows where there are no pairs.
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
-    is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())
-    is_tail = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # at the most pairs
-    is_tail &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
+    is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())  # or without pairs
+    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # at the most pairs
+    is_curve &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
-    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_tail]
+    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_curve]
     draw_panels(
         figure, table, x="x", panel="panel", curve="quantity", xlabel="N, S, or ε of probabilities",
         dashes={"measured": "-", "re-derived": "--", "printed": ":"},

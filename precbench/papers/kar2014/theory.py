@@ -42,8 +42,8 @@ def regret(
     """Play `FTRL` on streams of growing length and compare its regret with the theorems."""
     # A stream is the rows of a data set, divided by the largest norm of a row, in random order;
     # horizon T takes the first T of them, one at a time or ceil(sqrt(T)) at a time (Theorems 1 and
-    # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. The losses
-    # are those of `FTRL`: of "prec@k" and "prbep" a quarter of the paper's at twice the weights.
+    # 3, Lemmas 9, 10 and 13). Lemmas 2 and 12 have random pairs of weights, no stream. For
+    # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
     rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -54,7 +54,7 @@ def regret(
                         f"horizons: {horizon:,} exceeds the {len(y):,} rows of {dataset}; lower it"
                     )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
-                played = [*_play(player, X[:horizon], y[:horizon])]  # (way, values)
+                played = [*_play(player, X[:horizon], y[:horizon])]  # (SINGLE or BATCHES, values)
                 if objective == "pauc":
                     played.append((SINGLE, _extreme_streams(player, X, y, horizon)))
                 rows += [
@@ -94,12 +94,12 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
         # sqrt(2 sum_t G_t^2) times the radius, with the Lipschitz constant G_t of batch t.
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
-            # Penalties less the least loss in the ball, over T, for "pauc" over beta T_+ T_-.
+            # (Penalties - least loss in the ball) / T; "pauc" divides by beta T_+ T_- instead.
             "regret": least / scale,
             "regret, at most": most,
             "bound": bound,  # Theorem 1 with the constants of `FTRL`
-            "rate": math.sqrt(size) * rate,
-            "constant": most / (math.sqrt(size) * rate),  # of the rate
+            "rate": math.sqrt(size) * rate,  # of the theorem, without its constant
+            "constant": most / (math.sqrt(size) * rate),  # that the rate needs
             "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
         }
         if size == 1:
@@ -107,7 +107,7 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
             values |= _steps(player, X, y, played, leader, scale)
         else:
             values["sqrt(s) times the bound"] = math.sqrt(size) * single  # Lemma 13
-            if is_sum:  # 6 sqrt(s/T) at twice the weights, a quarter of it
+            if is_sum:  # a quarter of 6 sqrt(s/T), times twice the radius
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
 
@@ -136,12 +136,12 @@ def _steps(
     # eta/2 ||w*||^2, here plus the certified errors. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
     loss = player._loss(X, y > 0)  # `at(w, t)`: of the first t rows
     forward = sum(
-        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)
+        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # penalty
         for t, w in enumerate(played[1:])
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # at least
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
     moved = player.lipschitz_ > 0  # G_t; 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
@@ -155,21 +155,21 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
-    regrets = []  # each with its certified upper bound
+    regrets = []  # (lower, upper) bounds
     for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # one positive, the last row
         player.set_params(batch_size=1).fit(X[rows], y[rows])
-        leader = player.leader(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
-        least, gaps = _regret_against(leader, player)  # regret: from least to least + gaps
+        least, gaps = _regret_against(player.leader(X[rows], y[rows]), player)
         regrets.append((least / scale, (least + gaps) / scale))
-    return {"regret, lone positive": regrets[0][0], "regret, balanced": regrets[1][1]}
+    (least_of_lone, _), (_, most_of_balanced) = regrets
+    return {"regret, lone positive": least_of_lone, "regret, balanced": most_of_balanced}
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     """Return the loss of w = 0 on all rows, where all scores tie."""
     n, n_pos = len(y), int(np.sum(y > 0))
-    if player.objective == "pauc":  # each hinge is 1
+    if player.objective == "pauc":  # a hinge of 1 for each pair that counts
         return n_pos * resolve_k(player.beta, n - n_pos)
     k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
     return min(k, n - n_pos)  # the worst order of a tie: negatives first
@@ -195,7 +195,7 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
 def _points(
     rng: np.random.Generator, trial: int
 ) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
-    """Return labelled points of norm at most 1, and two weights close to each other or not."""
+    """Return labelled points of norm at most 1, and two weight vectors, close together or not."""
     # In every other trial the points are adverse: on a line along which the weights differ.
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
@@ -206,35 +206,35 @@ def _points(
         X = rng.choice([-1.0, 1.0], (n, 1)) * axis + 1e-3 * X
     X /= max(1.0, float(np.linalg.norm(X, axis=1).max()))
     y = rng.choice([-1, 1], n)
-    y[rng.permutation(n - 1)[:2]] = [-1, 1]  # both classes, even without the last row
+    y[rng.permutation(n - 1)[:2]] = [-1, 1]  # both classes before the last row, for `_ratios`
     return X, y, w, other
 
 
 def _ratios(
     X: NDArray, y: NDArray, w: NDArray[np.float64], other: NDArray[np.float64], top: float
 ) -> tuple[float, float, float]:
-    """Return ratios to ||w - w'||: in sorted lists, in Case 2.1, and of the last penalty."""
+    """Return the largest changes from w to w', over ||w - w'||: Lemma 2, Case 2.1, Lemma 12."""
     # Lemma 2: entries of the sorted lists of w'x - y. Lemma 12: the penalty of the last row, which
-    # is the loss of all rows less that of the others.
+    # is the loss of all rows less that of the others. `struct` returns the loss and a gradient.
     distance = float(np.linalg.norm(w - other))
     first, second = ((X @ v) - y for v in (w, other))  # the lists, unsorted
-    lists = np.abs(np.sort(first) - np.sort(second)).max()
-    # Case 2.1 of Lemma 12: entries of the others that the last row exceeds at neither weights.
+    change_of_lists = np.abs(np.sort(first) - np.sort(second)).max()
+    # Case 2.1 of Lemma 12: entries of other rows that the last row exceeds neither at w nor at w'.
     ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (first, second))
     in_case = (first[-1] <= ordered) & (second[-1] <= ordered_other)
-    case = 2 * (ordered - ordered_other) - (first[-1] - second[-1])
+    change = 2 * (ordered - ordered_other) - (first[-1] - second[-1])
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
-        for k, k_before in (  # with the last row, without
+        for k, k_before in (  # k with the last row, and without it
             (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
             (resolve_k(top, n), resolve_k(top, n - 1)),  # of prec@k
         )
     ]
     return (
-        float(lists) / distance,
-        float(np.abs(case[in_case]).max(initial=0.0)) / distance,
-        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # in the paper's scale
+        float(change_of_lists) / distance,
+        float(np.abs(change[in_case]).max(initial=0.0)) / distance,
+        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # for the paper's loss
     )
 
 
@@ -280,10 +280,11 @@ def uniform_convergence(
                 ]
                 if not deviations:
                     raise InputError(
-                        f"sizes: no sample of {size} rows of {dataset} has both classes; raise it"
+                        f"sizes: no sample of {size} rows of {dataset} has both classes; "
+                        "give larger ones"
                     )
                 deviation = float(np.quantile(deviations, 1 - DELTA))
-                rate = math.sqrt(math.log(1 / DELTA) / size)
+                rate = math.sqrt(math.log(1 / DELTA) / size)  # without its open constant
                 values = {"deviation": deviation, "rate": rate, "constant": deviation / rate}
                 rows += [(dataset, objective, size, name, v) for name, v in values.items()]
     return pd.DataFrame(rows, columns=["dataset", "objective", "size", "quantity", "value"])
@@ -335,14 +336,14 @@ def error_bounds(
                 values = _theorem_4(player, X, y, horizon, streams, measure, best, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
-                continue  # its k is a fraction of the positives in 1PMB
+                continue  # not of 1PMB, whose k is a fraction of the positives
             X_n, y_n = X[:rows], y[:rows]
             best = _best(player, X_n, y_n)
             for size in buffers:
                 name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
                 solver = OnePMB(
                     name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
-                    shuffle=False,
+                    shuffle=False,  # k=1.0: PRBEP, whose loss is a sum over rows, hence eta0 / size
                 )  # fmt: skip
                 values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best, seed)
                 table += [("Theorem 6", dataset, objective, size, *value) for value in values]
@@ -390,7 +391,7 @@ def _theorem_4(
     return [
         ("excess", float(excess)),
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
-        ("w = 0", at_zero - min(regrets)),
+        ("w = 0", at_zero - min(regrets)),  # the most over the streams
     ]
 
 
@@ -408,7 +409,7 @@ def _theorem_6(
     best_w, least = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
-    weights, excesses = [best_w], []
+    weights, excesses = [best_w], []  # weights: w*, then one w for each order
     for _ in range(orders):
         order = rng.permutation(len(y))
         weights.append(solver.fit(X[order], y[order]).coef_)
@@ -437,7 +438,7 @@ def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) ->
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-    """Return the struct surrogate of 1 less the geometric mean of both recalls, scaled as `F1`."""
+    """Return the struct surrogate of 1 less the geometric mean of both recalls, as that of `F1`."""
     # That is the largest, over labellings, of 1 - sqrt(recall_pos recall_neg) + (sum of scores of
     # negatives labelled 1 - that of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
@@ -445,7 +446,7 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # sums of the scores of the other positives
     gained = np.append(0.0, np.cumsum(neg))
     recall_of_neg = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
-    best = -math.inf
+    best = -math.inf  # the maximum without the 1, times n_pos
     for n_true, missed_scores in enumerate(missed):
         value = gained - len(pos) * math.sqrt(n_true / len(pos)) * recall_of_neg
         best = max(best, float(value.max()) - missed_scores)

@@ -58,7 +58,7 @@ def precision_bounds(
         rng = np.random.default_rng(seed)
         deviations = _deviations(dataset, k, sample_sizes, weights, samples, radius, rng)
         rows += [
-            ("Theorem 12", measure, "", name, np.nan, size, quantity, value)
+            ("Theorem 12", measure, "", name, np.nan, size, quantity, value)  # no solver or split
             for measure, by_size in deviations.items()
             for size, values in zip(sample_sizes, by_size, strict=True)
             for quantity, value in _rate(values, size).items()
@@ -103,7 +103,7 @@ def precision_rates(
     rows: list[tuple[str, str, float, str, float]] = []
     share_of_pos = np.mean(data.y > 0)
     for length in lengths:
-        step = eta0 / math.ceil(k * share_of_pos * length)
+        step = eta0 / math.ceil(k * share_of_pos * length)  # over the k of an average batch
         constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
             drawn = rng.integers(len(data.y), size=length**2)
@@ -178,7 +178,7 @@ class _Stream(NamedTuple):
 
 
 def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
-    """Return the training rows of a split in the order of an experiment, validation rows last."""
+    """Return the training rows of a split as an experiment orders them, 20 % to validate last."""
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
@@ -216,7 +216,7 @@ def _statements(
         mistakes = np.diff(path.mistakes)  # on each batch
         bounds = _mistake_bounds(stream, mistakes, variant, *numbers)
         steps = _steps(stream, np.array(path.weights), mistakes, variant)
-        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])  # without w_0
+        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])  # w_1 to w_(T-1)
         yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
@@ -235,7 +235,7 @@ def _mistake_bounds(
     reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)
     bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
-        for c in _MULTIPLES
+        for c in _MULTIPLES  # w = c w*
     )
     values = {
         "measured": float(mistakes.sum()),
@@ -243,8 +243,8 @@ def _mistake_bounds(
         "trivial": float(sum(k for *_, k in batches)),
     }
     yield f"Theorem {theorem}", "mistakes", values
-    kind = {"avg": "average", "max": "strong"}[surrogate]  # the margin that it needs
-    margin = min(getattr(margins(*batch), kind) for batch in batches if (batch[1] < 0).any())
+    kind = {"avg": "average", "max": "strong"}[surrogate]  # the margin of the corollary
+    margin = min(getattr(margins(scores, y, k), kind) for scores, y, k in batches if (y < 0).any())
     if margin > 0:  # else the corollary says nothing
         yield f"Corollary {corollary}", "mistakes", values | {"bound": (reach / margin) ** 2}
 
@@ -253,8 +253,9 @@ def _steps(
     stream: _Stream, weights: NDArray[np.float64], mistakes: NDArray[np.int64], surrogate: str
 ) -> Iterator[_Statement]:
     """Yield both sides of Lemma 18, and of Lemma 19 (avg) or 20 (max) at multiples of w*."""
-    # ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and Delta_t - L_t(w) <= <w_t - w_{t-1}, w>; the
-    # largest ratio of the former and the largest excess of the latter, over batches with mistakes.
+    # Over batches with mistakes: the largest ratio of both sides of Lemma 18, ||w_t||^2 -
+    # ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and the largest excess of the left side of the other lemma,
+    # Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(stream.X, axis=1).max())  # R
     growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
@@ -283,15 +284,15 @@ def _online_to_batch(
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
     online = float(np.mean([n_mistakes / k for n_mistakes, (_, _, k) in batches if k]))
-    statement = _open_ended(float(np.mean(losses)), online, stream.uniform_rate)
-    yield "Theorem 13", "prec@k loss", statement
+    measured = float(np.mean(losses))
+    yield "Theorem 13", "prec@k loss", _open_ended(measured, online, stream.uniform_rate)
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w*, of norm 1, at the edge
-    inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # multiples in the ball
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w*, of norm 1, at the edge or 1e3
+    inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
     rate = stream.uniform_rate + math.sqrt(1 / stream.n_batches)
@@ -357,7 +358,7 @@ def _deviations(
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Return, by measure and sample size, the largest deviation over many w of each sample."""
     # Theorem 12: the deviation of a loss on a sample from the loss on all rows, each over its k.
-    # All w are near the optimum. Without replacement the slopes by size would be too steep.
+    # All w are near the optimum. Without replacement deviations would fall too fast with the size.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))

@@ -31,7 +31,7 @@ class ConsistencyClaim(Claim):
         return False  # no single data set decides it
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits whether the unsteady fall further behind."""
+        """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
         outcomes = self.results_in(evidence.outcomes)
         behind = []  # per data set: 1 - value / best value, a row per split, a column per solver
         for dataset in self.datasets:

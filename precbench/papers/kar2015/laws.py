@@ -33,11 +33,11 @@ def precision_laws(
     vectors: Count, starts: Count, steps: Count, most_rows: Annotated[int, Field(ge=4)], seed: Seed
 ) -> pd.DataFrame:
     """Try to refute the laws of Section 3, which are stated for all scores."""
-    # Each law gets `vectors` of random scores of each sort and `starts` hill climbs of `steps`
-    # moves (``sought``). The numbers of rows, of positives and k are random. The ``excess`` of the
-    # left side over the right one is in units of the largest score or of 1; the ``control`` is that
-    # of an inequality that does not hold, which the search should refute. Where the premise is a
-    # margin of 1, the negatives are shifted until it is exactly 1; in the control it is 0.9.
+    # Each law is tried on `vectors` random score vectors of each kind in `_SORTS` and by `starts`
+    # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
+    # ``excess`` of the left side over the right one is in units of the largest score or of 1; the
+    # ``control`` is that of an inequality that does not hold, which the search should refute. Where
+    # the premise is a margin of 1, the negatives are shifted to it; in the control it is 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -52,7 +52,7 @@ def precision_laws(
             name: max(_climb(inequality, rng, most_rows, steps) for _ in range(starts))
             for name, inequality in (("excess", law.excess), ("control", law.control))
         }
-        rows += _rows(law, "sought", starts * (steps + 1), sought)
+        rows += _rows(law, "sought", starts * (steps + 1), sought)  # a climb has steps + 1 vectors
     return pd.DataFrame(rows, columns=["place", "law", "scores", "quantity", "value"])
 
 
@@ -119,7 +119,7 @@ def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
     """Return a function of cases: how far surrogate and loss are from 0 at a margin of gamma."""
 
     def distance(case: _Case) -> float:
-        shift = _margin(kind)(case) - gamma  # added to the negatives
+        shift = _margin(kind)(case) - gamma  # added to the negatives, for a margin of gamma
         shifted = case._replace(scores=case.scores + shift * ~case.positive)
         return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
 
@@ -222,7 +222,7 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         ("least", "a positive sign", min(_struct(w) for w in weights)),
         ("zero", "", 0.0),  # for comparisons
         ("root", "", brentq(_struct, -largest, 0.0)),
-        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),
+        ("case (i)", "", _bisect(lambda w: _struct(w) <= w / 2 + _TINY, largest)),  # + rounding
     ]
     return pd.DataFrame(rows, columns=["quantity", "weight", "value"])
 

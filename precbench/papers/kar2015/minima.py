@@ -64,23 +64,23 @@ def surrogate_minima(
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
             for problem in ("struct", "struct, at least k", "pauc"):  # of other solvers
-                least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
-                table.append([name, rows, problem, _MINIMISER, np.nan, float(least)])
-            least = False
+                is_least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
+                table.append([name, rows, problem, _MINIMISER, np.nan, float(is_least)])
+            is_least = False
             for surrogate in ("avg", "max"):  # those on which SGD@k is run
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
-                least = least or is_least_at_zero(X, positive, k, surrogate)
-                table.append([*labels, _MINIMISER, np.nan, float(least)])
+                is_least = is_least or is_least_at_zero(X, positive, k, surrogate)
+                table.append([*labels, _MINIMISER, np.nan, float(is_least)])
                 loss = SURROGATES[surrogate]
-                zero = loss.value(np.zeros(len(positive)), positive, k)  # at w = 0
+                at_zero = loss.value(np.zeros(len(positive)), positive, k)  # at w = 0
                 for step in eta0:
                     solver = SGDAtK(
                         surrogate, k=k, eta0=step, epochs=epochs, batch_size=batch_size,
                         random_state=trial_seed(seed, name, 0),
                     )  # fmt: skip
                     w = solver.fit(X, dataset.y).coef_
-                    ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / zero
+                    ratio = loss.value(linear_scores(as_rows(X), w), positive, k) / at_zero
                     table.append([*labels, "relative to w = 0", step, ratio])
     return pd.DataFrame(
         table, columns=["dataset", "rows", "surrogate", "quantity", "eta0", "value"]
@@ -190,7 +190,7 @@ class _FitTrace:
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
-    """Return whether w = 0 minimises a surrogate, by a linear programme (see the head)."""
+    """Return whether w = 0 minimises a surrogate, by a linear programme (head of file)."""
     # It does if a weighted mean of the positives equals one of the negatives, with bounded weights.
     # `k` is a fraction of the positives, for "pauc" of the negatives (at least k), or a count.
     from scipy.optimize import linprog
@@ -198,7 +198,7 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
     n_pos = int(positive.sum())
     count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
     # The weights of the negatives: their sum, and the largest that one of them may have.
-    total = count / n_pos if surrogate == "struct" else 1.0
+    total = count / n_pos if surrogate == "struct" else 1.0  # struct: exactly k ones
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count
     pos, neg = sparse.csc_array(X[positive].T), sparse.csc_array(X[~positive].T)
     if surrogate != "max":  # all positives have the same weight: take their mean
@@ -209,7 +209,7 @@ def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrog
         [np.ones((1, neg.shape[1])), None],  # the weights of the negatives sum up to `total`
         [None, np.ones((1, pos.shape[1]))],  # those of the positives to 1
     ]
-    most_pos = 1 / min(count, pos.shape[1])
+    most_pos = 1 / min(count, pos.shape[1])  # 1 if the positives are one mean
     bounds = np.repeat([[0, most_neg], [0, most_pos]], [neg.shape[1], pos.shape[1]], axis=0)
     right_side = np.append(np.zeros(X.shape[1]), [total, 1])
     result = linprog(

@@ -52,9 +52,9 @@ _PANELS = {
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
     means = _means_over_splits(result.values)  # quantities without a panel are not drawn
-    # Of Theorem 12 the deviation is drawn, of the other open constants the constant.
-    hidden = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
-    means = means[means["quantity"] != hidden]
+    # Of Theorem 12 the measured deviation is drawn, of other statements the open constant.
+    not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
+    means = means[means["quantity"] != not_drawn]
     solvers = means["solver"].where(means["solver"] != "", means["measure"])  # "": no solver
     names = means["theorem"] + ", " + solvers + ", " + means["dataset"]
     names = names.str.replace("Theorem", "Th.").str.replace("Corollary", "Cor.")
@@ -79,7 +79,7 @@ def _law_tables(result: Result) -> Iterator[Table]:
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
     """Draw the largest excess of each law, with the laws one above the other."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
-    # `draw_panels` puts "value" on the y axis: here the laws.
+    # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
     [axes] = draw_panels(
         figure, largest, x="excess", panel="panel", curve="quantity",
@@ -124,8 +124,8 @@ def _tables_of_optima(result: Result) -> Iterator[Table]:
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
     """Draw values and bounds of the iterates, and their measure, a panel for each C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
-    places = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
-    named = paths.assign(panel=places + ", C = " + paths["C"].map("{:g}".format))
+    titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
+    named = paths.assign(panel=titles + ", C = " + paths["C"].map("{:g}".format))
     draw_panels(
         figure, named, x="iteration", panel="panel", curve="quantity", log=(), xlabel="iteration",
         dashes={"value": "-", "best": "--", "bound so far": ":", "measure": "-"},

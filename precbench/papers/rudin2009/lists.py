@@ -34,8 +34,8 @@ def ranked_lists(
     measures: Measures,
 ) -> pd.DataFrame:
     """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
-    # A loss other than zero-one depends on the scale of the scores. Columns: ``list``, ``scale``,
-    # ``measure``, ``value``.
+    # A loss other than zero-one depends on the scale of the scores; a divisor lets a config write
+    # fractions. Columns: ``list``, ``scale``, ``measure``, ``value``.
     rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
@@ -150,8 +150,8 @@ def one_dimensional(
     """Choose by R_max between an increasing and a decreasing function (section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
     # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
-    # chooses the function with the smaller R_max; a tie chooses the decreasing one, which is right
-    # for R_max. Sets that ``miss epsilon`` have no row outside of [-1, 1]. I counts positives.
+    # chooses the function with the smaller R_max; a tie chooses the decreasing one, the better
+    # by R_max in truth. Sets that ``miss epsilon`` lie in [-1, 1]. I is the number of positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
@@ -294,7 +294,7 @@ def _compare_pushes(
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
             yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
-            # At the bottom the classes change sides: heights of positives from below.
+            # The bottom: labels and scores are negated, so the heights are those of positives.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):

@@ -53,7 +53,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
-                    _ranked_row(metric, wide.T[label].tolist())
+                    _ranked_row(metric, wide.T[label].tolist())  # the values of the lists
                     for label, metric in _measures(result).items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
@@ -68,7 +68,7 @@ def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
 
 
 def _draw_ranked(figure: "SubFigure", result: Result) -> None:
-    """Draw the norm of each risk of a list against that of the first one of its group."""
+    """Draw the norm of each risk of a list, divided by that of the first list of its group."""
     table = _with_powers(result)  # a row per list, scale and risk; norm: R^(1/p)
     parts = []
     for first, *others in _comparable(result):
@@ -113,7 +113,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
-    names = list(dict.fromkeys(pairs["objective"]))
+    names = list(dict.fromkeys(pairs["objective"]))  # a panel for each, three in a row
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
@@ -164,7 +164,7 @@ def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_fits(figure: "SubFigure", result: Result) -> None:
-    """Draw the means of each fit on training and test rows, a panel for each measure."""
+    """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
     for axes in draw_panels(

@@ -39,8 +39,8 @@ def push_theorems(
     """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
     # In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
     # projections of normal points on random directions. Deviations are those that are exceeded with
-    # probability 0.05. A ratio is that of the side that should be smaller to the other side, so at
-    # most 1, which the last row states; in Section 2 it comes close to 1 from above.
+    # probability 0.05. A ratio divides the side that should be smaller by the other one, so it
+    # should be at most 1 (``stated``, the last row); in Section 2 it approaches 1 from above.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
         rows = [
@@ -72,7 +72,7 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 
 
 def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
-    """Yield the largest ratios of both sides of Theorem 1, for each price g and loss l."""
+    """Yield the largest left / right side of each inequality of Theorem 1, by price g, loss l."""
     # R_g,l is the sum of g(height) over the K negatives; a height is the sum of the losses l over
     # the positives. l = 1 is the zero-one loss, and R_max its largest height.
     log_prices: dict[str, Callable[[NDArray], NDArray]] = {
@@ -81,8 +81,8 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
     }
     largest: dict[tuple[str, str], float] = {}  # by price and inequality
     for _ in range(lists):
-        n_pos, n_neg = rng.integers(1, 13, 2)
-        pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))
+        n_pos, n_neg = rng.integers(1, 13, 2)  # n_neg is K
+        pos, neg = (rng.integers(0, 8, n) / 4.0 for n in (n_pos, n_neg))  # scores, with ties
         heights = {name: _heights(pos, neg, loss) for name, loss in _LOSSES.items()}
         ones = heights.pop("zero-one")  # the numbers of positives that are not above
         for price, log_g in log_prices.items():
@@ -91,7 +91,7 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
                 if total == -np.inf:
                     continue  # R_max is 0, and so are both sides
                 worst = ones.max(keepdims=True)  # R_max
-                sides = {  # logs of the left and right sides
+                sides = {  # by inequality, the logs of its left and right side
                     "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
                     "R_g,1 <= K g(R_max)": (total, log_g(worst)[0] + math.log(n_neg)),
                 } | {
@@ -107,8 +107,8 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
 
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     """Yield the largest ratio of g^-1(R_g,1) to R_max, for steep prices g (Section 2)."""
-    # The height of a negative is the sum of its losses over the positives: zero-one losses, or in
-    # the last key exponential ones. R sums g over the heights; R_max is the largest height.
+    # The height of a negative is the sum of its losses over the positives: zero-one losses, unless
+    # the key says exponential. R sums g over the heights; R_max is the largest height.
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -134,15 +134,15 @@ def _lipschitz(
             n_pos, n_neg = 4 * rng.integers(1, 6, 2)
             f = rng.standard_normal(n_pos + n_neg)  # f_1; `other` is f_2
             other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
-            sample = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)
+            i, k = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)  # the sample
 
-            def gap(scores: NDArray, n_pos=n_pos, sample=sample, p=p) -> float:  # L
+            def gap(scores: NDArray, n_pos=n_pos, i=i, k=k, p=p) -> float:  # L(scores)
                 true, empirical = (
                     np.mean(np.mean(np.clip(1 - (pos[:, None] - neg) / theta, 0, 1), axis=0) ** p)
-                    ** (1 / p)
+                    ** (1 / p)  # the p-norm of the negatives' mean ramp losses
                     for pos, neg in (
                         (scores[:n_pos], scores[n_pos:]),  # positives come first
-                        (scores[sample[0]], scores[sample[1]]),
+                        (scores[i], scores[k]),
                     )
                 )
                 return float(true - empirical)
@@ -171,12 +171,12 @@ def _generalisation(
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
     steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
-    below = ndtr(nodes - shifts[:, None])  # of a negative's score, the fraction of positives
-    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # its mean phi, first ranker
+    below = ndtr(nodes - shifts[:, None])  # by ranker: share of positives below each node
+    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # mean phi per node, first ranker
     true = {p: (below**p @ weights) ** (1 / p) for p in powers}  # risk of each ranker
     stairs = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}
     for n in sizes:
-        # By how much the true risk exceeds that of each sample, at most over rankers, or of one.
+        # By how much the true risk exceeds that of a sample: the most over rankers, or of one.
         over: dict[float, list[float]] = {p: [] for p in powers}
         over_stair: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
@@ -193,7 +193,7 @@ def _generalisation(
                 over[p].append(float(np.max(true[p] - empirical)))
                 over_stair[p].append(stairs[p] - float(np.mean(smooth**p)) ** (1 / p))
         for p in powers:
-            for statement, outcome, bound in (
+            for statement, outcome, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
                 ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
                 ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
                 ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
@@ -204,7 +204,7 @@ def _generalisation(
 
 
 def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
-    """Return the epsilon to which a statement gives the probability 0.05, with I = K = n."""
+    """Return the epsilon at which the bound of a statement is the probability 0.05, I = K = n."""
     # Theorems 2 (with least = 0) and 3 and Lemma 9, with e = epsilon / divisor, r the `least` risk:
     # 2 cover (exp(-2 n max((e r^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)).
 
@@ -221,12 +221,12 @@ def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
     """Compare the minimisers of R_p,exp over one space of functions (Theorem 4)."""
-    # L-BFGS starts at several points; with dependent features Newton's method finds one, too.
+    # L-BFGS finds one from each of two random starts, Newton's method one for dependent features.
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
         for _ in range(problems):
             X = rng.random((40, 3))
-            positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5
+            positive = X[:, 0] + rng.standard_normal(40) * 0.5 > 0.5  # by a noisy feature
             positive[:2] = [True, False]  # both classes
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
@@ -249,7 +249,7 @@ def _compare_minimisers(
 
 
 def _log_risk(pos: NDArray, neg: NDArray, p: float) -> Callable[[NDArray], tuple[float, NDArray]]:
-    """Return log R_p,exp / p and its gradient as a function of w; the objective factorises."""
+    """Return log R_p,exp / p and its gradient as a function of w; R_p,exp is a product."""
     # R_p,exp = sum_k (sum_i e^(s_k - s_i))^p = (sum_i e^-s_i)^p sum_k e^(p s_k): scores s, i over
     # the positives, k over the negatives.
 
@@ -313,7 +313,7 @@ def _minimise_objectives(
     for p in powers:
         start = _minimise(_log_risk(pos, neg, p), start)
         yield f"p={p:g}", start
-    yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]
+    yield "AdaBoost", _minimise(adaboost, np.append(zero, 0.0))[:-1]  # without the constant
     yield "e^r", _minimise(exponential_price, start)
     p = max(powers)
     while p < _STEEP:  # R_max is the limit of the p-norm: raise p, from the last minimiser
