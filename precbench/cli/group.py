@@ -40,8 +40,8 @@ def harmless_streams() -> Iterator[None]:
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
-        except OSError:  # closed: else the next file that is opened takes its place, in workers too
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        except OSError:  # closed: without a substitute, the next file opened takes its number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also in workers
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
@@ -64,7 +64,7 @@ def _one_line_warnings() -> Iterator[None]:
             printed.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # others, such as deprecations
+        warnings.simplefilter("ignore")  # all kinds but the next two
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = show

@@ -156,7 +156,7 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    filters = {  # the option and its value, by key of a member
+    filters = {  # by key of a member: the name and the value of the option that selects by it
         "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
     }  # fmt: skip
     for key, (option, value) in filters.items():

@@ -26,7 +26,7 @@ def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the merged results; what it holds stays.")],
+    out: Annotated[Path, typer.Option(help="Folder for the merged results; earlier ones stay.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
@@ -109,7 +109,7 @@ def _merges(
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Write the union of all requests into the target; return how much is there and left to run."""
+    """Note in the target all trials that runs asked for; return how many are there and missing."""
     requests = [store.request() for store in (target, *sources)]  # trials of the last run of each
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))
@@ -139,7 +139,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Find the config of a folder of results; return it or None, its name, and if smoke size."""
+    """Return the config of results with this name, or None; its name; whether it is smoke size."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
             return *known[candidate], candidate != name

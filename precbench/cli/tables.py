@@ -74,7 +74,7 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many of the first columns tell all rows apart; 1 if even all columns do not."""
+    """Return how many first columns tell all rows apart; 1 if all but the last one do not."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n
@@ -109,7 +109,7 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
         show_edge=False,
         pad_edge=False,
         padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
-        width=least if least > width else None,  # rather too wide than with broken words
+        width=least if least > width else None,  # too wide, if words would break
     )
     for i, column in enumerate(columns):
         justify: Any = "left" if i < len(names) or column.has_sentences else "right"

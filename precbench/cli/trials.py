@@ -99,6 +99,7 @@ def _command(store: Store, trial: Record, config: str | None) -> str:
         config=config,
         smoke=store.folder.name.endswith("-smoke"),
     )
-    if parts is None:  # else what stands before and after the split
+    if parts is None:
         return ""
-    return f"{trial.split}".join(parts) + f" --out {shlex.quote(str(store.folder.parent))}"
+    before, after = parts  # of the command, around the split
+    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"
