@@ -26,7 +26,7 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver in one line, with its preset parameters and the package it needs."""
+    """Describe a solver: first line of its docstring, preset parameters, package it needs."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial

@@ -33,7 +33,7 @@ def merge_results(
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(help="Config file of an experiment that is not shipped; repeatable."),
+        typer.Option(help="Config file of an experiment of your own; repeatable."),
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -66,7 +66,7 @@ def merge_results(
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
             more = "; ..." if len(conflicts) > _MOST_LISTED else ""
             raise PrecbenchError(
-                f"{count(len(conflicts), 'trial')} with other numbers in another folder "
+                f"{count(len(conflicts), 'trial')} with different numbers in two folders "
                 f"({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}): nothing was written; "
                 "choose the folder to keep with --keep"
             )
@@ -93,17 +93,17 @@ def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
-    chosen = keep and keep.resolve()  # the folder of --keep
-    if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
+    kept = keep and keep.resolve()  # its records win conflicts
+    if kept and kept not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: expected one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            winners = [target] if chosen == out.resolve() else []
+            winners = [target] if kept == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
             sources.append(store)  # changes the lists in `merges`
-            if folder.resolve() == chosen:
+            if folder.resolve() == kept:
                 winners.append(store)
     return [*merges.values()]
 

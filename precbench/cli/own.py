@@ -70,7 +70,7 @@ class FileLayout:
     ] = None
     sheet: Annotated[
         str | None,
-        typer.Option(help="Sheet to read, if the workbook has several.", rich_help_panel=_LAYOUT),
+        typer.Option(help="Sheet to read; required if there are several.", rich_help_panel=_LAYOUT),
     ] = None
     skip_rows: Annotated[
         int,
@@ -92,7 +92,7 @@ class OwnRows(FileLayout):
 
     file: Annotated[
         Path,
-        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz .bz2 .xz"),
+        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz, .bz2, .xz."),
     ]
     label: Annotated[
         str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)

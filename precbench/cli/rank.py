@@ -126,7 +126,7 @@ def _standing(survey: Survey, label: str) -> Table:
     """Lay out the mean ranks, by average precision, of the method and the best of each kind."""
     values = survey.values(AP)
     ranks = standings(values)
-    shown = {*survey.best(values), label}
+    shown = {*survey.best(values), label}  # the best of each kind, and the method
     rows = [
         [
             *(solver, f"{ranks['rank'][solver]:.1f}"),
@@ -149,8 +149,8 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    # Lay out the rank of the method by each measure of the survey. Lost: 1 - value / best value of
-    # the task, as a mean over the tasks. Wins: share of the other methods that are beaten.
+    # Lay out the rank of the method by each measure of the survey. What is lost is 1 - value / best
+    # value of the task; wins are the share of other methods beaten. Both are means over the tasks.
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)

@@ -157,7 +157,7 @@ def score(
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row
-    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
+    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
     sentences = []
     if loaded.calibration is not None and len(scores):
         report["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()

@@ -64,7 +64,7 @@ def progress(
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
         failed = f"{n_failed} failed" if n_failed else ""
-        bars.update(task, completed=n_done, description=failed or "all trials")
+        bars.update(task, completed=n_done, description=failed or "all trials")  # see below
         ok = record.status == "ok"
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"

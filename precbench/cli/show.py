@@ -123,7 +123,7 @@ def _kind(model: "Model") -> str:
         return f"{count(len(model.members), 'member')} on {features}"
     if model.trees is None:
         return f"weights of {features}"
-    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
+    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)  # by tree, by node
     return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 

@@ -76,7 +76,7 @@ def _status(store: Store) -> dict[str, Any]:
 def _running(store: Store) -> list[dict[str, Any]]:
     """Return the trials that run now, each with the seconds since it began."""
     running = []
-    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file that exists while a trial runs
+    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
         with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
             running.append({"trial": mark.read_text("utf-8", "replace"), "seconds": seconds})
