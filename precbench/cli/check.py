@@ -92,8 +92,8 @@ def check_results(
     measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, before)
-    changed = changes(new_reference if update_reference else ledger, before)  # better or worse
+    new_reference = updated(ledger, before)  # keeps old verdicts that too few runs decide now
+    changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
 
     store = Store(out or results[0])  # writes files whole or not at all
     store.folder.mkdir(parents=True, exist_ok=True)
@@ -140,11 +140,11 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print the claims with the given verdict; if it is None, those of all verdicts in tables."""
+    """Print a table of claims with this verdict; if it is None, tables of claims with any."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
-        # Not plainly reproduced, not measured, and the number of claims with each verdict.
+        # Claims not plainly reproduced, claims not measured, and how many have each verdict.
         for table in (open_table(rows), missing_table(rows), counts_table(rows)):
             if table.rows:
                 print_table(table)

@@ -34,11 +34,11 @@ class _Indented(yaml.SafeDumper):
 def new_claims(
     paper: Annotated[str, typer.Argument(help="Key of the paper, for example kar2015.")],
     place: Annotated[
-        str, typer.Argument(help="Place of the claim in the paper: table-5 or section-6/avg.")
+        str, typer.Argument(help="Place in the paper, for example table-5 or section-6/avg.")
     ],
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of each new claim, as runs=5."),
+        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of each claim, such as runs=5."),
     ] = None,
     config: Annotated[
         str,
@@ -49,15 +49,15 @@ def new_claims(
         Path | None,
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
-    columns: Annotated[str, typer.Option(help="What the columns of --csv are.")] = "solver",
-    rows: Annotated[str, typer.Option(help="What the rows of --csv are.")] = "metric",
+    columns: Annotated[str, typer.Option(help="Field that column names of --csv give.")] = "solver",
+    rows: Annotated[str, typer.Option(help="Field that row names of --csv give.")] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a printed number, or a whole table, as an entry of a file of claims.
 
     The digits stay as printed. The entry is checked as `precbench validate` does, and its solvers,
-    data sets and metrics are looked up in the config. It is printed unless a file gets it.
+    data sets and metrics are looked up in the config. It is printed, or added to the file of --to.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def new_claims(
           dataset=letter --to letter-9.published.yaml
     """
     experiment = load_config(config)
-    common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}
+    common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}  # default: mean
     where = place.partition("/")[0].replace("-", " ").capitalize()  # table-5/avg: Table 5
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
@@ -84,8 +84,8 @@ def new_claims(
     if to is not None:
         _add_entry(to, head, key, entry, config)
     if as_json:
-        ids = [claim.id for claim in claims]
-        print(json.dumps({"ids": ids, "entry": entry, "file": to and str(to)}))
+        facts = {"ids": [claim.id for claim in claims], "entry": entry, "file": to and str(to)}
+        print(json.dumps(facts))
     elif to is None:
         print(new_file, end="")
     else:
@@ -95,8 +95,8 @@ def new_claims(
 def _add_entry(
     to: Path, head: dict[str, str], key: str, entry: dict[str, Any], config: str
 ) -> None:
-    # Write an entry to a file of claims, new or not, if the whole file is valid. `head` is paper
-    # and experiment of the file, `key` its list that gets the entry: "claims" or "tables".
+    # Add an entry to a file of claims, created if missing; refuse one that makes the file invalid.
+    # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
     whole = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
@@ -107,20 +107,20 @@ def _add_entry(
 def _parse_field(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{text!r} is not a field with a value; write FIELD=VALUE, as runs=5")
+        raise InputError(f"{text!r} has no value; write FIELD=VALUE, for example runs=5")
     return name, parse(f"value: {value}", text).data["value"]
 
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
-    # Read a CSV table with names in its first row and column, as fields of a printed table.
-    # `columns` and `rows` are the fields that those names are values of, as "solver" and "metric".
+    # Read a CSV table, with names in its first row and column, into "columns" and "rows" of an
+    # entry. Its column names are values of the field `columns`, such as solver; likewise `rows`.
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
         lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}; save the table as CSV in UTF-8") from error
     if len(lines) < 2 or len(lines[0]) < 2:
-        raise InputError(f"{path}: expected names in the first row and in the first column")
+        raise InputError(f"{path}: no table; put names in its first row and first column")
     header, *body = lines  # the corner, header[0], is not used
     for names in header[1:], [name for name, *_ in body]:
         for i in repeats(names):  # indices of names that an earlier one equals
@@ -140,8 +140,8 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     }
     problems = []
     for claim in claims:
-        metric = getattr(claim, "metric", "")  # some kinds of claims have none
-        named = {"data set": claim.data, "solver": claim.labels, "metric": filter(None, [metric])}
+        metrics = filter(None, [getattr(claim, "metric", "")])  # some kinds of claims have none
+        named = {"data set": claim.data, "solver": claim.labels, "metric": metrics}
         for what, names in named.items():
             for name in names:
                 problems += unknown(f"{what} of {experiment.name}", name, known[what])
@@ -150,8 +150,8 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
 
 
 def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
-    # Return the text of a file of claims with an entry added and its comments kept. The entry is
-    # the first of the list `key` then; `head`, paper and experiment, must be that of the file.
+    # Return the text of a file of claims with an entry added, and its comments kept. The entry
+    # comes first in the list `key`. `head` is what the file must say of paper and experiment.
     present = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():

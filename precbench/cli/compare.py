@@ -45,7 +45,7 @@ class CompareOptions(OwnRows):
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="Recommend the best method, or the simplest within one standard error."),
+        typer.Option(help="With simple: the simplest method within a standard error of the best."),
     ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
@@ -125,9 +125,8 @@ def compare(options: CompareOptions) -> int:
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     # Without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
-    name = str(options.config or "")
-    # The function that `prepared` returns trains the missing trials.
-    summary = prepared(contest.experiment, run, name, contest.plan.datasets)()
+    # The function that `prepared` returns is called at once: it trains the missing trials.
+    summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
     results = read_run(summary["folder"])
     chosen = choose_method(results, prefer=options.prefer)
     # The choice with a forecast for new lists; `recipe` fits the recommended method.
@@ -136,12 +135,12 @@ def compare(options: CompareOptions) -> int:
     )
     assert choice.length is not None and choice.expected is not None
     command = _next_command(options, choice.expected.k)
-    console.print(choice.card[0], style="bold")
-    console.print(*choice.card[1:], f"Next: {command}", "", sep="\n")
+    headline, *sentences = choice.card
+    console.print(headline, style="bold")
+    console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(choice, contest.experiment.title), console)
     if options.save and recipe.importance:
-        heading = f"What {choice.recommended} ranks by"
-        tables.insert(0, importance_table(recipe.importance, heading))
+        tables.insert(0, importance_table(recipe.importance, f"What {choice.recommended} ranks by"))
     report_length(choice.length, summary["folder"], tables, command)  # writes the report
     show_length(choice.length, quiet=options.as_json)  # prints the profit by length
     if options.save or unlabelled is not None:
@@ -179,5 +178,5 @@ def _next_command(options: CompareOptions, k: int) -> str:
         return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # --save added
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # the first of several
+        words += ["--id", options.id[0].split(",")[0]]  # score takes a single one
     return shlex.join(words)

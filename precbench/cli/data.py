@@ -53,7 +53,7 @@ def fetch_data(
 def add_data(
     name: Annotated[str, _NAME],
     files: Annotated[
-        list[Path], typer.Argument(help="Files that you obtained; precbench data info lists them.")
+        list[Path], typer.Argument(help="Files to copy; precbench data info lists those needed.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -95,7 +95,7 @@ def verify_data(
 def clean_cache(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Data sets to remove all files of, not only arrays [default: none]."),
+        typer.Argument(help="Data sets to remove entirely, not only their arrays [default: none]."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed.")] = False,
     as_json: Json = False,

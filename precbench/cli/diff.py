@@ -17,7 +17,7 @@ from precbench.results import Run, read_run
 from precbench.statistics import resampled_test
 from precbench.store import find_result_folders
 
-_CELL = ["dataset", "sweep", "metric", "part", "solver"]
+_CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
 _TRIAL = [*_CELL, "split"]
 _UNEQUAL = {  # counts in a difference, with words for each
     "differing": "differ",
@@ -34,7 +34,7 @@ def compare_results(
         float,
         typer.Option(
             min=0,
-            help="Numbers are equal if they differ by at most this share of the larger (1e-9).",
+            help="Share of the larger number, such as 1e-9, by which equal numbers may differ.",
         ),
     ] = 0.0,
     as_json: Json = False,
@@ -76,19 +76,19 @@ def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
     if folders == [[first], [second]]:  # each is that of a single experiment
         return [(first, second)], []
-    names = [{path.name for path in paths} for paths in folders]
-    both = sorted(names[0] & names[1])
+    in_first, in_second = ({path.name for path in paths} for paths in folders)
+    both = sorted(in_first & in_second)
     if not both:
         raise InputError(
             f"{first} and {second} have no experiment in common; give two folders with results "
             "of the same experiments"
         )
-    return [(first / name, second / name) for name in both], sorted(names[0] ^ names[1])
+    return [(first / name, second / name) for name in both], sorted(in_first ^ in_second)
 
 
 def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     """Count the equal and the differing final values; compare the means of cells that differ."""
-    one, other = _finals(first), _finals(second)  # values by data set, ..., solver and split
+    one, other = _finals(first), _finals(second)  # one value by cell and split
     both = one.add_suffix("_first").join(other.add_suffix("_second"), how="inner")
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf
@@ -116,9 +116,9 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the two means of a cell, such as the AUC of a solver, over the common splits. `shares`
-    # is the share of the rows that is tested, by data set. ``low`` to ``high`` is the paired 95 %
-    # interval of the difference, or None; ``differing`` of the ``splits`` values differ.
+    # Compare the two means of a cell, such as the AUC of a solver, over the common splits. `place`
+    # names the cell; `shares` are test shares by data set. ``low`` to ``high`` is the paired 95 %
+    # interval of the difference, or None. Values differ in ``differing`` of ``splits`` splits.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None

@@ -79,10 +79,10 @@ def _cache() -> str:
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
-    existing = next(path for path in (folder, *folder.parents) if path.exists())  # nearest
-    if not os.access(existing, os.W_OK):
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(nearest, os.W_OK):
         raise PermissionError("cannot write to the cache folder; set $PRECBENCH_CACHE to another")
-    free = decimal(shutil.disk_usage(existing).free)
+    free = decimal(shutil.disk_usage(nearest).free)
     return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
 
 
@@ -97,10 +97,11 @@ def _mirror() -> str:
 
 
 def _solver() -> str:
-    """Fit a solver to separable data; raise if it does not rank all positives first."""
+    """Fit a solver to data that one feature separates; raise if a positive is not ranked first."""
     from precbench.metrics import auc
     from precbench.solvers import SOLVERS
 
+    # The rows whose first feature, i % 7, is above 4 are positive.
     X, y = [[float(i % 7), float(i % 3)] for i in range(60)], [i % 7 > 4 for i in range(60)]
     value = auc(y, SOLVERS["sgd-avg"](k=0.5, random_state=0).fit(X, y).decision_function(X))
     if value != 1.0:

@@ -35,7 +35,7 @@ def evaluate(
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", help="Length of the list, as the --k of fit [default: that of the model]."
+            "--k", help="Length of the list, given as for fit [default: that of the model]."
         ),
     ] = None,
     against: Annotated[
@@ -104,7 +104,7 @@ def evaluate(
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"
         result |= {"promised": forecast._asdict(), "verdict": verdict}
         found = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
-        outcome = {"kept": "as forecast"}.get(verdict, f"{verdict} than forecast")
+        outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
         lines.append(f"{found}, {outcome}")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
@@ -132,7 +132,7 @@ def _scores(
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     """Return, for each row, the probability to be on the list, with tied rows in random order."""
-    above, tied, n_places = split_at(scores, length)  # n_places: for the tied rows
+    above, tied, n_places = split_at(scores, length)  # n_places: left for the tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
     listed[tied] = n_places / len(tied)
@@ -148,16 +148,16 @@ def _compare_lists(
 ) -> dict[str, Any]:
     # Compare the hits among the rows that only one of two lists has, by Fisher's exact test. `own`
     # and `other` are probabilities that a row is listed. Return the hits of `other`, how many rows
-    # are on one list only (as many on each), the hits among them by list, and the p-value.
+    # each list has alone (the same number), how many of these rows are hits, and the p-value.
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
-    n_rows, n_own, n_other = (
+    n_rows, own_hits, other_hits = (
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
-    p = float(fisher_exact([[n_own, n_rows - n_own], [n_other, n_rows - n_other]]).pvalue)
-    counts = {"rows": n_rows, "own": n_own, "others": n_other}
-    return {"hits": _count_hits(other, is_hit), **counts, "p": p}
+    by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]
+    counts = {"rows": n_rows, "own": own_hits, "others": other_hits}
+    return {"hits": _count_hits(other, is_hit), **counts, "p": float(fisher_exact(by_list).pvalue)}
 
 
 def _comparison_in_words(comparison: dict[str, Any]) -> str:

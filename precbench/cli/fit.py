@@ -21,7 +21,7 @@ class FitOptions(OwnRows):
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Solver, as in precbench list solvers [default: hist-gradient-boosting; sgd-avg "
+            help="Solver, see precbench list solvers [default: hist-gradient-boosting; sgd-avg "
             "for sparse rows and with --fourier].",
             autocompletion=completion.solvers,
         ),
@@ -30,15 +30,16 @@ class FitOptions(OwnRows):
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Parameter of the solver, as epochs=50 (precbench list solvers --json shows all); "
+            help="Parameter of the solver, such as epochs=50 (see precbench list solvers --json); "
             "repeatable.",
         ),
     ] = None
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="Scaling: standardise, unit, unit-norm, standardise-unit-norm or none "
-            "[default: standardise; none for sparse rows and for trees]."
+            help="Scaling: standardise, unit (columns from 0 to 1), unit-norm (rows of norm 1), "
+            "standardise-unit-norm (both) or none [default: standardise; none for sparse rows and "
+            "for trees]."
         ),
     ] = None
     fourier: Annotated[
@@ -116,7 +117,7 @@ def fit(options: FitOptions) -> None:
             allow=options.allow or (),
             **options.reading,
         )
-        listed = "" if unlabelled is None else write_open(model, unlabelled, options)  # a sentence
+        about_open = "" if unlabelled is None else write_open(model, unlabelled, options)
     model.save(options.save, row_hashes=not options.no_row_hashes)
     if options.as_json:
         print(json.dumps({"model": str(options.save), "solver": model.solver, **model.about}))
@@ -136,8 +137,8 @@ def fit(options: FitOptions) -> None:
     print(describe_quality(quality))
     show_length(quality.length)
     print(f"{model.solver}, fitted to all rows: {options.save}")
-    if listed:
-        print(listed)
+    if about_open:
+        print(about_open)
 
 
 def _params(options: FitOptions) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def _params(options: FitOptions) -> dict[str, Any]:
             raise InputError(f"--param {option!r}: expected NAME=VALUE, for example epochs=5")
         if name in params:
             raise InputError(f"--param {name} is given twice; give one value")
-        if name in (options_of := {"k": "--k", "random_state": "--seed"}):
-            raise InputError(f"--param {name} has its own option; give {options_of[name]} instead")
+        if own_option := {"k": "--k", "random_state": "--seed"}.get(name):
+            raise InputError(f"--param {name} has its own option; give {own_option} instead")
         params[name] = plain_value(text)
     return params

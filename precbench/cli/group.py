@@ -40,8 +40,8 @@ def harmless_streams() -> Iterator[None]:
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
-        except OSError:  # closed: else the next file that is opened takes its place, in workers too
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        except OSError:  # closed: without a substitute, the next file opened takes its number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also in workers
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
@@ -64,7 +64,7 @@ def _one_line_warnings() -> Iterator[None]:
             printed.add(text)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # others, such as deprecations
+        warnings.simplefilter("ignore")  # all kinds but the next two
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = show
@@ -110,7 +110,7 @@ class LazyGroup(TyperGroup):
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
         place, summary = self.listed[name]  # "module:function" and a line of help
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)  # has this command only
         single.command(name, cls=InGroups, short_help=summary)(
             resolve_name(f"precbench.cli.{place}")
         )
@@ -135,7 +135,7 @@ class MainGroup(LazyGroup):
         raise typer.Exit(code or 0)
 
 
-_LIMITED = "the memory, processes or threads of this process are exhausted: see ulimit -a ({!r})"
+_EXHAUSTED = "the memory, processes or threads of this process are exhausted: see ulimit -a ({!r})"
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
@@ -157,9 +157,9 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
             | OSError(errno=errno.ENOMEM | errno.EAGAIN)
             | RuntimeError(args=("can't start new thread",))
         ):
-            return _LIMITED.format(error), 1
+            return _EXHAUSTED.format(error), 1
         case ImportError() if "map segment" in str(error):  # no memory to load a shared library
-            return _LIMITED.format(error), 1
+            return _EXHAUSTED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
         case OSError() if error.filename is not None:

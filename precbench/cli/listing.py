@@ -26,7 +26,7 @@ def _solvers() -> list[dict[str, Any]]:
 
 
 def _about_solver(name: str) -> str:
-    """Describe a solver in one line, with its preset parameters and the package it needs."""
+    """Describe a solver: first line of its docstring, preset parameters, package it needs."""
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
@@ -156,7 +156,7 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    filters = {  # the option and its value, by key of a member
+    filters = {  # by key of a member: the name and the value of the option that selects by it
         "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
     }  # fmt: skip
     for key, (option, value) in filters.items():

@@ -26,14 +26,14 @@ def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the merged results; what it holds stays.")],
+    out: Annotated[Path, typer.Option(help="Folder for the merged results; earlier ones stay.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(help="Config file of an experiment that is not shipped; repeatable."),
+        typer.Option(help="Config file of an experiment of your own; repeatable."),
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -66,7 +66,7 @@ def merge_results(
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
             more = "; ..." if len(conflicts) > _MOST_LISTED else ""
             raise PrecbenchError(
-                f"{count(len(conflicts), 'trial')} with other numbers in another folder "
+                f"{count(len(conflicts), 'trial')} with different numbers in two folders "
                 f"({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}): nothing was written; "
                 "choose the folder to keep with --keep"
             )
@@ -93,23 +93,23 @@ def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
-    chosen = keep and keep.resolve()  # the folder of --keep
-    if chosen and chosen not in {folder.resolve() for folder in (*folders, out)}:
+    kept = keep and keep.resolve()  # its records win conflicts
+    if kept and kept not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: expected one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            winners = [target] if chosen == out.resolve() else []
+            winners = [target] if kept == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
             sources.append(store)  # changes the lists in `merges`
-            if folder.resolve() == chosen:
+            if folder.resolve() == kept:
                 winners.append(store)
     return [*merges.values()]
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Write the union of all requests into the target; return how much is there and left to run."""
+    """Note in the target all trials that runs asked for; return how many are there and missing."""
     requests = [store.request() for store in (target, *sources)]  # trials of the last run of each
     present = set(target.keys())
     keys = present.union(*(request.keys for request in requests))
@@ -139,7 +139,7 @@ def _sentence(summary: dict[str, Any]) -> str:
 def _config_of(
     name: str, known: Mapping[str, tuple[Experiment | Study, str]]
 ) -> tuple[Experiment | Study | None, str, bool]:
-    """Find the config of a folder of results; return it or None, its name, and if smoke size."""
+    """Return the config of results with this name, or None; its name; whether it is smoke size."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
             return *known[candidate], candidate != name

@@ -17,7 +17,7 @@ Configs = Annotated[
     list[str],
     typer.Argument(
         metavar="CONFIG",
-        help="Names (as precbench list configs shows them) or files of configs.",
+        help="Config files, or names that precbench list configs shows.",
         autocompletion=completion.configs,
     ),
 ]
@@ -42,7 +42,7 @@ def refuse_unknown(what: str, value: str | None, known: Collection[str], listed:
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print nested facts as JSON, or for people as YAML without those that are empty."""
-    text = json.dumps(facts, indent=1, default=str)
+    text = json.dumps(facts, indent=1, default=str)  # YAML, too, shows these plain values
     if not as_json:
         import yaml
 
@@ -52,10 +52,10 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function whose last parameter is a dataclass a command with its fields as options."""
+    """Decorate a function as a command: its last parameter is a dataclass of the options."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # Return a function that takes each field of `options`, and passes them as one object.
+        # Return a command with an option for each field, which it passes on as one object.
         *parameters, _ = signature(function).parameters.values()
         fields = signature(options).parameters
 

@@ -16,11 +16,11 @@ from precbench.text import count, duration
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return the largest size in bytes of each data set that must be downloaded, by name."""
+    """Return, by name, how many bytes each data set to download has at most."""
     sizes = {}
     for entry in part.datasets:
         if isinstance(entry, NamedData | StreamedCard):
-            card = find_card(getattr(entry, "card", entry.name))  # NamedData: named as its card
+            card = find_card(getattr(entry, "card", entry.name))  # NamedData has the card's name
             missing = {file.name for file in info(card.name) if file.status == "missing"}
             files = [file for file in card.files if file.name in missing and file.urls]
             if files:  # files without urls are added by hand

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from precbench.data.own.table import OwnTable
     from precbench.model.model import Model
 
-_WORDS = {"true": True, "false": False, "none": None, "null": None}
+_CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 
 _FILE = "Your file"
 _LAYOUT = "File format, detected where possible"
@@ -70,7 +70,7 @@ class FileLayout:
     ] = None
     sheet: Annotated[
         str | None,
-        typer.Option(help="Sheet to read, if the workbook has several.", rich_help_panel=_LAYOUT),
+        typer.Option(help="Sheet to read; required if there are several.", rich_help_panel=_LAYOUT),
     ] = None
     skip_rows: Annotated[
         int,
@@ -92,7 +92,7 @@ class OwnRows(FileLayout):
 
     file: Annotated[
         Path,
-        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz .bz2 .xz"),
+        typer.Argument(help="CSV, TSV, Parquet, xlsx, svmlight or npz file, also .gz, .bz2, .xz."),
     ]
     label: Annotated[
         str | None, typer.Option(help="Label column (required for tables).", rich_help_panel=_FILE)
@@ -135,7 +135,7 @@ class OwnRows(FileLayout):
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns of categories, also numeric codes (zip,product); one-hot means all "
+            help="Columns of categories, text or codes, such as zip,product; one-hot means all "
             "columns of text; repeatable [default: text is refused].",
             rich_help_panel=_FILE,
         ),
@@ -200,8 +200,7 @@ class OwnRows(FileLayout):
         str | None,
         typer.Option(
             help="Column with the gain from a row that is a hit (tables only); it is a feature, "
-            "too, "
-            "unless --drop has the column.",
+            "too, unless --drop names it.",
             rich_help_panel=_WORTH,
         ),
     ] = None
@@ -248,7 +247,7 @@ class OwnRows(FileLayout):
         if self.positive and len(self.positive) == 1:
             options["positive"] = self.positive[0]  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
-            options["categorical"] = self.categorical[0]  # a treatment, not columns
+            options["categorical"] = self.categorical[0]  # a treatment of text, not columns
         # "error" is the default of the readers, for missing values as for text.
         return {name: value for name, value in options.items() if value and value != "error"}
 
@@ -267,13 +266,13 @@ class OwnRows(FileLayout):
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
         """Return this command as it is typed, with some options changed.
 
-        Values of repeatable options are added; those of columns left out are dropped.
+        A change to a list of columns adds to it; columns that are left out are no longer listed.
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
             if name not in _COLUMN_LISTS:
                 values[name] = value
-            elif str(value) not in (columns := values[name] or []):
+            elif str(value) not in (columns := values[name] or []):  # "error" is no column
                 values[name] = [*(column for column in columns if column != "error"), str(value)]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
         for name in ("categorical", "numeric"):
@@ -309,7 +308,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
 
 # Suffixes of the lists that are written
 LISTS = (".csv", ".xlsx", ".parquet")
-_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}
+_NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
 
 
 def check_target(
@@ -321,9 +320,9 @@ def check_target(
     """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
-    needs, extra = _NEEDS.get(path.suffix, ("json", ""))  # json is always there
-    if suffixes and find_spec(needs) is None:
-        raise InputError(f"{option} {path} needs {needs}; install precbench[{extra}]")
+    package, extra = _NEEDS.get(path.suffix, ("json", ""))  # json is part of Python
+    if suffixes and find_spec(package) is None:
+        raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
     if not path.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
     if path.exists() and not path.is_file():
@@ -358,10 +357,10 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     for sentence in gaps.sentences():
         warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
     ranking = model.rank(X, n_jobs=-1)
-    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # from 0
-    ranking["row"] = rows.index.to_numpy()[places] + 1  # as in the file, from 1
+    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # places from 0
+    ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file, from 1
     for name in reversed([name for names in options.id or () for name in names.split(",")]):
-        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind "rank" and "row"
+        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind rank and row, last first
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
     k, n_rows = options.lengths[0], len(rows)
@@ -382,4 +381,4 @@ def plain_value(text: str) -> Any:
             return kind(text)
         except ValueError:
             pass
-    return _WORDS.get(text.lower(), text)
+    return _CONSTANTS.get(text.lower(), text)

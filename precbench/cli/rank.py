@@ -39,7 +39,7 @@ from precbench.yaml.document import load, parse
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
     small: Annotated[
-        bool, typer.Option("--small", help="Use only every third task of the survey, by size.")
+        bool, typer.Option("--small", help="Use only every third task, in order of size.")
     ] = False
     parameters: Annotated[
         str,
@@ -79,7 +79,7 @@ def rank(
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
     common = shared_parameters(survey_config["common"], {label: entry})
-    tasks = read_tasks()[:: 3 if options.small else 1]  # sorted by number of rows
+    tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
         options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
@@ -112,8 +112,8 @@ def rank(
 
 def _join_survey(table: pd.DataFrame) -> Survey:
     """Add the committed results of the other methods, on the tasks and splits that both have."""
-    committed, place = pd.read_csv(REFERENCE), ["task", "split"]  # place: what to join by
-    shared = table[place].merge(committed[place].drop_duplicates())
+    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # keys: to join by
+    shared = table[keys].merge(committed[keys].drop_duplicates())  # splits that both have
     if shared.empty:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or --splits"
@@ -126,7 +126,7 @@ def _standing(survey: Survey, label: str) -> Table:
     """Lay out the mean ranks, by average precision, of the method and the best of each kind."""
     values = survey.values(AP)
     ranks = standings(values)
-    shown = {*survey.best(values), label}
+    shown = {*survey.best(values), label}  # the best of each kind, and the method
     rows = [
         [
             *(solver, f"{ranks['rank'][solver]:.1f}"),
@@ -139,7 +139,7 @@ def _standing(survey: Survey, label: str) -> Table:
         if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # looked_at: test positives
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # looked_at: positives of a test part
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,
@@ -149,8 +149,8 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    # Lay out the rank of the method by each measure of the survey. Lost: 1 - value / best value of
-    # the task, as a mean over the tasks. Wins: share of the other methods that are beaten.
+    # Lay out the rank of the method by each measure of the survey. What is lost is 1 - value / best
+    # value of the task; wins are the share of other methods beaten. Both are means over the tasks.
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)
@@ -167,7 +167,7 @@ def _by_measure(survey: Survey, label: str) -> Table:
 def _by_task(survey: Survey, label: str) -> Table:
     """Lay out, by task, average precision and rank of the method, beside the best of the others."""
     values = survey.values(AP)
-    ranks = values.round(12).rank(axis=1, ascending=False)  # rounding errors are no wins
+    ranks = values.round(12).rank(axis=1, ascending=False)  # differences by rounding are ties
     best = values.drop(columns=label).idxmax(axis=1)
     rows = [
         [

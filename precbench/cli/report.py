@@ -17,7 +17,7 @@ from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
 from precbench.store import find_result_folders
 
-_MARKS = ("results.csv", "illustration.json")
+_MARKS = ("results.csv", "illustration.json")  # of an experiment, of a study
 
 
 def plot_results(
@@ -76,7 +76,7 @@ def write_pages(
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:
-            print(folder / PAGE, flush=True)  # a figure takes half a second
+            print(folder / PAGE, flush=True)  # at once: the next page takes time
     if folders != [results]:  # not the folder of a single experiment
         index = results / "index.html"
         header = ["report", "after", "what is in it", "published numbers"]

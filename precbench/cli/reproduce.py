@@ -62,7 +62,7 @@ def reproduce(
             "--jobs",
             "-j",
             min=1,
-            help="Number of trials to run at a time (one where times are compared).",
+            help="Number of trials to run at a time; always one where times are compared.",
         ),
     ] = 1,
     dry_run: Annotated[
@@ -136,9 +136,9 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # both grow
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}
+                datasets |= {target} if target in data else {*claim.data}  # a named data set alone
     return chosen
 
 
@@ -149,7 +149,7 @@ def _planned(
     options: RunOptions,
     missing: dict[str, str],
 ) -> list[_Run]:
-    """Return a list with the run of a config, or empty; add data sets without data to `missing`."""
+    """Return the run of a config in a list, or []; add unavailable data sets to `missing`."""
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]

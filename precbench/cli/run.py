@@ -136,7 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="To compare times: run one trial at a time, and repeat those run in parallel.",
+            help="Run one trial at a time, to compare times, and repeat those run in parallel.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
@@ -235,7 +235,7 @@ def prepared(
 ) -> Callable[..., dict[str, Any]]:
     """Check the options against a config and return a function that runs it, maybe on a cluster.
 
-    `name` is that of the config, empty without a file; `datasets` are loaded already.
+    `name` is that of the config, empty without a file; `datasets` are those loaded already.
     """
     if isinstance(config, Experiment):
         selected = config.select(*_chosen(config, options), split_numbers(options.splits))
@@ -394,7 +394,7 @@ def _select_trials(
     """Return the trials to run, by key, and print how many are done already."""
     from precbench.runner import keys_of_other_code, to_do
 
-    list(store.records())  # so that a damaged one is reported before anything runs
+    list(store.records())  # reads all: a damaged one is reported before anything runs
     trials = to_do(
         plan,
         store,
@@ -475,7 +475,7 @@ def split_numbers(text: str | None) -> list[int] | None:
         for part in text.split(","):
             first, _, last = part.partition("-")
             ranges.append(range(int(first), int(last or first) + 1))
-        if not all(ranges):  # one such as 4-2 is empty
+        if not all(ranges):  # 4-2 makes an empty range
             raise ValueError
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
@@ -521,7 +521,7 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     """Run configs and return their summaries; mistakes in any are reported before one runs."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
-        _start_workers(loaded[0][0], options)  # while the options are checked and data read
+        _start_workers(loaded[0][0], options)  # of the first config, while data are read
     runs = [prepared(config, options, name) for config, name in loaded]
     with _connect(options) as cluster:
         if cluster is not None:

@@ -42,7 +42,7 @@ def score(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to list beside the scores, as name,phone, or the word all (tables only)."
+            help="Columns to list beside the scores, such as name,phone, or all (tables only)."
         ),
     ] = None,
     out: Annotated[
@@ -131,7 +131,7 @@ def score(
     training_rows, n_seen = loaded.training_rows, 0  # n_seen: rows that the model was fitted to
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        """Add a block of rows to `monitor`, and those that the model was fitted to to `n_seen`."""
+        """Pass a block of rows to `monitor`; count in `n_seen` the model's training rows."""
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -153,11 +153,11 @@ def score(
         ranking["probability"] = loaded.probabilities(scores)
     records = None
     if explainer is not None:
-        ranking, records = explainer.with_reasons(ranking)
+        ranking, records = explainer.with_reasons(ranking)  # records: rows for --json
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
         record["row"] = row
-    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))
+    report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
     sentences = []
     if loaded.calibration is not None and len(scores):
         report["hits"] = hits = loaded.calibration.expected(scores, n_rows)._asdict()
@@ -230,7 +230,7 @@ def _read_names(last: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
     if format_of(last) not in TABLES:
         raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
-    no_features = Encoding("csv", 0, dense=True)  # so that only the column is read
+    no_features = Encoding("csv", n_features=0, dense=True)  # so that only the column is read
     blocks = read_new_blocks(last, no_features, keep=[column])
     return {name for _, columns in blocks for name in columns[column]}
 

@@ -35,7 +35,7 @@ class Screen(Console):
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console, which wraps lines on a terminal, but not in a pipe."""
     stream = sys.stderr if stderr else sys.stdout
-    stream = getattr(stream, "rich_proxied_file", stream)  # `Screen` itself escapes characters
+    stream = getattr(stream, "rich_proxied_file", stream)  # unwrapped: `Screen` escapes, too
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
     if not console.width:  # COLUMNS is 0
@@ -64,11 +64,11 @@ def progress(
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
         failed = f"{n_failed} failed" if n_failed else ""
-        bars.update(task, completed=n_done, description=failed or "all trials")
+        bars.update(task, completed=n_done, description=failed or "all trials")  # see below
         ok = record.status == "ok"
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
-        # Each tenth of the trials, or a minute after the last line.
+        # The trial completes a tenth of all, or a minute has passed since the last line.
         is_due = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials or now > shown + 60
         if not has_bar:
             seconds = (now - started) / n_done * (n_trials - n_done)  # as long as those so far

@@ -85,7 +85,7 @@ def _show_model(path: str, as_json: bool) -> None:
     try:
         provenance = checked(model.about, _Provenance)
     except ValueError as error:
-        raise InputError(f"{path}: damaged description, fit the model again: {error}") from error
+        raise InputError(f"{path}: damaged description; fit the model again ({error})") from error
     if as_json:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
@@ -123,7 +123,7 @@ def _kind(model: "Model") -> str:
         return f"{count(len(model.members), 'member')} on {features}"
     if model.trees is None:
         return f"weights of {features}"
-    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)
+    n_trees, n_nodes = len(model.trees.root), len(model.trees.feature)  # by tree, by node
     return f"{count(n_trees, 'tree')} with {n_nodes:,} nodes on {features}"
 
 
@@ -169,7 +169,7 @@ def _by_weight(model: "Model") -> "list[Member]":
 def _most_used(model: "Model") -> str:
     """List the features with the largest weights, or of trees those with the most splits."""
     names = model.encoding and model.encoding.feature_names
-    if not names or model.members or model.random_features is not None:  # no weight of a column
+    if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""
     values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]

@@ -16,7 +16,7 @@ from precbench.report.table import Table, text_table
 from precbench.store import RETRIED, STATUSES, Request, Store, find_stores
 from precbench.text import duration
 
-_DONE = {*STATUSES} - {*RETRIED}
+_DONE = {*STATUSES} - {*RETRIED}  # statuses of trials that a resumed run leaves alone
 
 
 def show_status(
@@ -76,7 +76,7 @@ def _status(store: Store) -> dict[str, Any]:
 def _running(store: Store) -> list[dict[str, Any]]:
     """Return the trials that run now, each with the seconds since it began."""
     running = []
-    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file that a trial writes as it begins
+    for mark in sorted(store.running.glob("[0-9a-f]*")):  # a file per running trial, named by key
         with suppress(OSError):  # the trial has just ended
             seconds = max(0.0, time.time() - mark.stat().st_mtime)
             running.append({"trial": mark.read_text("utf-8", "replace"), "seconds": seconds})
@@ -90,7 +90,7 @@ def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment, with its shard in the name if that is the only one."""
+    """Lay out a row for each experiment; its name includes the shard if only one was run."""
     rows = []
     for state in states:
         failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]

@@ -38,9 +38,9 @@ def print_table(table: Table, console: Console | None = None) -> None:
     shown, as in a pipe, an asterisk marks it.
     """
     console = console or screen()
-    marks = console.color_system is None  # whether an asterisk stands for bold
+    asterisks = console.color_system is None  # whether an asterisk stands for bold
     columns = [
-        _Column(one_line(header), [_text(cell, marks) for cell in cells])
+        _Column(one_line(header), [_text(cell, asterisks) for cell in cells])
         for header, *cells in zip(table.header, *table.rows, strict=True)
     ]
     n_names = _n_names(table)  # number of columns that name the rows
@@ -53,7 +53,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
             console.print()
         console.print(_grid(names, block, console.width), soft_wrap=False, crop=False)
     notes = [*map(one_line, table.notes)]
-    if marks and any(cell.bold for row in table.rows for cell in row):
+    if asterisks and any(cell.bold for row in table.rows for cell in row):
         notes.append(f"*: {table.best}.")
     console.print(*notes, "", sep="\n", soft_wrap=False)
 
@@ -74,16 +74,16 @@ class _Column:
 
 
 def _n_names(table: Table) -> int:
-    """Return how many of the first columns tell all rows apart; 1 if even all columns do not."""
+    """Return how many first columns tell all rows apart; 1 if all but the last one do not."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n
     return 1
 
 
-def _text(cell: Cell, marks: bool) -> Text:
+def _text(cell: Cell, asterisks: bool) -> Text:
     text = one_line(cell.text)
-    return Text(f"{text} *" if marks else text, style="bold") if cell.bold else Text(text)
+    return Text(f"{text} *" if asterisks else text, style="bold") if cell.bold else Text(text)
 
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
@@ -109,7 +109,7 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
         show_edge=False,
         pad_edge=False,
         padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
-        width=least if least > width else None,  # rather too wide than with broken words
+        width=least if least > width else None,  # too wide, if words would break
     )
     for i, column in enumerate(columns):
         justify: Any = "left" if i < len(names) or column.has_sentences else "right"

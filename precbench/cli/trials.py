@@ -85,11 +85,11 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 
 def _changed(trial: Record) -> list[str]:
     """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
-    then = trial.description.get("algorithm_version", {})
-    if trial.solver not in SOLVERS or not then:
+    recorded = trial.description.get("algorithm_version", {})
+    if trial.solver not in SOLVERS or not recorded:
         return []
-    now = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
-    return [part for part in {**then, **now} if then.get(part) != now.get(part)]
+    current = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
+    return [part for part in {**recorded, **current} if recorded.get(part) != current.get(part)]
 
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
@@ -99,6 +99,7 @@ def _command(store: Store, trial: Record, config: str | None) -> str:
         config=config,
         smoke=store.folder.name.endswith("-smoke"),
     )
-    if parts is None:  # else what stands before and after the split
+    if parts is None:
         return ""
-    return f"{trial.split}".join(parts) + f" --out {shlex.quote(str(store.folder.parent))}"
+    before, after = parts  # of the command, around the split
+    return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"

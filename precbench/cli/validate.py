@@ -34,7 +34,7 @@ def validate_configs(configs: Configs, as_json: Json = False) -> int:
                 print(f"precbench: {mistake}", file=sys.stderr)
             if not report["mistakes"]:
                 print(f"{one_line(report['config'])}: {report['says']}")
-    return 2 * any(report["mistakes"] for report in reports)  # the exit code
+    return 2 if any(report["mistakes"] for report in reports) else 0
 
 
 def _checked(name: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _content(name: str) -> str:
         "data set": len(config.datasets),
         "solver": len(config.solvers),
         "split": len(config.protocol.indices),
-        "point": len(config.sweep_points()),  # of a parameter that is varied
+        "point": len(config.sweep_points()),  # values of a parameter that is varied
     }
     counted = ", ".join(count(n, what) for what, n in sizes.items() if n > 1)
     return count(len(config.trials()), "trial") + (f" ({counted})" if counted else "")
