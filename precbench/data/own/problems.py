@@ -106,9 +106,8 @@ class Problems:
     def raise_if_any(self) -> None:
         """Raise the collected errors, if any, with one line for each problem."""
         if self.errors:
-            raise (
-                self.errors[0] if len(self.errors) == 1 else _SeveralError(self.where, self.errors)
-            )
+            error, *others = self.errors
+            raise _SeveralError(self.where, self.errors) if others else error
 
 
 class _SeveralError(TableError):
