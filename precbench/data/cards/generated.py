@@ -125,9 +125,9 @@ def _binary(
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
     block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
-    uniform = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
-    blocks = [csr_matrix(draws < frequency, dtype=np.float64) for draws in uniform]
-    return vstack(blocks, format="csr")
+    draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
+    # A uniform number is below the frequency of its column with that probability.
+    return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
 
 
 def _zipf(n_features: int, density: float) -> NDArray[np.float64]:

@@ -143,11 +143,10 @@ def order_in_time(
 
     Dates and times may be text, in UTC without a zone.
     """
-    name = f"column {values.name!r}"
     if values.isna().any():
-        row = values.index[values.isna()][0] + 1
+        name, row = values.name, values.index[values.isna()][0] + 1
         raise InputError(
-            f"{where}: {name}, row {row}: the time is missing; fill it, or remove the row"
+            f"{where}: column {name!r}, row {row}: the time is missing; fill it, or remove the row"
         )
     content = content_of(values, where, date_format=date_format)
     if content.others:

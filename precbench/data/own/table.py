@@ -216,8 +216,7 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
     """Read a table at once, without columns that have neither a name nor a value."""
     texts = None if layout.decimal == "," else words  # None: all columns, or 1.234 is a fraction
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
-    nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
-    empty = [name for name in nameless if frame[name].isna().all()]
+    empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         columns = count(len(empty), "column")
         warnings.warn(
