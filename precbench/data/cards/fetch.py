@@ -91,6 +91,7 @@ def _inspect(card: Card, file: File) -> FileReport:
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
+    # There is a fault, the published checksum is right, or none is published.
     status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
     return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
 
@@ -176,7 +177,7 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
         shutil.copyfile(address, path)
     files = {file.name: file for file in card.files}
     if path.name not in files and path.suffix == ".bz2":
-        # The arguments of a call by pooch: path, action and a downloader, which is not used.
+        # The arguments that pooch gives: path, action and the Pooch itself, which is not used.
         path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
     if path.name not in files:
         raise InputError(f"{path.name} is not a file of {card.name}; give {_file_names(card)}")

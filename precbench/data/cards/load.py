@@ -151,7 +151,7 @@ def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "floa
     if not isinstance(arrays.X, np.ndarray):
         X = parts.pop("X")
         parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed at the end
+    with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed if not moved
         unfinished.mkdir(parents=True)
         for part, array in parts.items():
             np.save(unfinished / f"{part}.npy", array, allow_pickle=False)

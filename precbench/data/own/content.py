@@ -112,7 +112,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 def _amount(text: str, decimal: str) -> float:
     """Parse a number with separators of thousands or a unit; NaN for other text."""
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
-    signed = text.strip().replace("\u2212", "-")  # the Unicode minus sign
+    signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
     bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)

@@ -423,7 +423,7 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
     """Return an array with a value for each row as a column of a table; refuse other shapes."""
     if name not in arrays:
-        raise InputError(f"{path}: no array {name!r} among {listed(arrays)}; save one of that name")
+        raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
     if arrays[name].shape != (length,):
         raise InputError(
             f"{path}: {name} must have a value for each row and so the shape ({length},), found "

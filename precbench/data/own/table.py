@@ -90,7 +90,7 @@ class OwnTable:
     def gap(self, name: str) -> str:
         """Return the text of the first missing value of a text column of CSV; "" for others."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
-        if not (is_text and self.is_whole):  # part of a file does not know its places there
+        if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
             return ""
         first = int(np.argmax(self.column(name).isna()))
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
@@ -345,7 +345,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
         "index_col": False,
         "low_memory": False,
     }
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions round rightly
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are always exact
         options["float_precision"] = "round_trip"
     return header, options
 
@@ -420,7 +420,7 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
     n_rows = 0
     with ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # one reader for all would keep all in memory
+        for group in range(file.num_row_groups):  # a pass over all groups keeps all buffers
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows)
                 n_rows += len(frame)

@@ -264,7 +264,7 @@ class Npy:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
-            raise InputError(f"{path}: not an npy file: {error}; use numpy.save") from error
+            raise InputError(f"{path}: not an npy file (use numpy.save): {error}") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
             raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
         if array.ndim != n_dimensions:

@@ -235,7 +235,7 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        # A generator, which copies nothing unless it is used: not if the rows are mapped.
+        # A generator copies nothing until it is used, which it is not if the rows are mapped.
         copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
         buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
         for X, y, rows in buffers:
