@@ -25,7 +25,7 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
     except FloatingPointError as error:
         raise InputError(
             f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; leave "
-            "out dtype"
+            "out dtype, for float64"
         ) from error
 
 
@@ -55,14 +55,14 @@ class Imputed:
     def select(self, rows: NDArray[np.intp]) -> Self:
         """Keep some rows (in ascending order) of the data set, which are then numbered from 0."""
         columns = []
-        for start, stop, missing in self.columns:
+        for start, stop, missing in self.columns:  # features of a column, and its rows with gaps
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]
             columns.append((start, stop, np.searchsorted(rows, still_missing)))  # the new numbers
         return replace(self, columns=tuple(columns))
 
 
 def fill_value(numbers: NDArray[np.floating], how: str) -> float:
-    """Return the mean, median or most frequent number (the least of several), NaN ignored."""
+    """Return the mean, median or most frequent number (the least of a tie); NaN is ignored."""
     if how == "most-frequent":
         distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
         return float(distinct[counts.argmax()])

@@ -44,7 +44,7 @@ _DAMAGED = (EOFError, OSError, MemoryError, zlib.error, lzma.LZMAError)
 
 
 def find_format(path: Path, name: str | None) -> str:
-    """Return the given format, else that of the suffix before .gz etc., else the suffix itself."""
+    """Return the given format, else that of the suffix (.csv of .csv.gz), else the suffix."""
     if not path.is_file():
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
@@ -74,7 +74,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             yield file if opens is None else stack.enter_context(opens(file))
     except _DAMAGED as error:  # what readers of compressed files may raise
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: the file cannot be read: {reason}") from error
+        raise InputError(f"{name}: the file cannot be read: {reason}; check the file") from error
 
 
 def name_of(source: Source) -> str:

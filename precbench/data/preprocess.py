@@ -34,7 +34,7 @@ class Scaler:
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
-        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # without what is done to rows
+        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # the part that scales features
         self.shift = self.scale = None  # until learnt
 
     @property
@@ -65,7 +65,7 @@ class Scaler:
                         "scaling 'unit', 'unit-norm' or 'none'"
                     )
                 if not isinstance(learner, MaxAbsScaler):
-                    learner = MaxAbsScaler()
+                    learner = MaxAbsScaler()  # it has no shift, so zeros stay zeros
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 learner.partial_fit(block.astype(np.float64, copy=False))
         if standardises:

@@ -50,6 +50,7 @@ def split_rows(
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
     """
+    # A fraction of the rows, or their number.
     tested = test_size if train_size is None else _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
@@ -63,11 +64,10 @@ def split_rows(
     for part, rows in (("training", train), ("test", test)):
         n_pos = int(np.count_nonzero(dataset.y[rows] > 0))
         if n_pos in (0, len(rows)):
-            by_time = kind == "time"
-            remedy = "give another test_size or n_splits" if by_time else "use a stratified split"
+            remedy = "another test_size or n_splits" if kind == "time" else "a stratified split"
             raise InputError(
                 f"split {index} of {dataset.name}: the {part} set has {n_pos} positives in "
-                f"{len(rows)} rows, but both classes are needed; {remedy}"
+                f"{len(rows)} rows, but both classes are needed; use {remedy}"
             )
     rng = generator(seed, dataset.split_key or dataset.name, index, "order")
     order = rng.permutation(len(train))
@@ -162,7 +162,7 @@ def _draw(
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
-            "stratified split needs at least 2 rows of each class"
+            "stratified split needs at least 2 rows of each class; use another one"
         )
     # A random split is drawn anew for each index; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
@@ -222,11 +222,10 @@ def _split_by_time(
         return train, test
     of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
     if len(of_other_groups) < len(train) / 2:
-        excluded = len(train) - len(of_other_groups)
         raise InputError(
-            f"split {index} of {dataset.name}: {excluded:,} of {len(train):,} "
-            "earlier rows belong to groups in the test set and cannot be trained on; leave out "
-            "the groups, since a split by time never trains on later rows"
+            f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of "
+            f"{len(train):,} earlier rows belong to groups in the test set and cannot be trained "
+            "on; leave out the groups, since a split by time never trains on later rows"
         )
     return of_other_groups, test
 
@@ -241,7 +240,7 @@ def _split_at_window(
     size = max(1, round(share * len(time)))
     ends = (len(time) - (index + 1) * size, len(time) - index * size)
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
-    if start in (0, stop):
+    if start in (0, stop):  # no row is before the window, or none in it
         raise ValueError(
             f"the times have {len(np.unique(time))} different values, too few for parts of "
             f"{share:g} of the rows"
@@ -271,10 +270,10 @@ def _random_stratified_groups(
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
     # A share of 3/10 holds out three of ten folds.
-    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)
+    nearest = Fraction(share).limit_denominator(most) or Fraction(1, most)  # one fold at least
     n_folds = max(nearest.denominator, 2)
     fold = stratified_group_folds(is_positive, groups, n_folds, random_state)
-    is_held_out = fold < min(nearest.numerator, n_folds - 1)
+    is_held_out = fold < min(nearest.numerator, n_folds - 1)  # one fold at least is kept
     return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
@@ -304,10 +303,11 @@ def stratified_group_folds(
     )
     n_pos, size = np.divmod(codes, base)
     class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group of each kind
-    # A group with s_c rows of class c, added to a fold with r_c of its t_c rows, raises the fold's
-    # sum over c of (r_c / t_c)^2 by the sum of 2 r_c s_c / t_c^2 plus that of s_c^2 / t_c^2, the
-    # weight of the group. The load of a fold is half the first sum over the weight.
-    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
+    # A fold holds r_c of the t_c rows of class c. A group with s_c rows raises the fold's sum of
+    # (r_c / t_c)^2 over the classes by the sum of 2 r_c s_c / t_c^2 plus the sum of s_c^2 / t_c^2.
+    # The latter is the weight of the group; the load of a fold is half the former over the weight.
+    totals = class_sizes.T.dot(n_groups)  # t_c
+    cost = class_sizes / totals**2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
     # Large before small, by powers of two; at random within, or the folds would always be the same.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
@@ -335,11 +335,11 @@ def _deal_to_lowest(
     # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]
-    # The common load of the first 1, 2, ... folds once they have shared all units.
+    # The load that the lowest 1, 2, ... folds have in common if they alone share all units.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
     n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below the level
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
-    # What rounding has left over.
+    # Rounding down leaves some units over: one each for the lowest folds.
     units[np.lexsort([rows, load + units])[: n_units - units.sum()]] += 1
     return units

@@ -102,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # How much longer the arrays will get if the rest of the file is like the part read.
+            # How much longer the arrays get if the rest is like the part read, with 2 % to spare.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -186,8 +186,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)
-    # An entry takes 4 bytes of text or more, as in " 1:1", and a row 2. Pages that are not filled
-    # take no memory.
+    # An entry takes at least 4 bytes, as in " 1:1", and a row 2; unfilled pages take no memory.
     most_entries, most_rows = len(text) // 4 + 1, len(text) // 2 + 1
     data, indices = np.empty(most_entries), np.empty(most_entries, dtype=np.int32)
     row_ends, labels = np.empty(most_rows, dtype=np.intp), np.empty(most_rows)
@@ -195,8 +194,8 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
-    # Numbers that the fast way cannot round to the nearest double: where their text starts and
-    # stops, and their place in `data`, or as -1 - place in `labels`.
+    # For numbers that the kernel cannot round to the nearest double: where their text starts and
+    # stops, and their place i in `data`, or -1 - i for the place i in `labels`.
     for start, stop, place in inexact[:n_inexact].tolist():
         value = float(text[start:stop])
         if value in (np.inf, -np.inf):
@@ -224,7 +223,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40: shortened
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

@@ -37,7 +37,7 @@ class File(Section):
 
     @property
     def limit(self) -> int:
-        return self.bytes or self.max_bytes or 0
+        return self.bytes or self.max_bytes or 0  # the exact size, else the largest one allowed
 
     @property
     def checksum(self) -> str | None:
@@ -93,10 +93,11 @@ class Card(Section):
             "gamma": self.generator == "margin",
             "non_linear": self.generator == "signal",
         }
+        given = {field for field in needed if getattr(self, field) not in (None, ())}
         refuse(  # raises one error for all of the problems, if any
             ((field,), "is missing" if is_needed else f"has no meaning for {self.format}")
             for field, is_needed in needed.items()
-            if (getattr(self, field) not in (None, ())) != is_needed  # missing, or not needed
+            if is_needed != (field in given)
         )
         n_columns = self.features if self.feature_columns is None else len(self.feature_columns)
         checks = (

@@ -91,6 +91,7 @@ def _inspect(card: Card, file: File) -> FileReport:
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
+    # There is a fault, the published checksum is right, or none is published.
     status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
     return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
 
@@ -103,10 +104,10 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 def _fault(file: File, path: Path) -> str:
     """Describe what is wrong with the size or checksum of a file; return "" if nothing is."""
     size, algorithm = path.stat().st_size, "sha256" if file.sha256 else "md5"
-    if size > file.limit or size < (file.bytes or 0):  # a card has a size or only a limit
+    if size > file.limit or size < (file.bytes or 0):  # without `bytes`, `limit` alone counts
         return f"the file has {size:,} bytes, and the card says {file.limit:,}"
     if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
-        return ""  # not published, or right
+        return ""  # the checksum is not published, or it is right
     return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
 
 
@@ -159,7 +160,7 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
         if not all(file.checksum for file in card.files) and all(map(Path.is_file, paths)):
             try:
                 parse(card, paths)
-            except InputError as error:  # names a file in the temporary folder
+            except InputError as error:  # whose text has the path of the temporary folder
                 raise InputError(str(error).replace(f"{place}/", "")) from error
         for name, path in accepted.items():
             path.replace(folder / name)
@@ -176,7 +177,7 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
         shutil.copyfile(address, path)
     files = {file.name: file for file in card.files}
     if path.name not in files and path.suffix == ".bz2":
-        # Called as pooch calls it after a download.
+        # The arguments that pooch gives: path, action and the Pooch itself, which is not used.
         path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
     if path.name not in files:
         raise InputError(f"{path.name} is not a file of {card.name}; give {_file_names(card)}")
@@ -192,7 +193,7 @@ def _download(address: str, path: Path) -> None:
 
     def check(answer: Any, **_: object) -> None:  # of every answer, also of a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
-        if not _is_safe(target):  # before a redirect is followed
+        if not _is_safe(target):  # the hook runs before a redirect is followed
             raise InputError(f"the address redirects to {target}, which is not https; use another")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked

@@ -54,12 +54,11 @@ def _with_margin(card: Card) -> Arrays:
     size = least + (1.0 - least) * rng.random(card.rows) ** 2  # |s|, most near the margin
     size[[np.argmax(y), np.argmin(y)]] = least  # one row of each class at the margin
     Z = rng.standard_normal((card.rows, card.features))
-    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # now orthogonal to w
+    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # now orthogonal to w; as Z @ w, without BLAS
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
     radius = 0.999 * np.sqrt(1.0 - size**2)  # of the remaining ball, with room for rounding
-    # In d dimensions, u^(1/d) with uniform u is the radius of a point drawn uniformly from the unit
-    # ball; here d = features - 1.
-    exponent = 1 / max(card.features - 1, 1)
+    # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d dimensions.
+    exponent = 1 / max(card.features - 1, 1)  # orthogonal to w there are d = features - 1
     # Python's power: the bits of NumPy's depend on AVX-512.
     radius *= [drawn**exponent for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
@@ -78,7 +77,7 @@ def _with_signal(card: Card) -> Arrays:
     w, squares, products = rng.standard_normal((3, card.features))
     X = rng.standard_normal((card.rows, card.features))
     linear = np.einsum("ij,j->i", X, w)  # unlike BLAS, bitwise identical everywhere
-    curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))
+    curved = np.einsum("ij,j->i", X**2, squares / np.sqrt(2))  # a square has variance 2
     curved += np.einsum("ij,j->i", X * np.roll(X, 1, axis=1), products)
     score = NOISE * rng.standard_normal(card.rows)
     for share, part in ((1 - card.non_linear, linear), (card.non_linear, curved)):
@@ -127,6 +126,7 @@ def _binary(
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
     block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
     draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
+    # A uniform number is below the frequency of its column with that probability.
     return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
 
 

@@ -129,7 +129,7 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
     folder = _folder(name, sha256, dtype)
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))  # of X
-        # As plain views: those of type memmap cost time in every small operation.
+        # `asarray` makes plain arrays of memmaps, which cost time in every small operation.
         parts: dict[str, Any] = {
             path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
             for path in folder.glob("*.npy")
@@ -151,7 +151,7 @@ def _store_prepared(name: str, sha256: str, arrays: Arrays, dtype: Dtype = "floa
     if not isinstance(arrays.X, np.ndarray):
         X = parts.pop("X")
         parts |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed if left
+    with contextlib.suppress(OSError), temporary(folder) as unfinished:  # removed if not moved
         unfinished.mkdir(parents=True)
         for part, array in parts.items():
             np.save(unfinished / f"{part}.npy", array, allow_pickle=False)

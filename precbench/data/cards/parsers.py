@@ -40,8 +40,8 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))
         if len(wrong):
             raise InputError(
-                f"{card.name}: row {wrong[0] + 1} holds a value that is not a finite number; "
-                "get the files again"
+                f"{card.name}: row {wrong[0] + 1} of the joined files holds a value that is not a "
+                "finite number; get the files again"
             )
     return arrays
 
@@ -64,7 +64,7 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     # Read files without a header; the features are the columns on the card, or all but the label.
     assert card.label_column is not None
     label = card.label_column - 1  # cards count columns from 1
-    separator = "," if card.separator == "comma" else None
+    separator = "," if card.separator == "comma" else None  # None: blanks
     # Labels may be text: 1 for the positive one, 0 for any other.
     converters: dict[int | str, Callable[[str], float]] = {
         label: lambda text: float(text == str(card.positive))
@@ -72,7 +72,7 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # 1: the positive label
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -88,11 +88,8 @@ def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:
             f"{paths[1]}: expected at least {KDD08_PATIENT + 1} columns (label, ids, patient), "
             f"found {info.shape[1]}; get the file again"
         )
-    return Arrays(
-        X,
-        _signs(info[:, KDD08_LABEL], card.positive),
-        np.unique(info[:, KDD08_PATIENT], return_inverse=True)[1].astype(np.int64),  # groups
-    )
+    _, groups = np.unique(info[:, KDD08_PATIENT], return_inverse=True)
+    return Arrays(X, _signs(info[:, KDD08_LABEL], card.positive), groups.astype(np.int64))
 
 
 def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
@@ -121,7 +118,7 @@ def _table(
     try:
         return np.loadtxt(path, delimiter=separator, converters=converters, comments=None, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: the file is not a table of numbers: {error}") from error
+        raise InputError(f"{path}: not a table of numbers: {error}; get the file again") from error
 
 
 def _signs(labels: NDArray[np.float64], positive: object) -> NDArray[np.float64]:

@@ -67,12 +67,13 @@ def content_of(
         return Content("dates", numbers, formats[0], tuple(formats[1:]))
     if not (is_text and declares_text):  # amounts, with the marks that fit all of them
         marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
-        amounts = {mark: as_numbers(values, mark) for mark in marks}
-        amounts = {m: a for m, a in amounts.items() if not (np.isnan(a) & present).any()}
+        parsed = {mark: as_numbers(values, mark) for mark in marks}
+        amounts = {m: a for m, a in parsed.items() if not (np.isnan(a) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
+            # Other marks matter only if the texts are other numbers with them.
             differ = [m for m, a in others if not np.array_equal(a, numbers, equal_nan=True)]
-            return Content("numbers", numbers, mark, tuple(differ))  # marks for other numbers
+            return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
 
 
@@ -111,14 +112,13 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 def _amount(text: str, decimal: str) -> float:
     """Parse a number with separators of thousands or a unit; NaN for other text."""
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
-    bare = re.sub(  # without a currency, and with an ASCII minus sign
-        rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", text.strip().replace("\u2212", "-")
-    )
+    signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
+    # Drop a currency before or behind the number, and keep the sign, which may precede it.
+    bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
-    if not re.fullmatch(rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)", whole):
-        return np.nan
-    if not re.fullmatch("[0-9]*", fraction):
+    digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # of the whole part
+    if not (re.fullmatch(digits, whole) and re.fullmatch("[0-9]*", fraction)):
         return np.nan
     exponent = "e-2" if n_percent_signs else ""  # 9.75 % is 0.0975
     return float(re.sub(thousands, "", whole) + mark.replace(",", ".") + fraction + exponent)
@@ -162,8 +162,8 @@ def check_date_format(text: str | None) -> None:
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     """Return the formats in which all of the texts are dates."""
-    if date_format is None and not re.match(OTHER_DATE, texts[0]):  # then none can fit
-        return []
+    if date_format is None and not re.match(OTHER_DATE, texts[0]):
+        return []  # the first text does not look like a date, so no format fits all
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()
     return [

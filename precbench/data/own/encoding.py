@@ -68,7 +68,7 @@ class Column:
 
         ``(unknown)`` is a category that the training rows did not have.
         """
-        if self.indicator and features[-1]:
+        if self.indicator and features[-1]:  # the last feature is the indicator
             return "(missing)"
         if self.categories is not None:
             return self.categories[int(features.argmax())] if features.any() else "(unknown)"
@@ -108,8 +108,8 @@ class Gaps:
         empty = [name for name, n in self.filled.items() if n == self.n_rows]  # in all rows
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
-        counts = [  # more than MOST_CATEGORIES unseen ones are not counted
-            f"{'more than ' * (n > MOST_CATEGORIES)}{min(n, MOST_CATEGORIES):,} unseen "
+        counts = [  # `encode` stops collecting one above MOST_CATEGORIES
+            f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,} unseen "
             f"{'category' if n == 1 else 'categories'} in {name} "
             f"({listed(sorted(self.unseen[name]), 3)})"
             for name, n in n_unseen.items()
@@ -193,14 +193,15 @@ class Encoding:
                 continue
             texts = texts_of(values, name)
             texts[is_missing] = column.fill
-            # Places in the sorted categories; -1 for an unseen text, whose features stay 0.
+            # Codes are places in the sorted categories; -1 is an unseen text: its features stay 0.
             codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts))
             known = np.flatnonzero(codes >= 0)
             X[known, span.start + codes[known]] = 1.0
             if len(known) < len(table):
                 gaps.uncategorised[column.name] += len(table) - len(known)
-                unseen = gaps.unseen[column.name]  # updated in place, up to a limit
+                unseen = gaps.unseen[column.name]  # a set, updated in place
                 new = set(texts[codes < 0]) - unseen
+                # One above MOST_CATEGORIES is enough to report "more than".
                 unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
         gaps.n_rows += len(table)
         return X
@@ -208,16 +209,16 @@ class Encoding:
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
         """Return which values of the training rows are filled in, None if none is missing."""
         columns = []
-        for column, features in self.spans():  # an indicator is never missing
+        for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
+                # The indicator, the last feature, has no gaps.
                 columns.append((features.start, features.stop - column.indicator, missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
         """Return each column with the slice of its features; ``feature 1`` ... without names."""
-        unnamed = (Column(f"feature {j}") for j in range(1, self.n_features + 1))
-        columns = self.columns or tuple(unnamed)
+        columns = self.columns or [Column(f"feature {j + 1}") for j in range(self.n_features)]
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
 
@@ -241,9 +242,9 @@ class Encoding:
         for column in encoding.columns:
             date.fromisoformat(column.origin or "1970-01-01")
             check_date_format(column.notation if column.origin else None)
-            # With an origin `notation` is a date format, else a decimal mark. `fill` is text for
-            # categories, else a finite number.
+            # With an origin `notation` is a date format (checked above), else a decimal mark.
             is_notation = column.origin or column.notation in (None, ".", ",")
+            # `fill` is text for categories, else a finite number.
             fits = isinstance(column.fill, str) == (column.categories is not None)
             can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
             if not (is_notation and can_fill):
@@ -275,28 +276,28 @@ def _learn_columns(
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
-        with problems.collected():  # without a column, if there is a problem
+        with problems.collected():  # a column with a problem is not added
             columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in categorical)
-        if values.isna().any() and not values.isna().all():  # empty ones are refused above
+        if values.isna().any() and not values.isna().all():  # empty columns are refused above
             with problems.collected():
                 if missing == "error":
                     _refuse_gap(values, where, table.gap(name))
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    how = "median" if missing == "error" else missing  # then only new rows have gaps
+    # With missing="error" only new rows can have gaps.
+    how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
-            columns[name] = replace(
-                column, fill=fill_value(_numbers(frame[name], column, where), how)
-            )
+            numbers = _numbers(frame[name], column, where)
+            columns[name] = replace(column, fill=fill_value(numbers, how))
     return tuple(columns.values())
 
 
 def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
     """Learn the categories of a column, its first day, or the notation of its numbers."""
-    # `kind` is the option that names the column, "categorical" or "numeric"; `takes_text` makes any
-    # column of text categorical.
+    # `kind` is the option that names the column ("categorical" or "numeric"), if one does; with
+    # `takes_text` any column of text is categorical.
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
@@ -320,7 +321,7 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
                 remedy=("numeric", name),
             )
         content = as_numeric if kind == "numeric" else content
-    if content.others:  # notations that give other values
+    if content.others:  # the column has other values in another notation
         raise ambiguous(values, content.notation, content.others, where)
     numbers = content.numbers
     is_text = np.isnan(numbers) & present
@@ -350,7 +351,8 @@ def _learn_text(
         what = "looks like a date; name the format (date-format), or drop the column"
         refuse(values, is_text, what, where, drop=True)
     n_distinct = len(set(texts))
-    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES  # else like ids
+    # Values that rarely repeat may be identifiers.
+    most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
     if text_share > 0.5:  # a column of text
         if takes_text:
@@ -415,11 +417,11 @@ def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return numbers, or days; NaN only for missing values."""
-    dated = column.origin is not None  # and `notation` a date format; else it is a decimal mark
-    numbers = _days(values, column, where) if dated else as_numbers(values, column.notation)
+    is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
+    numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
     if not np.isfinite(numbers).all():  # `refuse` raises for the first wrong value, if any
         what = "is not a number"
-        if dated:
+        if is_dated:
             what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
         refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
         refuse(values, np.isinf(numbers), "is not a finite number", where)
@@ -432,11 +434,11 @@ def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")
-    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)  # from microseconds
+    return np.where(moments.isna(), np.nan, since.astype(np.int64) / 86_400e6)  # microseconds a day
 
 
 def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
-    """Raise for the first missing value; `word` is its text in the file."""
+    """Raise for the first missing value; `word` is its text in the file, such as NA, or ""."""
     name, row = str(values.name), values.index[values.isna()][0] + 1
     if word:
         raise TableError(

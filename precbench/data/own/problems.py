@@ -53,7 +53,7 @@ class TableError(InputError):
         self.kind, self.column = kind, column
         self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
         self.remedies = [] if remedy is None else [remedy]
-        self.is_enough = remedy is not None  # whether the remedies leave no problem
+        self.is_enough = remedy is not None  # see the class
 
 
 def column_of(
@@ -75,13 +75,9 @@ def named_columns(
 
     `words` are valid in place of a column.
     """
-    named = [
-        name
-        for text in texts
-        for name in (  # a column's own name may have a comma
-            [text] if text in names or "," not in text else map(str.strip, text.split(","))
-        )
-    ]
+    named: list[str] = []
+    for text in texts:  # a column's own name may have a comma
+        named += [text] if text in names or "," not in text else map(str.strip, text.split(","))
     for name in named:
         if name not in names and name not in words:
             near = did_you_mean(name, [*words, *map(str, names)])
@@ -109,17 +105,16 @@ class Problems:
 
     def raise_if_any(self) -> None:
         """Raise the collected errors, if any, with one line for each problem."""
-        if len(self.errors) == 1:
-            raise self.errors[0]
         if self.errors:
-            raise _SeveralError(self.where, self.errors)
+            error, *others = self.errors
+            raise _SeveralError(self.where, self.errors) if others else error
 
 
 class _SeveralError(TableError):
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
         lines = _lines(where, self.parts)  # fewer than parts, if some share one
-        super().__init__(where, lines[0])  # sets the message, replaced below
+        super().__init__(where, lines[0])  # a single line is the message; several replace it below
         if len(lines) > 1:
             shown = [f"  {line}" for line in lines[:_SHOWN]]
             if len(lines) > _SHOWN:
@@ -139,9 +134,9 @@ class _SeveralError(TableError):
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
     """Return a line for each problem, one for all columns with a problem of the same kind."""
-    lines: dict[object, str] = {}  # by kind, or by problem
+    lines: dict[object, str] = {}  # by kind; by `id` for a problem with a line of its own
     for part in parts:
-        kind = getattr(part, "kind", "")
+        kind = getattr(part, "kind", "")  # only a TableError has one
         names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]
         if kind in _TOGETHER and len(names) > 1:  # the same line for all of the kind
             lines[kind] = f"{len(names):,} columns {_TOGETHER[kind]}: {listed(names)}"

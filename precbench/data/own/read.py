@@ -151,7 +151,7 @@ def read_own_file(
             "categorical": categorical != "error",
             "numeric": bool(numeric),
             "missing": missing != "error",
-            "groups": groups is not None and kind == "svmlight",
+            "groups": groups is not None and kind == "svmlight",  # in npz an array
             "time": time is not None and kind == "svmlight",
         }
         if any(only_tables.values()):
@@ -270,10 +270,11 @@ def _assign_roles(
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Guess the label column: of two values, with a name like `label` or typical, else the last."""
+    """Guess which column of two values is the label, by its name; None if none can be it."""
     binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
     if label is not None:
         return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
+    # A column with a typical name, else the last.
     return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
 
 
@@ -301,11 +302,11 @@ def read_new_blocks(
         X, _ = _matrix(path, kind, "float64", encoding.n_features)
         if X.shape[1] != encoding.n_features:
             raise InputError(
-                f"{path}: found {X.shape[1]} features; the model takes {encoding.n_features}"
+                f"{path}: found {X.shape[1]} features; give the {encoding.n_features} of the model"
             )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
-    # Blocks of some 32 MiB.
+    # A block of 2**22 values takes 32 MiB; the number of rows has a lower and an upper bound.
     rows_at_once = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, rows_at_once))
     gaps = Gaps() if gaps is None else gaps
@@ -314,7 +315,7 @@ def read_new_blocks(
         path,
         kind,
         file_layout,
-        # These stay text, so that a category 007 does, and numbers are read by their notation.
+        # Read as text: categories such as 007, and numbers or dates with a notation of their own.
         texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
         words=[column.name for column in encoding.columns if column.words],
         rows_at_once=rows_at_once,
@@ -360,7 +361,8 @@ def _matrix(
     X, y = read_svmlight(path, n_features, dtype)
     if X.shape[1] == 0:
         raise InputError(f"{path}: no row has a feature; give at least one as index:value")
-    return X if n_features else dense_if_full(X), {"y": y}  # rows of training may become dense
+    # New rows, for which `n_features` is given, stay sparse: the caller converts them if needed.
+    return X if n_features else dense_if_full(X), {"y": y}
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
@@ -368,7 +370,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
     from scipy.sparse import coo_matrix
 
     try:
-        arrays = unpack(path, kinds="fiubUS", packed=True)
+        arrays = unpack(path, kinds="fiubUS", packed=True)  # numbers and text, also compressed
         for name in arrays.keys() & {"X", *_SPARSE_PARTS}:
             if arrays[name].dtype.kind in "US":  # NumPy would read 1_1 as 11
                 raise ValueError(f"the array {name} holds text, not numbers")
@@ -421,10 +423,10 @@ def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matr
 def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> pd.Series:
     """Return an array with a value for each row as a column of a table; refuse other shapes."""
     if name not in arrays:
-        raise InputError(f"{path}: no array {name!r}; the file holds {listed(arrays)}")
+        raise InputError(f"{path}: no array {name!r}, only {listed(arrays)}; save one of that name")
     if arrays[name].shape != (length,):
         raise InputError(
-            f"{path}: {name} must have a value for each row, the shape ({length},), found "
+            f"{path}: {name} must have a value for each row and so the shape ({length},), found "
             f"{arrays[name].shape}"
         )
     # From a list, so that any type of number or text becomes one that a table may have.

@@ -66,7 +66,7 @@ def are_positive(
     positive: Sequence[Label] | None,
     counts: NDArray[np.intp] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which of the distinct labels are positive; `counts` are their rows."""
+    """Return which of the distinct labels are positive; `counts` are their numbers of rows."""
     names = [canonical(label) for label in labels]
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
     if positive is None:
@@ -79,7 +79,7 @@ def are_positive(
         positive = [1]
     spelled = {canonical(label): label for label in positive}  # as given
     if len(names) == 1:
-        raise InputError(f"{where}: one class only, every label is {listed(labels)}; add others")
+        raise InputError(f"{where}: one class, every label is {listed(labels)}; add other rows")
     if unknown := [label for name, label in spelled.items() if name not in names]:
         raise TableError(
             where,
@@ -96,10 +96,10 @@ def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
     """Propose the positive label in all its spellings, as a remedy: a typical one or the rarest."""
-    spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: rows and spelling
-    for label, n in zip(labels, counts.tolist(), strict=True):
+    spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: number of rows and spelling
+    for label, n_rows in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
-        spellings.setdefault(text.casefold(), []).append((n, text))
+        spellings.setdefault(text.casefold(), []).append((n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
         return None
     typical = [name for name in _POSITIVE if name in spellings]
@@ -113,7 +113,7 @@ def canonical(label: object) -> object:
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
-    if re.fullmatch(r"[+-]?[0-9]{1,300}", text):
+    if re.fullmatch(r"[+-]?[0-9]{1,300}", text):  # 300 digits: below the largest double
         return int(text)
     if re.fullmatch(r"[+-]?[0-9]{0,300}\.[0-9]+", text):
         return canonical(float(text))
@@ -143,11 +143,10 @@ def order_in_time(
 
     Dates and times may be text, in UTC without a zone.
     """
-    name = f"column {values.name!r}"
     if values.isna().any():
-        row = values.index[values.isna()][0] + 1
+        name, row = values.name, values.index[values.isna()][0] + 1
         raise InputError(
-            f"{where}: {name}, row {row}: the time is missing; fill it, or remove the row"
+            f"{where}: column {name!r}, row {row}: the time is missing; fill it, or remove the row"
         )
     content = content_of(values, where, date_format=date_format)
     if content.others:
@@ -191,6 +190,7 @@ def ambiguous(
         }
         if len({*readings.values()}) > 1:  # the first value that the notations read differently
             break
+    # `value` and `readings` are those of that value.
     choices = " or ".join(f"{reading} ({option} {each})" for each, reading in readings.items())
     return TableError(where, f"column {name!r}: {value!r} can be {choices}; name one", column=name)
 
@@ -214,4 +214,5 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     for value in distinct:
         spelled.setdefault(canonical(value), value)
     numbers = {name: number for number, name in enumerate(spelled)}  # the codes
-    return np.array([numbers[canonical(value)] for value in distinct])[codes], [*spelled.values()]
+    canonical_codes = np.array([numbers[canonical(value)] for value in distinct])
+    return canonical_codes[codes], [*spelled.values()]

@@ -31,7 +31,7 @@ def look_for_suspects(
 ) -> None:
     """Add a problem for each column that looks like a leak, an identifier or a code."""
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {getattr(error, "column", "") for error in problems.errors}  # columns
+    refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     has_rows = n_rows >= _FEWEST_ROWS
     has_classes = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
@@ -40,7 +40,8 @@ def look_for_suspects(
         is_text = content.holds == "text" and not is_date(values)
         is_whole = content.holds == "numbers" and _are_whole(content.numbers)
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
-        n_distinct = values.nunique() if is_text or is_whole else 0  # 0: of no interest
+        # Other values are neither identifiers nor codes, and not ranked in groups.
+        n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:
             if has_rows and n_distinct == n_rows:
                 problems.add(
@@ -69,7 +70,7 @@ def look_for_suspects(
                 )
         if y is None or not (has_rows and has_classes):
             continue
-        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # ranks by shares of positives
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if reason := _leak_reason(values, content.numbers, y, in_groups):
             problems.add(
                 TableError(
@@ -87,7 +88,7 @@ def _leak_reason(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> str:
     """Return why a column looks like a leak of the label, "" if it does not."""
-    value = auc_alone(values, numbers, y, in_groups)
+    value = auc_alone(values, numbers, y, in_groups)  # which says what `in_groups` means
     if value > LEAK:
         return f"has an AUC of {value:.3f} alone"
     is_missing = values.isna().to_numpy()
@@ -129,13 +130,13 @@ def auc_alone(
 ) -> float:
     """Return the AUC of a column in the better direction, missing values at either end."""
     aucs = [0.5]
-    if in_groups:  # few values, or text: each has a share of positives
+    if in_groups:  # few values, or text: a value ranks by its share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
-    if not in_groups or ordered is numbers:  # values, or numbers, have an order
-        codes, distinct = pd.factorize(ordered, sort=True)
-        ends = (-1, len(distinct)) if codes.min() < 0 else (-1,)
-        for end in ends:
+    if not in_groups or ordered is numbers:  # numbers have an order, as has all but text
+        codes, distinct = pd.factorize(ordered, sort=True)  # -1: missing
+        # Missing values come before all others, then behind them.
+        for end in (-1, len(distinct)) if codes.min() < 0 else (-1,):
             value = auc(y, np.where(codes < 0, end, codes).astype(np.float64))
             aucs += [value, 1 - value]
     return max(aucs)
@@ -157,4 +158,4 @@ def _auc_of_shares(codes: NDArray[np.intp], y: NDArray[np.float64]) -> float:
         prior = (y[learnt] > 0).mean()  # counts as one more row of each value
         shares = (positives + prior) / (n_rows + 1)
         aucs.append(auc(y[measured], shares[codes[measured]]))
-    return min(aucs)  # the cautious one
+    return min(aucs)  # of the two halves, the one that is less like a leak

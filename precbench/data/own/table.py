@@ -88,21 +88,22 @@ class OwnTable:
         return known, self.frame[is_open]
 
     def gap(self, name: str) -> str:
-        """Return the text of the first missing value of a text column of a file."""
+        """Return the text of the first missing value of a text column of CSV; "" for others."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
-        if not (is_text and self.is_whole):  # else the places in the file are unknown
+        if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
             return ""
         first = int(np.argmax(self.column(name).isna()))
         return str(raw_texts(self, [name], first + 1)[name].iloc[first])
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
         """Detect what a column holds, once; a declared type of text may be ignored."""
-        key = name, not ignore_type and self.format not in _SEPARATORS  # which declare no types
+        declares_text = not ignore_type and self.format not in _SEPARATORS  # CSV has no types
+        key = name, declares_text
         if key not in self._contents:
             self._contents[key] = content_of(
                 self.column(name),
                 self.where,
-                declares_text=key[1],
+                declares_text=declares_text,
                 decimal=self.layout.decimal if self.is_file else None,
                 date_format=self.layout.date_format,
             )
@@ -138,9 +139,9 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
-        if layout.decimal == ",":  # pandas took 1.234 for a fraction
+        if layout.decimal == ",":  # pandas has read 1.234 as a fraction, and it is 1234
             return _read_whole(path, kind, layout, words)
-        table = replace(table, layout=layout, _contents={})  # detected anew with the mark
+        table = replace(table, layout=layout, _contents={})  # forget what was detected without it
     return table
 
 
@@ -213,10 +214,9 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: numbers are parsed later
+    texts = None if layout.decimal == "," else words  # None: all columns, or 1.234 is a fraction
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
-    nameless = [name for name in frame if str(name).startswith(_NAMELESS)]
-    empty = [name for name in nameless if frame[name].isna().all()]
+    empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         columns = count(len(empty), "column")
         warnings.warn(
@@ -241,7 +241,7 @@ def _decimal_of(table: OwnTable) -> str | None:
     contents = [table.content(name) for name in frame if name not in parsed]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]
     marks = {content.notation for content in amounts if not content.others}
-    # In these, pandas took the point for the decimal mark; it may separate thousands.
+    # Pandas took the point in these columns for the decimal mark; it may separate thousands.
     floats = [name for name in parsed if frame[name].dtype.kind == "f"]
     for name, texts in raw_texts(table, floats if amounts else ()).items():
         dotted = texts[texts.str.contains(".", regex=False)]
@@ -271,7 +271,7 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
-    encoding, has_blank_lines, open_line = _scan(path)  # open: the last, without a line end
+    encoding, has_blank_lines, unended = _scan(path)  # the last line, if it has no line end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
@@ -280,26 +280,26 @@ def _read_csv(
         )
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
-    n_cells = open_line.count(options["sep"].encode()) + 1
-    if open_line and b'"' not in open_line and n_cells < len(header):  # quotes may hold lines
+    n_cells = unended.count(options["sep"].encode()) + 1
+    # With a quotation mark the line may be the rest of a cell with line breaks.
+    if unended and b'"' not in unended and n_cells < len(header):
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
         )
-    places = _places_of_filled_rows(path, options) if has_blank_lines else None  # row numbers
-    options["chunksize"] = rows_at_once
-    texts = header if texts is None else [name for name in header if name in texts]
+    places = _places_of_filled_rows(path, options) if has_blank_lines else None
+    options |= {"chunksize": rows_at_once, "iterator": True}  # one block if None
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
     keep = _columns_to_keep(keep, header, path)
     as_text = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
-    options["dtype"] = dict.fromkeys(texts, "str")
-    options |= {"na_values": missing, "keep_default_na": False}
+    dtypes = {name: "str" for name in header if texts is None or name in texts}
+    options |= {"dtype": dtypes, "na_values": missing, "keep_default_na": False}
     with opened(path) as stream, opened(path) as text_stream, ExitStack() as stack:
         if keep:
             text_blocks = stack.enter_context(pd.read_csv(text_stream, **as_text))
         for frame in stack.enter_context(pd.read_csv(stream, **options)):
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
-            if places is not None:
+            if places is not None:  # pandas has not counted the blank rows
                 frame.index = places[frame.index]
             _warn_of_quotes(path, frame)
             yield frame, kept_texts
@@ -311,7 +311,7 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
         return pd.DataFrame()
     layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
     _, options = _dialect(table.path, table.format, layout)
-    options |= {"usecols": list(names), "dtype": "str", "na_filter": False, "iterator": False}
+    options |= {"usecols": list(names), "dtype": "str", "na_filter": False}
     with opened(table.path) as stream:
         return cast("Any", pd.read_csv)(stream, nrows=n_rows, **options)
 
@@ -344,17 +344,16 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
         "names": header,
         "index_col": False,
         "low_memory": False,
-        "iterator": True,
     }
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later ones are always exact
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions are always exact
         options["float_precision"] = "round_trip"
     return header, options
 
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
-    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Blank lines at the
-    # end do not count: they are held back in `ending` until more text follows.
+    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Line ends at the
+    # end of a chunk wait in `ending` for more text, as blank lines at the end do not count.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
     encoding, has_blank, ending, last = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
@@ -363,6 +362,7 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
                 return "utf-16", True, b""
             lines = (ending + chunk).rstrip(b"\r\n")
             ending = (ending + chunk)[len(lines) :]
+            # The line at the end of the chunk, which may have begun in an earlier one.
             last = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last + lines
             is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
             # Two line ends in a row enclose a blank line.
@@ -420,7 +420,7 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
     n_rows = 0
     with ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # a reader keeps the buffers of its groups
+        for group in range(file.num_row_groups):  # a pass over all groups keeps all buffers
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows)
                 n_rows += len(frame)
@@ -467,13 +467,13 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         sheet: Any = book[layout.sheet or book.sheetnames[0]]
         lines = _sheet_rows(path, sheet, layout.skip_rows)
         # The first row with a value holds the column names; columns count from 1.
-        filled_lines = (line for line in lines if set(line[1].values()) - {None})
-        top, titles = next(filled_lines, (0, {}))
+        filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
+        top, titles = next(filled_rows, (0, {}))  # the row's number, and the names by column
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
         rows = {}  # by place below the header
-        for number, line in lines:
+        for number, line in lines:  # the rows below it
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):
                 raise InputError(
@@ -494,13 +494,13 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
 
     book, previous, n_characters = sheet.parent, 0, 0
     with sheet._get_source() as source:
-        formats = book._date_formats, book._timedelta_formats
+        formats = book._date_formats, book._timedelta_formats  # True below: values, not formulas
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
         for number, cells in parser.parse():
             line = {cell["column"]: cell["value"] for cell in cells}
             lengths = [len(value) for value in line.values() if isinstance(value, str)]
             n_characters += sum(lengths)
-            # The number of the row, its last column, its longest text, and the text of all rows.
+            # Number and last column of the row, its longest text, and the characters of all rows.
             sizes = number, max(line, default=0), max(lengths, default=0), n_characters
             if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
@@ -539,7 +539,7 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         encoding = {"charmap": "Windows-1252"}.get(error.encoding, error.encoding)
-        raise InputError(f"{path}: the text is not {encoding}; name its encoding") from error
+        raise InputError(f"{path}: the text is not {encoding}; name the right encoding") from error
     except ImportError as error:
         is_parquet = path.suffix.lower() == ".parquet"
         package, extra = ("pyarrow", "parquet") if is_parquet else ("openpyxl", "excel")
@@ -547,8 +547,9 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
     except Exception as error:  # a damaged file has many ways to fail
         reason = " ".join(str(error).split()) or type(error).__name__
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
-            reason = "line {1} has {2} values, and {0} columns have names".format(*wide.groups())
-        raise InputError(f"{path}: the file cannot be read: {reason}") from error
+            n_names, line, n_values = wide.groups()
+            reason = f"line {line} has {n_values} values, and {n_names} columns have names"
+        raise InputError(f"{path}: the file cannot be read: {reason}; correct the file") from error
 
 
 def _check_header(path: Path, names: list[str]) -> None:

@@ -112,7 +112,7 @@ def open_stream(
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
         raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
-    options = [VERSION, kind, None, positive, n_features]  # None: so that hashes stay the same
+    options = [VERSION, kind, None, positive, n_features]  # None keeps earlier hashes valid
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
@@ -136,8 +136,8 @@ class _Scan:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
         self.distinct: set[float] = set()
-        self._packed: list[NDArray[np.uint8]] = []  # a bit a row: whether its label is positive
-        self._rest = np.empty(0, dtype=bool)  # of the last rows, up to a whole byte
+        self._packed: list[NDArray[np.uint8]] = []  # one bit for each row: whether it is positive
+        self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
     def see(self, labels: NDArray[Any], path: Path) -> None:
         """Add the labels of the next rows: their distinct values, and which are the target."""
@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if it no longer has the stamp, by default its first, now or at the end."""
+    """Open a file; raise if it has another stamp than the given one, or another one at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -172,7 +172,7 @@ def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]
             yield file
             _refuse_changed(path, file, stamp)
     except OSError as error:
-        raise InputError(f"{path}: the file cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; check the file") from error
 
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
@@ -194,6 +194,7 @@ class _TextBlocks(Source):
     target: object  # the canonical label of the positive class
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
+        # As `Source.read`; the text of each run is parsed again.
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
                 offset, stop = self.offsets[run.start], self.offsets[run.stop]
@@ -213,7 +214,7 @@ class _TextBlocks(Source):
 
 def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int) -> _TextBlocks:
     """Parse an svmlight file once, and return where its blocks begin."""
-    starts, offsets = [0], [0]  # the first row and byte of each block, then the ends
+    starts, offsets = [0], [0]  # first row and byte of each block; the last are those of the end
     largest = n_entries = 0
     with open_unchanged(path) as file:
         stamp = _stamp(file)
@@ -263,12 +264,12 @@ class Npy:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
-            raise InputError(f"{path}: not an npy file of plain numbers: {error}") from error
+            raise InputError(f"{path}: not an npy file (use numpy.save): {error}") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
             raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
         if array.ndim != n_dimensions:
             raise InputError(
-                f"{path}: found the shape {array.shape}; save an array of dimension {n_dimensions}"
+                f"{path}: found the shape {array.shape}; save an array with ndim={n_dimensions}"
             )
         if not array.flags.c_contiguous:
             raise InputError(
@@ -285,7 +286,7 @@ class Npy:
             file.fileno(), n_bytes, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
         )
         values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
-        return np.require(values, requirements=["C", "A"])
+        return np.require(values, requirements=["C", "A"])  # a copy unless in C order and aligned
 
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
@@ -294,7 +295,8 @@ class Npy:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
-                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)  # so that nothing else is mapped
+                # Makes the run a map of its own, so that access to it maps no page outside.
+                pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)
                 pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
             pages.madvise(mmap.MADV_DONTNEED)  # even if the array is kept
@@ -324,7 +326,7 @@ class _NpyBlocks(Source):
             yield first, X, np.where(labels == self.target, 1.0, -1.0)
 
     def raw(self, runs: Iterable[range]) -> Iterator[tuple[int, NDArray[np.floating], NDArray]]:
-        """Yield the first row number, the rows and the labels as in the file, of runs of blocks."""
+        """Yield for each run of blocks its first row number, its rows, and its original labels."""
         with (
             open_unchanged(self.features.path, self.features.stamp) as file,
             open_unchanged(self.labels.path, self.labels.stamp) as label_file,
@@ -348,7 +350,7 @@ def _scan_npy(
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give as many"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
@@ -367,8 +369,8 @@ def _scan_npy(
         scan.digest.update(X)
         scan.digest.update(np.ascontiguousarray(y))
         if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]
-            raise InputError(f"{path}: row {row}, feature {column} is not finite; correct it")
+            row, column = np.argwhere(~np.isfinite(X))[0] + [start + 1, 1]  # both count from 1
+            raise InputError(f"{path}: row {row}, feature {column} is no finite number; correct it")
         if not np.isfinite(y).all():
             row = start + 1 + np.argmin(np.isfinite(y))
             raise InputError(f"{path}: row {row}: the label is not a finite number; correct it")

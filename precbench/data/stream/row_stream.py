@@ -152,7 +152,7 @@ class RowStream:
         return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield the rows of `batches` as row numbers of a matrix instead of copies.
+        """Yield the batches of `batches` without copies: a matrix, and which of its rows to visit.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class RowStream:
             n_missing = batch_size - n_rest if n_rest else 0  # rows that complete the batch
             if n_missing:
                 rest.append(_gathered(X, y, order[:n_missing]))
-                n_rest += len(rest[-1][1])
+                n_rest += min(n_missing, len(order))
                 order = order[n_missing:]
                 if n_rest < batch_size:
                     continue
@@ -217,12 +217,11 @@ class RowStream:
         """Yield X, y, and which rows to visit, as `visits` does; scaled rows are copies."""
         for first, X, y in self.source.read(runs):
             order = np.flatnonzero(self._is_kept(first, first + len(y))).astype(np.int32)
-            visit: Visit = X, y, order
             if len(order) and self.scaler is not None:
-                X, y = _gathered(*visit)
-                visit = _visit_all(self.scaler.transform_in_place(X), y)
-            if len(visit[2]):
-                yield visit
+                X, y = _gathered(X, y, order)
+                yield _visit_all(self.scaler.transform_in_place(X), y)
+            elif len(order):
+                yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
         """Visit the rows of one full buffer after another, at random within each."""
@@ -236,7 +235,7 @@ class RowStream:
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
-        # Generators: nothing is copied if the rows are mapped.
+        # A generator copies nothing until it is used, which it is not if the rows are mapped.
         copies = self._dense_buffers(runs) if self.source.dense else self._csr_buffers(runs)
         buffers = self._visit_in_map(blocks, mapped) if mapped else starmap(_visit_all, copies)
         for X, y, rows in buffers:
@@ -260,7 +259,7 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield the blocks of one full buffer after another, and their rows of this part."""
+        """Yield the blocks of one full buffer after another, and which of their rows are kept."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
         n = 0
@@ -278,7 +277,7 @@ class RowStream:
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield full buffers, each in the same array, which later passes reuse.
 
-        New memory is slow; pages that are never filled take no memory.
+        To reuse memory is faster than to ask for more; pages that are never filled take none.
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
@@ -308,7 +307,7 @@ class RowStream:
         n_waiting = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
-            n_waiting += n_bytes(waiting[-1][0])
+            n_waiting += n_bytes(waiting[-1][0])  # of the rows, without the labels
             if n_waiting >= self.buffer_bytes:
                 yield _stacked(waiting)
                 n_waiting = 0
