@@ -261,7 +261,7 @@ class Claim(Section):
         return table[is_selected]
 
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
-        """Return the right side of a comparison: for each value on the left, which `own` selects.
+        """Return the right side of a comparison: a value for each that `own` selects on the left.
 
         That is the value selected by `cell` whose row is equal in all columns but those of the two
         selections, or the only one that `cell` selects.

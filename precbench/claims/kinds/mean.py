@@ -153,17 +153,19 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
     misfits = _misfits(cell for row in passed for cell in row)  # by column: why powers are wrong
-    for number, row in enumerate(rows):
+    for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # of the row; ours if above 0
         fits = [
-            f"10^{power + shift}" for shift in (-1, 1) if by_shift[shift][number].p_of_all > LEVEL
+            f"10^{power + shift}"
+            for shift in (-1, 1)
+            if by_shift[shift][row_number].p_of_all > LEVEL  # the row passes with it
         ]
         if power > 0 and fits:
             fitting = " and ".join(fits)
             ambiguity = f"with the power 10^{power}, which is ours; {fitting} pass as well"
         for i, cell in enumerate(row):
             misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
-            yield _judge_cell(cell, by_shift[0][number], i, evidence, misfit, ambiguity)
+            yield _judge_cell(cell, by_shift[0][row_number], i, evidence, misfit, ambiguity)
 
 
 def _printed_and_drawn(
