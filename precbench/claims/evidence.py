@@ -15,8 +15,7 @@ from precbench.store import find_result_folders
 from precbench.studies import Result
 
 _CELL = ["dataset", "solver", "metric", "part"]
-# Takes the place of a metric in claims about times
-WALL_SECONDS = "wall_seconds"
+WALL_SECONDS = "wall_seconds"  # takes the place of a metric in claims about times
 
 
 class MissingError(Exception):
@@ -81,9 +80,9 @@ class Outcomes:
         # Each has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
         # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
-        has_begun = rows["rows_seen"] > 0  # before any row, w = 0
+        has_begun = rows["rows_seen"] > 0  # before, w = 0: `mask` leaves only that value
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
+        has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()  # or earlier
         rows = rows[has_moved | (rows["final"] & has_begun)]  # the final one in any case
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
@@ -127,18 +126,18 @@ class Outcomes:
         if rows.index.has_duplicates:
             raise MissingError(
                 f"{metric} of {self.run.name} was measured at several points of the sweep, but "
-                "this claim needs one: use the kind order with the key at, or the kind variation"
+                "this claim needs one: use the kind 'order' with a key 'at', or 'variation'"
             )
         return rows
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        """Return the final values by split and point of the sweep; raise if there are none."""
+        """Return the final rows by split (index) and column ``sweep``; raise if there are none."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
             raise MissingError(
                 f"the results hold no {metric} of {solver} on {dataset} ({part} set): run the "
-                "experiment with them, or see in summary.csv why they failed"
+                "experiment with this metric and solver, or see in summary.csv why it failed"
             )
         return self._final.iloc[self._final_places[key]].set_index("split")
 

@@ -56,7 +56,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
         old = before.get(row.id)
         if old is None or old.verdict == row.verdict or not old.verdict.is_settled:
             continue
-        # Ranks are 0 (best) to 3. No power counts as 2: it is worse if it fails now, and only then.
+        # Ranks: 0 (best) to 3 (not reproduced). "No power" counts as 2, so that only 3 is worse.
         rank = 2 if old.verdict.rank is None else old.verdict.rank
         if row.verdict.rank is not None:
             changed.append(Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank))
@@ -83,9 +83,8 @@ def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
     """Return the earlier row of a claim with the place, print and deviations of the later one."""
     # But an exact number keeps its deviation: only a measurement says which reading agreed.
     deviation = old.deviation if old.kind == "exact" else now.deviation
-    verdict = old.verdict
-    if verdict.holds:
-        verdict = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
+    holding = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
+    verdict = holding if old.verdict.holds else old.verdict
     return replace(old, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict)
 
 

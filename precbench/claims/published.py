@@ -29,14 +29,12 @@ from precbench.yaml.models import (
     validated,
 )
 
-# After the name of a config
-SUFFIX = ".published.yaml"
+SUFFIX = ".published.yaml"  # after the name of a config
 DEVIATIONS = f"deviations{SUFFIX}"
 
 Fields = dict[str, Any]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-# Fields whose entries are joined when claims inherit them
-_JOINED = ("cell", "by", "trivial")
+_JOINED = ("cell", "by", "trivial")  # fields whose entries are joined when claims inherit them
 
 
 class _Row(Section):
@@ -70,7 +68,7 @@ class _Table(Section):
             for text in unknown("column of this table", column, columns)
         ]
         for name, group in best.items():
-            problems += at((), unknown(f"group (best of row {name})", group, groups))
+            problems += at((), unknown(f"group (best of row {name})", group, groups))  # (): groups
         # The best of a row is a claim about solvers, so each column needs one.
         unnamed = [column for column, fields in columns.items() if best and "solver" not in fields]
         refuse(problems + at((), [f"column {column} has no solver" for column in unnamed]))
@@ -222,7 +220,7 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
                 yield entry.keys, KINDS[kind].model_validate(fields)
         except ValidationError as error:
             for detail in error.errors():
-                loc = detail["loc"]  # field of the claim, and the path in it; () is the whole
+                loc = detail["loc"]  # a field and the keys in it; () for the whole claim
                 place = entry.at(str(loc[0])) if loc else entry.keys
                 problems.append(((*place, *loc), detail["msg"]))
         for problem in problems:
@@ -233,8 +231,8 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
-    # `_Unchecked` has the place in the file, the fields, the values of placeholders such as {row},
-    # and the places of fields that are inherited, {} for a table.
+    # The parts of `_Unchecked`: place in the file, fields, values of placeholders such as {row},
+    # places of inherited fields. A table gives none of these ({}): a mistake is at its row.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -249,20 +247,20 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
     """Yield the claims of an entry, with the fields and placeholders of the outer entries."""
-    keys, own = outer.keys, entry.model_extra or {}
-    # For each name under ``for`` the triples of name, value, and the fields that the value brings
+    keys, own = outer.keys, entry.model_extra or {}  # own: all keys but ``for`` and ``claims``
+    # For each name under ``for``: triples of the name, a value, and the fields that it brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
-    for triples in product(*axes):  # each combination of values, one triple per name
+    for triples in product(*axes):  # a triple per name; without ``for`` one empty ()
         places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
             _merged(outer.fields, *(fields for _, _, fields in triples), own),  # the last wins
             {**outer.values, **{name: value for name, value, _ in triples}},
-            {**outer.places, **places, **dict.fromkeys(own, keys)},
+            {**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
         )
         if entry.claims is None:  # this is a claim itself
             yield claim
-        for number, inner in enumerate(entry.claims or ()):
+        for number, inner in enumerate(entry.claims or ()):  # else fields of those inside
             yield from _repeated(inner, claim._replace(keys=(*keys, "claims", number)))
 
 

@@ -19,8 +19,7 @@ from precbench.errors import InputError
 # Fewer draws say too little about the tail in which a wrong number would lie
 MIN_REPETITIONS = 100
 MIN_SPLITS = 20
-# The number of splits over which the papers average their times
-MIN_TIMED_SPLITS = 5
+MIN_TIMED_SPLITS = 5  # the number over which the papers average their times
 LEVEL = 0.05
 # The fraction of a claim's bounds or curves that has to be able to fail: at least half
 MIN_INFORMATIVE = 0.5
@@ -93,7 +92,7 @@ def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
 
 def agrees(printed: Printed, measured: float, truncated: bool = False) -> bool:
     """Return whether a measured number would be printed like this, rounded or truncated."""
-    slack = 1e-9 * printed.unit  # of the last digit; for the difference in floating point
+    slack = 1e-9 * printed.unit  # for the rounding of the difference
     if truncated:
         return -slack <= measured - printed.value < printed.unit + slack
     return bool(abs(measured - printed.value) <= 0.5 * printed.unit + slack)
@@ -124,7 +123,7 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     relative = (log_printed - middle) / (high - middle)
     farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # of each repetition
-    # `p_of_all` is at most the level beyond this one, and only there; 1: the print itself counts.
+    # Exactly the rows beyond this one have `p_of_all` <= `LEVEL`; 1 + counts the print: `_share`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
     limits = np.exp(middle + threshold * (high - middle))  # of each row, as squared distances
     return [
@@ -154,15 +153,15 @@ def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _D
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary
     leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]  # by repetition
     offset = (printed - centre) / spread
-    # Where our columns are always alike, a row in which they are not is infinitely far out.
+    # Our repetitions never leave the used axes: a print that does is infinitely far out.
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
-    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that cannot vary alone
+    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # bound to others
     with np.errstate(divide="ignore"):
-        # Each repetition against the n - 1 others, in closed form: leaving one out changes the
-        # covariance by a matrix of rank one.
+        # From the n - 1 others, by its leverage: to leave it out is an update of rank one.
         drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
+    # An error of a bound cell alone is infinitely far out, however small.
     return _Distances(distance, drawn, np.where(is_fixed, 0.0, unit))
 
 

@@ -24,9 +24,9 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
         "seconds",
         grid[grid >= start],
         curves,
-        lambda at, times, values: values[np.searchsorted(times, at, "right") - 1],  # last step
+        lambda now, times, values: values[np.searchsorted(times, now, "right") - 1],  # last step
     )
-    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts those not before
+    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts ends at or after a time
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 

@@ -66,8 +66,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
     files: list[Path] = []
     columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
     curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))  # by file
-    for kind in run.plots:  # "": one page for all data sets, or points of the sweep
-        datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets
+    for kind in run.plots:
+        datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets  # "": all on one page
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
             page = _KINDS[kind](run, dataset, sweep, curves)
@@ -276,7 +276,8 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     at: float | None = _rows_of_k(run, dataset, k)  # the mark on the axis, None without one
     if at and isinstance(k, float):
         at = k  # a share of the positives
-    points = _curves_at(curves("precision-k.csv"), dataset, sweep)  # next: what a log axis can show
+    points = _curves_at(curves("precision-k.csv"), dataset, sweep)
+    # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
     data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
 
@@ -312,15 +313,15 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
-        for i, part in enumerate(parts):
+        for line, part in enumerate(parts):
             rows = data[data["part"] == part]  # x and y: columns of false and true positives
             right = _TOP_SHARE * rows[x].max()
-            for j, what in enumerate(("full", "top of the list")):
-                axes = figure.add_subplot(len(parts), 2, 2 * i + j + 1)
+            for column, what in enumerate(("full", "top of the list")):
+                axes = figure.add_subplot(len(parts), 2, 2 * line + column + 1)
                 lines.draw(axes, rows, x, y)
                 axes.locator_params(integer=True)
                 axes.set(title=f"{part} set, {what}", ylabel="true positives")
-                if i == len(parts) - 1:
+                if line == len(parts) - 1:  # the lowest
                     axes.set_xlabel("false positives")
             shown = rows[rows[x] <= right]  # in the last panel of the row, the top
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
@@ -340,7 +341,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Pag
     name, metric = run.sweep.name, run.metric_name(run.metrics[0])
     # Values of equal text are one point: only the last of them is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # of several types: "k"
+    type_names = "".join({type(value).__name__ for value in values})  # several types: not a key
     label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
     if len({*values}) < len(values):  # 1 and 1.0 are equal, but two values of k
         values = [str(value) for value in values]
@@ -459,7 +460,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: equal up to rounding
+    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
     ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]

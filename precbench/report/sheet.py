@@ -142,7 +142,7 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    def rounded(place: Any) -> Any:  # to binary places: n/64 pixels of text are ties in decimals
+    def rounded(place: Any) -> Any:  # not to decimals, where n/64 pixels of text may be a tie
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()

@@ -23,8 +23,7 @@ _COLOURS = (
 _PLACES = {colour: place for place, colour in enumerate(_COLOURS)}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
-# Of one figure
-MOST_CURVES = 8
+MOST_CURVES = 8  # of one figure
 
 
 class Style(NamedTuple):
@@ -45,7 +44,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
     No two labels have the same style, and no two of the first 36 the same colour. Other labels
     take, in their order, a free style: of the colour, then of the marker, used least so far.
     """
-    own = dict(zip(built_in, _STYLES, strict=False))  # there are more styles
+    own = dict(zip(built_in, _STYLES, strict=False))  # `_STYLES` is longer
     styles = {label: own[label] for label in labels if label in own}
     for label in labels:
         if label not in styles:
@@ -56,7 +55,7 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
                 [style for style in _STYLES if style not in taken] or _STYLES,  # else any
                 key=lambda style: (
                     colours[style.color],
-                    _PLACES[style.color],
+                    _PLACES[style.color],  # the earlier in the palette
                     markers[style.marker],
                 ),
             )
@@ -85,7 +84,7 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    decades = np.log10(high / low)
+    decades = np.log10(high / low)  # the fewer, the more labels in each
     if decades < 2.5:  # powers of ten alone are too few labels, so also multiples
         axis.set_major_locator(
             LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))  # multiples

@@ -77,7 +77,7 @@ def summarise_trials(
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
     rows = [
         _summary_of(key, {name: c[groups.indices[key]] for name, c in columns.items()}, test_shares)
-        for key in groups.size().index
+        for key in groups.size().index  # `indices`: the row numbers of each
     ]
     summary = pd.DataFrame(rows).join(_same_machine(trials), on=_POINT)
     p_best = _against_the_best(trials, losses, test_shares)  # p-values by group
@@ -125,7 +125,7 @@ def _against_the_best(
 ) -> dict[tuple, float]:
     """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver)."""
     p_values = {}
-    for (dataset, sweep, metric), rows in trials.groupby(_GROUP[:3], sort=False):
+    for (dataset, sweep, metric), rows in trials.groupby([*_POINT, "metric"], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
         n_trials, share = wide.count(), test_shares.get(str(dataset))
         if share is None or n_trials.max() < 2:
@@ -145,7 +145,7 @@ def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
     """Return the row of the summary about the trials of one solver, the group `key`."""
-    # `trials` has the columns of `_LABELS` and `_MEASURED`; of the latter the value is the first.
+    # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
     low = high = np.nan
@@ -415,7 +415,8 @@ def _gap(row: pd.Series) -> str:
     """Return the status of the trials if they all failed alike, else a dash."""
     if not row["trials"] > 0:
         return _EMPTY
-    number, _space, status = row["outcomes"].partition(":")[0].partition(" ")  # of "3 timeout: why"
+    counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
+    number, _space, status = counted.partition(" ")
     return status if number == f"{row['trials']:.0f}" and status != "ok" else _EMPTY
 
 

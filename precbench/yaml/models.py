@@ -129,14 +129,13 @@ class Section(BaseModel):
     @classmethod
     def _in_plain_words(cls, value: Any, handler: Any) -> Any:
         """Validate a section, with mistakes in plain words in place of those of pydantic."""
-        # A missing key is not reported beside its misspelling.
         try:
             return handler(value)
         except ValidationError as error:
             errors = error.errors()
         fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
         problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
-        # The messages about unknown keys, which may name a missing key as the one that was meant
+        # Messages on unknown keys; a missing key that one of them suggests is not reported as well.
         hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
         return refuse(
             (cls._path(fault["loc"]), text)

@@ -176,7 +176,7 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for stops in claim._stopped(evidence, "tuning limit"):  # in fewer than half of its trials
+        for stops in claim._stopped(evidence, "tuning limit"):  # too few for a doubt
             row = replace(row, reason=_joined(row.reason, stops.text))
         if self.is_timed and (stopped := [stops.text for stops in claim._stopped(evidence)]):
             # A time cut short is a lower bound: with the full time, what fails might hold.
@@ -202,7 +202,7 @@ class Claim(Section):
                     f"the results of {minimum.study} lack {', '.join(sorted(missing))}: make "
                     f"them with precbench run {minimum.config}"
                 )
-            if at_zero := [name for name in self.data if rows["value"][name] == 1]:  # 1: yes
+            if at_zero := [name for name in self.data if rows["value"][name] == 1]:  # 1: at w = 0
                 reason = f"the minimum of {minimum.solver} is w = 0 on {', '.join(at_zero)}"
                 doubts[minimum.solver] = Verdict.NO_POWER, reason
         # Where times alone decide, trained trials may be cut short: only limits of tuning count.
@@ -230,7 +230,7 @@ class Claim(Section):
         if outcomes is None:
             return
         metric = getattr(self, "metric", "")
-        metric = "" if metric == WALL_SECONDS else metric  # "": of the first metric
+        metric = "" if metric == WALL_SECONDS else metric  # "" stands for the first metric
         for solver in dict.fromkeys(self.labels):
             for dataset in self.data:
                 try:
@@ -261,7 +261,7 @@ class Claim(Section):
         return table[is_selected]
 
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
-        """Return the right side of a comparison: for each value on the left, which `own` selects.
+        """Return the right side of a comparison: a value for each that `own` selects on the left.
 
         That is the value selected by `cell` whose row is equal in all columns but those of the two
         selections, or the only one that `cell` selects.
@@ -274,7 +274,7 @@ class Claim(Section):
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
                 f"claim {self.id}: {own} selects {len(left)} values, with {len(pairs)} counterparts"
-                f" among those of {cell}; name in both every column in which they differ"
+                f" among those of {cell}; both must name each column in which they differ"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 

@@ -53,7 +53,7 @@ class MeanClaim(MeasuredClaim):
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(
-                f"claim {self.id}: {printed!r} has no logarithm; leave the key logarithm out"
+                f"claim {self.id}: print {printed!r} has no logarithm; leave the key logarithm out"
             )
         return float(np.log(value)) if self.logarithm else value
 
@@ -64,7 +64,7 @@ class MeanClaim(MeasuredClaim):
             return _Draws(self, np.log(values) if self.logarithm else values)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge a mean over several draws by its digits, or by what a few draws allow."""
+        """Judge a printed mean of several draws: by its digits if of many, else by an interval."""
         cell = self.draws(evidence)
         mean = float(cell.draws.mean())
         fields: dict[str, Any] = {"measured": f"{mean:.6g}"}
@@ -131,7 +131,7 @@ class _Draws(NamedTuple):
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
     """Judge means of one draw by their printed rows, if there are enough draws."""
-    # The question is how far out each printed row lies among our draws of it, see `place`.
+    # A row is judged by how far out it lies among our draws of it, see `place`.
     yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
@@ -153,15 +153,19 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
     misfits = _misfits(cell for row in passed for cell in row)  # by column: why powers are wrong
-    for number, row in enumerate(rows):
-        power, ambiguity = row[0].claim.power_of_ten, ""  # the power is our choice if above 0
-        fits = [f"10^{power + s}" for s in (-1, 1) if by_shift[s][number].p_of_all > LEVEL]
+    for row_number, row in enumerate(rows):
+        power, ambiguity = row[0].claim.power_of_ten, ""  # of the row; ours if above 0
+        fits = [
+            f"10^{power + shift}"
+            for shift in (-1, 1)
+            if by_shift[shift][row_number].p_of_all > LEVEL  # the row passes with it
+        ]
         if power > 0 and fits:
             fitting = " and ".join(fits)
             ambiguity = f"with the power 10^{power}, which is ours; {fitting} pass as well"
         for i, cell in enumerate(row):
             misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
-            yield _judge_cell(cell, by_shift[0][number], i, evidence, misfit, ambiguity)
+            yield _judge_cell(cell, by_shift[0][row_number], i, evidence, misfit, ambiguity)
 
 
 def _printed_and_drawn(
@@ -177,8 +181,8 @@ def _printed_and_drawn(
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
     """Return the columns whose powers of ten, ours and printed, do not fit together, and why."""
-    # All measures of a column come from one draw, and those with logarithms vary together. So a
-    # column is placed among our draws as if it were a row.
+    # All measures of a column come from one draw, so those with logarithms vary together: `place`,
+    # which is made for rows, shows for a column whether its numbers fit each other.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:
@@ -201,12 +205,12 @@ def _judge_cell(
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
     # `misfit` says that our power is wrong, `ambiguity` that others pass as well; "" if not so.
-    claim, error = cell.claim, float(placement.smallest_error[i])  # smallest that is detected
+    claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
     }
     if claim.logarithm:
-        fields["smallest_error"] = float(np.expm1(error))  # of a logarithm, as a relative one
+        fields["smallest_error"] = float(np.expm1(error))  # relative, from a logarithm
     elif (mean := float(cell.draws.mean())) != 0:
         fields["smallest_error"] = error / abs(mean)
     printed = claim.scaled(claim.printed)
@@ -224,7 +228,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether our draws lie on the printed side of the first of the row, and in words."""
+    """Return whether our draws differ from the first cell's as the print does, and a text on it."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"

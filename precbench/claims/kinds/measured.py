@@ -54,13 +54,13 @@ class OrderClaim(MeasuredClaim):
             return 0.5
         # Each solver is equally often the best of all.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        return share if self.one_draw else max(share, 0.5)  # of many draws: it holds on most
+        return share if self.one_draw else max(share, 0.5)  # else it has to hold on most splits
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits."""
         outcomes = self.results_in(evidence.outcomes)
         checkpoint = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        checkpoint = None if checkpoint == "last" else checkpoint  # None: final weights
+        checkpoint = None if checkpoint == "last" else checkpoint  # of worse; None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, checkpoint, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on the splits that both have
@@ -173,7 +173,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return by split the seconds that each side takes to the worse of the two final values."""
+        """Return by split the seconds of both sides to the worse final value less `within`."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )

@@ -69,7 +69,7 @@ class ExactClaim(Claim):
             rows = rows[rows[self.argmin].isin(self.among)]
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
-                f"claim {self.id}: `cell` selects {len(rows)} values of the study in place of "
+                f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
                 f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
             )
         if self.argmin is not None:  # the print is the name of the smallest value
@@ -198,7 +198,7 @@ class RateClaim(Claim):
         if trivial is None:  # a falling rate: no fall; a growing one: one power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
         n_informative = sum(slope.high < trivial for slope in slopes)  # that could have failed
-        n_slower = sum(slope.low > self.exponent for slope in slopes)  # that do not obey the claim
+        n_slower = sum(slope.low > self.exponent for slope in slopes)  # the rate does not show
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
             reason = (
@@ -220,7 +220,7 @@ class RateClaim(Claim):
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
-            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate: exponent -1
+            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate as size, see `by`
         others = [c for c in table if c not in ("value", self.against)]  # equal along a curve
         for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)

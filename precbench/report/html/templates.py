@@ -21,7 +21,7 @@ def render(template: str, **values: Any) -> str:
 
     for name, file in {"style": "style.css", "script": "script.js"}.items():
         content = (_HERE / file).read_text("utf-8")
-        digest = hashlib.sha256(content.encode()).digest()  # the policy of the page allows these
+        digest = hashlib.sha256(content.encode()).digest()  # named in the page's security policy
         values |= {name: Markup(content), f"{name}_hash": base64.b64encode(digest).decode()}
     return _templates().get_template(template).render(**values)
 

@@ -17,7 +17,7 @@ class TrialGroup(NamedTuple):
 
     dataset: str
     solver: str
-    id: str  # of the HTML element
+    id: str  # of the HTML element: d and s, each with its number in the experiment
     ok: str  # how many of them
     command: str  # which repeats the first; "" for trials of no config
     table: Table
@@ -64,7 +64,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # around the split of the first trial
+        "" if command is None else rows[0][0].join(command),  # [0][0]: the split of the first trial
         table,
     )
 
