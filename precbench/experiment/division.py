@@ -31,7 +31,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
-            "column of times in the entry of a file (time: COLUMN), or set protocol.split to random"
+            "column of times beside its file (time: COLUMN), or set protocol.split to random"
         )
     if (
         isinstance(dataset, StreamedDataset)
@@ -132,7 +132,7 @@ def divide_into_folds(
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
     # Large groups may leave a fold, or all others together, with one class: such a fold is dropped.
-    usable = [(fit, own) for fit, own in folds if len({*y[fit]}) == len({*y[own]}) == 2]
+    usable = [(fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2]
     if not usable:
         raise InputError(
             f"data set {dataset.name}: the groups of split {trial.split.index} leave no fold of "
@@ -152,11 +152,11 @@ class StreamDivision(NamedTuple):
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
     # Return the parts of a stream; a function of row numbers tells which rows are in a part.
     rule, rows = trial.split, dataset.X
-    validation = share(0.0, trial.validation_size, trial.seed, "validation")
+    is_validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows
-        return StreamDivision(rows, rows, validation)
+        return StreamDivision(rows, rows, is_validation)
     is_test = _test_rows(rule, dataset)
-    return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), validation)
+    return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), is_validation)
 
 
 def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:
