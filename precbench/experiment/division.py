@@ -49,7 +49,7 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     """Return a rough lower bound of the rows of any part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
-    if test_share is None or trial.split.kind == "time":  # equal times and groups move its bounds
+    if test_share is None or trial.split.kind == "time":  # a time window has no exact share
         return 1
     validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
     # The smaller share when all rows are divided in two, times that of the training rows
@@ -118,7 +118,7 @@ def divide_into_folds(
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
-    y, groups = dataset.y[rows], None
+    y, groups = dataset.y[rows], None  # `y`: -1 or 1
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together

@@ -44,7 +44,7 @@ class Plan:
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # The words are made for every kind of split, and those of this kind are taken.
+        # All kinds of split get words; those of this kind are taken, and of data sets' own splits.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"

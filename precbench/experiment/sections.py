@@ -495,7 +495,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
-            # `K` is the constraint of a parameter that may be a count, a share, or text as "1 %".
+            # `K` is the constraint of a parameter that is a count, a share, or text such as "1 %".
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
                 check_k(candidate)  # raises an error with a better message than the next line
             estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold

@@ -84,7 +84,7 @@ def run_plan(
     from precbench.runner.worker import Job, base_record
 
     machine = "" if elsewhere else store.add_environment(environment())
-    run = secrets.token_hex(8)  # an id, which tells its records from earlier ones
+    run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)

@@ -103,7 +103,7 @@ class Cluster:
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
         # `_run` takes the rows apart from the job: Dask passes the result in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # always run
 
 
 def _write_record(job: Job, future: distributed.Future) -> str | None:
