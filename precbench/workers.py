@@ -44,7 +44,7 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # now: older joblib unblocks the signal when it starts it
+        resource_tracker.ensure_running()  # now: joblib 1.5 unblocks the signal when it starts it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
