@@ -8,7 +8,7 @@ from typing import Any
 
 def main() -> None:
     """Import and run the command line; exit with 130 if Ctrl-C or SIGTERM ends it."""
-    _handle(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
+    _set_handler(_interrupt)  # Ctrl-C and SIGTERM raise KeyboardInterrupt, and set an alarm
     signal.signal(signal.SIGALRM, _interrupt)  # the alarm interrupts a clean-up that hangs
     sys.unraisablehook = _interrupt_again  # repeats a KeyboardInterrupt that Python has dropped
     from precbench import workers  # after the handlers are set, because the import takes time
@@ -21,15 +21,15 @@ def main() -> None:
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        _handle(signal.SIG_IGN)  # no other interrupt while the workers are ended
+        _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
         workers.end()
-        # CPython remembers a KeyboardInterrupt that left code run by exec, and then ends by SIGINT
-        # in place of exit code 130. Another exec, even of nothing, makes it forget.
+        # If a KeyboardInterrupt has left code run by exec, CPython ends by SIGINT in place of exit
+        # code 130, unless another exec, even of nothing, follows.
         with suppress(MemoryError):
             exec("")
 
 
-def _handle(handler: Any) -> None:
+def _set_handler(handler: Any) -> None:
     """Set the handler of Ctrl-C and SIGTERM, unless the parent process ignores them."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -38,7 +38,7 @@ def _handle(handler: Any) -> None:
 
 def _interrupt(*_: Any) -> None:
     """Raise `KeyboardInterrupt`; clean-up is not interrupted again, unless it hangs."""
-    _handle(signal.SIG_IGN)
+    _set_handler(signal.SIG_IGN)
     signal.alarm(10)  # seconds for cleaning up
     raise KeyboardInterrupt
 

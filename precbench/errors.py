@@ -34,15 +34,15 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
 
     spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
-    slips = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # Names that differ by one slip are near, however short (cutoff 0); else only similar ones.
-    near = difflib.get_close_matches(lower, slips or spellings, n=1, cutoff=0.0 if slips else 0.6)
+    one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
+    # A name that is one letter off is near, however short (cutoff 0); without one, a similar name.
+    near = difflib.get_close_matches(lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
 
 def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> str:
     """Return the end of a message about an unknown name: the nearest valid one, else all."""
-    # With ``precbench list LISTED`` the user can see all of them.
+    # `listed` is what follows ``precbench list`` to show all of them, such as "solvers".
     near = did_you_mean(name, valid)
     if not near:
         return f"; choose from {', '.join(valid)}"

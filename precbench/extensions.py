@@ -106,8 +106,8 @@ class Registry(Mapping[str, _Member]):
 
     def __setitem__(self, name: str, member: Any) -> NoReturn:
         raise InputError(
-            f"member {name!r} cannot be assigned to the registry, because worker processes would "
-            f"not find it; install a package with an entry point in the group {self._group}"
+            f"cannot assign {name!r} in {self._group}, because worker processes would not find it; "
+            f"install a package with an entry point in the group {self._group}"
         )
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ def temporary(target: Path) -> Iterator[Path]:
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is absent while the others are replaced: if it is there, they belong together.
+    # The last file is removed first and put in place last: where it exists, all belong together.
     *others, mark = contents
     with ExitStack() as stack:
         # All are written under temporary names before any is put in its place.

@@ -15,11 +15,11 @@ class DamagedError(ValueError):
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Return the content of an npz file, the same for the same arrays (it holds no time)."""
+    """Return the content of an npz file, the same for the same arrays (it stores no date)."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # any size
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # above 2 GiB, too
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     return content.getvalue()
 

@@ -32,9 +32,9 @@ def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
     """Return a number in [0, 1) for each row number, independent of the other rows."""
     # Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: SplitMix64
     # gives the n-th number without those before it. All constants are from there.
-    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # n steps; sums are modulo 2**64
+    z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # n steps at once, modulo 2**64
     z += np.frombuffer(_digest(key)[:8], dtype="<u8")  # the seed: 8 bytes of the hash of the key
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # here and below: mix the bits
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # mix the bits, in three lines
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)  # keep 53 bits, as many as a float64 has
     return z.astype(np.float64) * 2.0**-53

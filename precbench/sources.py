@@ -12,8 +12,8 @@ from pathlib import Path
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:
     """Hash the source of a package or module, without some modules; 12 hexadecimal digits."""
-    # Of a compiled module, its variable SOURCE counts, a hash of what it was compiled from:
-    # binaries differ between machines.
+    # A compiled module counts by its variable SOURCE, a hash of the source that it was compiled
+    # from, because binaries differ between machines.
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
     if not spec.submodule_search_locations:  # a module, not a package

@@ -35,13 +35,13 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
 
 def _refusal(error: ValidationError) -> ValueError:
     """Return an error with all missing fields in one line, else with the first problem."""
-    problem, *others = problems = error.errors(include_url=False, include_input=False)
-    places = [".".join(map(str, part["loc"])) for part in problems]  # "" for the whole object
-    missing = [p for p, e in zip(places, problems, strict=True) if e["type"] == "missing"]
+    first, *others = problems = error.errors(include_url=False, include_input=False)
+    places = [".".join(map(str, problem["loc"])) for problem in problems]  # "" for the whole object
+    missing = [place for place, e in zip(places, problems, strict=True) if e["type"] == "missing"]
     if missing:
         return ValueError(f"fields are missing: {', '.join(missing)}")
-    if problem["type"] == "json_invalid":
-        return ValueError(f"not JSON: {problem['ctx']['error']}")
-    message = problem["msg"].removeprefix("Value error, ")
+    if first["type"] == "json_invalid":
+        return ValueError(f"not JSON: {first['ctx']['error']}")
+    message = first["msg"].removeprefix("Value error, ")
     more = f" (and {len(others):,} more)" if others else ""
     return ValueError(f"{places[0]}{': ' if places[0] else ''}{message}{more}")

@@ -44,7 +44,7 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # now: its start unblocks the signal
+        resource_tracker.ensure_running()  # now: joblib 1.5 unblocks the signal when it starts it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -64,7 +64,7 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # `_prepare` uses the first only. If any of them changes, joblib starts new workers.
+            # `_prepare` uses the first. The others make joblib start new workers if they change.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
             env=_ENVIRONMENT | own,  # one BLAS thread; the settings of this process
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
@@ -91,7 +91,7 @@ def _prepare(parent: int, *_unused: str) -> None:
         os._exit(1)
 
 
-def _is_whole(executor: Any) -> bool:
+def _all_live(executor: Any) -> bool:
     """Return whether all workers live; joblib's own check sees pipes, which children may hold."""
     # A copy, since the thread that watches the workers removes dead ones.
     is_dead = any(process.exitcode for process in [*executor._processes.values()])
@@ -102,7 +102,7 @@ def end() -> None:
     """Kill the workers; idle ones end by themselves after minutes."""
     global _executor
     if _executor is not None:
-        with suppress(RuntimeError):  # joblib could not start its thread that does this
+        with suppress(RuntimeError):  # raised if joblib cannot start the thread that kills them
             _executor.shutdown(kill_workers=True)
         _executor = None
 
@@ -124,7 +124,7 @@ def run(
             done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 yield future.result()
-            if not (done or _is_whole(executor)):  # `_is_whole`: all workers live
+            if not (done or _all_live(executor)):
                 raise BrokenProcessPool(
                     "a worker process, or the thread that watches the workers, has died; repeat "
                     "the calls that have yielded no result"

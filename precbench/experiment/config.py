@@ -205,7 +205,7 @@ class Experiment(Section):
             why = "has no meaning with split: time, where the latest rows are measured"
             yield from ((place, why) for place, value in settings.items() if value)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        for name in streams[:1]:  # a message names the first stream only
+        for name in streams[:1]:  # at most one round: messages name the first stream
             settings |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
             why = f"has no meaning for {name}, which is streamed"
             yield from ((place, why) for place, value in settings.items() if value)
@@ -230,8 +230,7 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part with some solvers, data sets and splits; None means all."""
-        # `seeds` are indices of splits.
+        """Return the part with some solvers, data sets and indices of splits; None means all."""
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -307,8 +306,8 @@ class Experiment(Section):
         if protocol.split == "kfold":  # all folds of a repetition are of one division of the rows
             repetition = index // protocol.folds
             # Repetition 0 has the seed, and so the folds, of a config without repetitions.
-            partition = ("folds", repetition) if repetition else ("folds",)
-            split_seed = trial_seed(protocol.seed, dataset.name, *partition)
+            purpose = ("folds", repetition) if repetition else ("folds",)
+            split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
         swept = dict([sweep] if sweep else [])
         params = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
         defaults = solver_defaults(entry.solver)  # its parameters; other names drop out below
@@ -375,7 +374,7 @@ class Study(Section):
         if {"kind", "parameters"} <= set(info.data):  # both, checked before, are valid
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
-            refuse(  # keys inside a mapping that the same mapping of the full size lacks
+            refuse(  # keys of a mapping that it does not have at full size; a new one may have any
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
@@ -416,9 +415,9 @@ def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _parameters_of(kind: str) -> type[Section]:
-    """Return a model of the parameters in a config, from the signature of a study's function."""
+    """Return a model of the parameters of a kind of study, from its function's signature."""
     function = STUDIES[kind].function
-    # A config names metrics. The function takes `Measures`: a mapping from labels to metrics.
+    # A config lists metrics, where the function takes `Measures`: a mapping from labels to metrics.
     as_configured: dict[Any, Any] = {
         Measures: Annotated[
             Items[MetricEntry], AfterValidator(lambda metrics: {m.label: m for m in metrics})
@@ -472,13 +471,13 @@ def _shared_problems(
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
     """Return the problems of a shared parameter, for the solvers and metrics that have it."""
-    # `path` is the place of its name in the file; `values` are its values by their places.
+    # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))
     solvers_with_it = sorted({entry.solver for entry in solvers.values() if entry.has(name)})
     metrics_with_it = [metric for metric in metrics if name in METRICS[metric.name].parameters]
     if not solvers_with_it and not metrics_with_it:
-        known = {own for entry in solvers.values() for own in solver_defaults(entry.solver)}
+        known = {n for entry in solvers.values() for n in solver_defaults(entry.solver)}
         hint = did_you_mean(name, sorted(known))
         return at(path, [f"none of the solvers has this parameter{hint}"])
     problems = []

@@ -31,7 +31,7 @@ def check_division(rule: Split, dataset: Dataset) -> None:
     if rule.kind == "time" and dataset.time is None:
         raise InputError(
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
-            "column of times in the entry of a file (time: COLUMN), or set protocol.split to random"
+            "column of times beside its file (time: COLUMN), or set protocol.split to random"
         )
     if (
         isinstance(dataset, StreamedDataset)
@@ -49,7 +49,7 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     """Return a rough lower bound of the rows of any part; 1 if unknown."""
     n_rows = dataset.X.shape[0]
     test_share = trial.split.test_share(n_rows)
-    if test_share is None or trial.split.kind == "time":  # equal times and groups move its bounds
+    if test_share is None or trial.split.kind == "time":  # a time window has no exact share
         return 1
     validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
     # The smaller share when all rows are divided in two, times that of the training rows
@@ -118,7 +118,7 @@ def divide_into_folds(
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
-    y, groups = dataset.y[rows], None
+    y, groups = dataset.y[rows], None  # `y`: -1 or 1
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
@@ -132,7 +132,7 @@ def divide_into_folds(
     rule = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = rule(min(trial.folds, most), shuffle=True, random_state=seed).split(y, y, groups)
     # Large groups may leave a fold, or all others together, with one class: such a fold is dropped.
-    usable = [(fit, own) for fit, own in folds if len({*y[fit]}) == len({*y[own]}) == 2]
+    usable = [(fit, fold) for fit, fold in folds if len({*y[fit]}) == len({*y[fold]}) == 2]
     if not usable:
         raise InputError(
             f"data set {dataset.name}: the groups of split {trial.split.index} leave no fold of "
@@ -152,11 +152,11 @@ class StreamDivision(NamedTuple):
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
     # Return the parts of a stream; a function of row numbers tells which rows are in a part.
     rule, rows = trial.split, dataset.X
-    validation = share(0.0, trial.validation_size, trial.seed, "validation")
+    is_validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows
-        return StreamDivision(rows, rows, validation)
+        return StreamDivision(rows, rows, is_validation)
     is_test = _test_rows(rule, dataset)
-    return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), validation)
+    return StreamDivision(rows.part(all_but(is_test)), rows.part(is_test), is_validation)
 
 
 def _test_rows(rule: Split, dataset: StreamedDataset) -> Keep:

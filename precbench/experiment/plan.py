@@ -37,14 +37,14 @@ class Plan:
         for trial, _ in self.trials:
             if "epochs" in trial.params:
                 place = trial.dataset.name, trial.sweep
-                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])
+                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])  # if not tuned
                 most[place] = max(most.get(place, 0), *epochs)
         return most
 
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # The words are made for every kind of split, and those of this kind are taken.
+        # All kinds of split get words; those of this kind are taken, and of data sets' own splits.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         kind = "stratified" if protocol.stratified else "random"
@@ -163,8 +163,8 @@ def _refuse_too_few_rows(
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
         measured = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
-        # The rows are divided, which takes time, only if a metric might need more than 1 positive
-        # and half of the rows expected.
+        # Dividing the rows takes time: it is left out if 1 positive, and half of the rows expected,
+        # are enough for every metric.
         fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
             continue

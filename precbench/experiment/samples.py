@@ -44,8 +44,8 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry, with at most `rows` rows."""
-    # They are drawn with a fixed seed: from a streamed file each row for itself, else as
-    # `_subsample_rows` does. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # The rows are drawn with a fixed seed: of a streamed file each for itself, of other data as in
+    # `_subsample_rows`. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
@@ -141,7 +141,7 @@ class Streamed:
         if not 0 < self.X.n_pos < n_rows:
             raise InputError(
                 f"{self.name} has {n_rows:,} rows, {self.X.n_pos:,} of them positive; a ranking "
-                "needs rows of both classes: take another split, or more rows"
+                "needs rows of both classes: set another protocol.seed, or take more rows"
             )
         first = solvers[0]  # the others have the same shuffle, seed and batch size
         rng = None if first.shuffle is False else np.random.default_rng(first.random_state)
@@ -199,7 +199,7 @@ class Rows:
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("training", self._streams.train)
         X, _prepare = self._prepared
-        division, _ = self.split
+        division, _n_fit = self.split
         rows = InMemory(X, self._dataset.y[division.train])
         for array in (rows.y, *parts(X)):  # `parts`: X, or the three arrays of a sparse X
             array.flags.writeable = False
@@ -210,7 +210,7 @@ class Rows:
         # The test rows, scaled and mapped by what the training rows determine
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
-        (train, test), _ = self.split
+        (train, test), _n_fit = self.split
         X = self._dataset.gathered(test, train)  # gaps are filled in from the training rows
         if self._trial.scaling != "none" or self._trial.fourier is not None:
             _, prepare = self._prepared
@@ -234,7 +234,7 @@ class Rows:
         n_all = len(split.train)
         fraction = min(1.0, trial.tuning_rows / n_all) if trial.tuning_rows else 1.0
         n_validation = round(fraction * (n_all - n_fit))
-        # With `tuning_rows`, the first rows of either kind: they are in random order.
+        # `tuning_rows` keeps the first rows of either part, which are in random order.
         return [(slice(round(fraction * n_fit)), slice(n_fit, n_fit + n_validation))]
 
     @cached_property
@@ -253,7 +253,7 @@ class Rows:
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
         """The training rows, scaled and mapped, and the function that does so to other rows."""
-        trial, (division, _) = self._trial, self.split
+        trial, (division, _n_fit) = self._trial, self.split
         train = division.train
         X_train = self._dataset.gathered(train, train)
         fitted_on = X_train if trial.scaling_fitted_on == "train" else self._dataset.X
@@ -270,13 +270,13 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw `rows` rows, stratified by class; the rarer class is `_LEAST_SHARE` of them or more."""
+    """Draw rows by class, 2 of each or more; the rarer class is `_LEAST_SHARE` of them or more."""
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
     members = [np.flatnonzero(dataset.y == label) for label in (-1.0, 1.0)]  # row numbers by class
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
-    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)
+    rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: 0 or 1
     if sizes[rare] <= fewest:
         sizes[rare] = min(fewest, len(members[rare]))  # no more than there are
         sizes[1 - rare] = rows - sizes[rare]  # the other class

@@ -19,7 +19,7 @@ def config_schema() -> dict[str, Any]:
     It accepts whatever `load_config` does; what depends on several keys, or on data, only
     `load_config` checks.
     """
-    # The schemas of pydantic are changed in place: a validator may accept more, a registry less.
+    # Pydantic's schemas know types only: validators accept more forms, and registries fewer names.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
@@ -27,7 +27,7 @@ def config_schema() -> dict[str, Any]:
     definitions["StreamedCard"]["properties"]["name"] = {"enum": list(DATASETS)}
     for name in ("FileData", "StreamedFile"):
         definitions[name]["required"].remove("name")  # by default the name of the file
-    definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}
+    definitions["Protocol"]["properties"]["splits"] = {"type": ["array", "null"]}  # of any items
     entry = definitions.pop("SolverEntry")
     shared = {name: schema for name, schema in entry["properties"].items() if name != "params"}
     definitions["LabelledSolver"] = _labelled(shared)  # a label with the key `solver`

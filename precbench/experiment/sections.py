@@ -78,7 +78,8 @@ def _checkpoints(value: Any) -> Any:
         if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
             refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
         return tuple(map(float, value))
-    if isinstance(value, bool) or not (value == "every" or (isinstance(value, int) and value > 0)):
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if not is_count and value != "every":
         what = "should be a count above 0, every, or a list of passes"
         refuse(at((), [f"{what}, found {reprlib.repr(value)}"]))
     return value
@@ -110,8 +111,8 @@ def _existing_file(file: Any, info: ValidationInfo) -> Any:
     if not isinstance(file, str):
         return file
     # The context is the folder of the config. A ~ without a home folder stays as it is.
-    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (may raise)
-    if not os.path.isfile(path):  # noqa: PTH113 (false also for a name that is too long)
+    path = Path(os.path.expanduser(Path(info.context or "", file)))  # noqa: PTH111 (Path's raises)
+    if not os.path.isfile(path):  # noqa: PTH113 (False for too long a name)
         beside = [other.name for other in path.parent.glob("*")]
         refuse(at((), [f"no such file: {path}{did_you_mean(path.name, beside)}"]))
     return path
@@ -300,7 +301,7 @@ def _metric(entry: Any, info: ValidationInfo) -> Metric:
     if not isinstance(params, dict):
         refuse(at((name,), [f"should be a mapping of parameters, found {reprlib.repr(params)}"]))
     common = {n: v for n, v in info.data.get("common", {}).items() if not is_tuned(v)}
-    # `replace` takes those of `common` that the metric has, and no choice to tune.
+    # `replace` takes the values of `common` that the metric has; values to tune are left out.
     params = {**Metric(name, {}).replace(**common).params, **params}
     refuse(((name, *path), text) for path, text in metric_problems(name, params))
     return Metric(name, params)
@@ -494,7 +495,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
             problems.append(f"should not be true or false, found {candidate}")
         try:
             estimator = SOLVERS[solver](**{name: candidate})
-            # K constrains a parameter that may be a count, a share, or text such as "1 %".
+            # `K` is the constraint of a parameter that is a count, a share, or text such as "1 %".
             if isinstance(candidate, str) and estimator._parameter_constraints[name] is K:
                 check_k(candidate)  # raises an error with a better message than the next line
             estimator._validate_params()  # scikit-learn's: raises if a constraint does not hold

@@ -52,9 +52,9 @@ class Shard:
             if key in wanted:
                 split = f"{trial.split.index:06}"  # with zeros in front, to sort it as text
                 place = trial.dataset.name, split if by_split else trial.label
-                # Trials with equal numbers share a key: the first label counts.
+                # Trials with equal numbers share a key: the first of their labels counts.
                 places[key] = min(places.get(key, place), place)
-        groups: dict[tuple[str, ...], list[str]] = {}  # keys that are dealt together
+        groups: dict[tuple[str, ...], list[str]] = {}  # keys dealt together: all of a split, or one
         for key, place in places.items():
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         # The largest groups come first, those of one size in the order of their names.

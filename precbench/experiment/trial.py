@@ -68,7 +68,7 @@ class Split:
         fields: dict[str, dict[str, Any]] = {
             "random": drawn | {size: getattr(self, size)},
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
-            "time": {"test_size": self.test_size, "index": self.index},
+            "time": {"test_size": self.test_size, "index": self.index},  # 0 is the latest
         }
         return {"kind": self.kind, "groups": self.groups, **fields.get(self.kind, {})}
 
@@ -123,8 +123,8 @@ class Trial:
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-        # Places are drawn for the sorted names, then put in the order of the config, so that this
-        # order does not change what is drawn.
+        # Places in the lists are drawn for the sorted names, so that the order of the config does
+        # not change them; `order` then puts them in the order of the config.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
@@ -155,7 +155,7 @@ class Trial:
     @property
     def code(self) -> str:
         """A hash of the code that the trial runs, for its record; not part of its key."""
-        # It leaves out the parts that no number depends on, and adds the package of the solver.
+        # Parts that no number depends on are left out; a solver of another package adds its hash.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -171,7 +171,7 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # The two scalings below fit nothing: their key leaves out which rows are fitted on.
+        # These two scalings fit nothing, so that the rows they would be fitted on do not count.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):  # options that are not in the hash of the data

@@ -36,4 +36,4 @@ def choose(
         )
     ranks = levels([means[number] for number in numbers])  # equal means have one rank
     best = [number for number, rank in zip(numbers, ranks, strict=True) if rank == max(ranks)]
-    return candidates[best[len(best) // 2]]
+    return candidates[best[len(best) // 2]]  # the middle one of the best

@@ -28,7 +28,7 @@ def to_do(
 ) -> dict[str, Trial]:
     """Return the trials without a usable record by key, in the order of the plan."""
     # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`, those
-    # of other code than the present one. With `rerun`, only trials with one of its statuses count.
+    # of other code than the present one. `rerun` names statuses: only trials with one are returned.
     missing: dict[str, Trial] = {}
     for trial, key in plan.trials:
         if key in missing or (wanted is not None and key not in wanted):
@@ -39,7 +39,7 @@ def to_do(
                 missing[key] = trial
         elif (
             record is None
-            or record.status in RETRIED  # without a result
+            or record.status in RETRIED  # statuses without a result
             or (timing and record.timing != "sequential")
             or (changed_code and record.code != trial.code)
             or _limit_has_changed(plan, trial, record)
@@ -57,7 +57,7 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
     """Return whether a trial, stopped or not, would end otherwise under the present limits."""
     seconds, passes = _limits(plan, trial)
-    if record.stopped:  # by the limits in the record, where None stands for infinity
+    if record.stopped:  # by a limit in the record, where None means no limit
         limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
         return (record.limit_seconds, record.limit_passes) != limits
     # It ended by itself: would it be stopped now?
@@ -84,7 +84,7 @@ def run_plan(
     from precbench.runner.worker import Job, base_record
 
     machine = "" if elsewhere else store.add_environment(environment())
-    run = secrets.token_hex(8)  # an id, which tells its records from earlier ones
+    run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)
@@ -123,6 +123,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-            # `epochs` passes at a cost of 1 a row, as passes of this solver at its cost of a row
+            # A pass counted by `epochs` costs 1 a row, and a pass of this solver `row_cost` a row.
             passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes

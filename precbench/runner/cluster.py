@@ -82,12 +82,12 @@ class Cluster:
                     future.add_done_callback(ended.put)
                 if not sent:
                     return
-                with suppress(queue.Empty):  # raised if no job ends in time
+                with suppress(queue.Empty):  # raised if no job ends in `_LOOK_SECONDS`
                     future = ended.get(timeout=_LOOK_SECONDS)
                     last_active = time.monotonic()
                     job = sent.pop(future)
                     yield job, _write_record(job, future)
-                    continue
+                    continue  # the check below is for the case that no job has ended
                 if any(self.client.processing().values()):  # by worker, the jobs it works on
                     last_active = time.monotonic()
                 elif time.monotonic() > last_active + self.wait:
@@ -99,18 +99,18 @@ class Cluster:
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
         """Send a job, and its rows unless `rows` has them; they are added there."""
         dataset_id = id(job.dataset)
-        if dataset_id not in rows:  # sent as a task, which Dask repeats if its worker dies
+        if dataset_id not in rows:  # sent as the result of a task: Dask repeats it if they are lost
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
         # `_run` takes the rows apart from the job: Dask passes the result in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # always run
 
 
 def _write_record(job: Job, future: distributed.Future) -> str | None:
     """Write the record of a job that has ended; return its status, None if its workers died."""
     try:
         record, arrays, machine = future.result(timeout=_FETCH_SECONDS)
-    except (distributed.KilledWorker, TimeoutError):  # a result lost with its worker times out
+    except (distributed.KilledWorker, TimeoutError):  # TimeoutError: the result was lost
         return None
     store = Store(job.folder)
     store.write(record | {"environment": store.add_environment(machine)}, arrays)
@@ -166,8 +166,8 @@ def _refuse_other_versions(client: distributed.Client) -> None:
         for name, version in here.items():
             if there.get(name) != version:
                 raise PrecbenchError(
-                    f"the worker {worker} has {name} {there.get(name)}, but this machine has "
-                    f"{version}; install the same version on all machines"
+                    f"the worker {worker} has {name} {there.get(name) or '(none)'}, but this "
+                    f"machine has {version or '(none)'}; install the same version on all machines"
                 )
 
 

@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials  # the estimate by size is for trials without earlier ones
+        for t in trials  # by size if no earlier trial has its label and data set
     ]
 
 
@@ -35,13 +35,13 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1  # below True counts as 1, False as 0
-    # The 1 is the training after tuning. A candidate takes 0.8 of one, as validation rows are left
-    # out, or 0.4 if candidates share passes; under a limit, all of them together take one.
+    # Each sum is 1 for the training after tuning, plus the candidates. A candidate takes 0.8 of a
+    # training, as validation rows are left out.
     if "epochs" in trial.params:
-        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
+        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")  # they share passes
     elif trial.limit is not None and trial.limit.times_slowest is not None:
         slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
-        passes = (1 + tuned) * trial.limit.times_slowest * slowest
+        passes = (1 + tuned) * trial.limit.times_slowest * slowest  # all share one limit
     else:
         passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
     n_train = n_rows * (1 - trial.split.test_size)

@@ -60,7 +60,7 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
     # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
-    while waiting:  # again with new workers if one has died
+    while waiting:  # once, and again with new workers after the death of one
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
@@ -100,7 +100,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
             if dataset_id not in mapped and not _is_shared(job.dataset.X):
                 paths.append(job.mark.with_name(f"rows-{secrets.token_hex(8)}"))
                 mapped[dataset_id] = _mapped(job.dataset, paths[-1])
-            yield (replace(job, dataset=mapped.get(dataset_id, job.dataset)),)
+            yield (replace(job, dataset=mapped.get(dataset_id, job.dataset)),)  # one argument
 
     try:
         yield arguments()
@@ -111,10 +111,10 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 def _is_shared(X: Any) -> bool:
     """Return whether rows need no file to share them: few, streamed or mapped from the cache."""
-    values = getattr(X, "data", X) if sparse.issparse(X) else X
+    values = getattr(X, "data", X) if sparse.issparse(X) else X  # of a sparse X, its values
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
-    # Rows may be a view of a memory map, or a view of such a view.
+    # Rows may be a view of a memory map, or a view of such a view: `base` is what a view shows.
     while values is not None and not isinstance(values, np.memmap):
         values = getattr(values, "base", None)
     return values is not None

@@ -23,8 +23,8 @@ class Recorder:
 
     def __init__(
         self,
-        first_rows: int | None,  # at checkpoint 1; None: only the final state
-        factor: float = 2.0,  # from a row count to the next; 1: every call
+        first_rows: int | None,  # row count of checkpoint 1; None: only the final state
+        factor: float = 2.0,  # growth of the row counts; 1: a checkpoint at every call
         places: Sequence[int] = (),  # row counts, ascending, in place of `factor`
         limit: float = np.inf,  # seconds of training
         most_rows: float = np.inf,
@@ -42,14 +42,14 @@ class Recorder:
         self._states: dict[str, list[Any]] = defaultdict(list)  # by field, a value per checkpoint
         self._wall = self._cpu = 0.0  # readings of the clocks at the end of the last call
         self._started = False  # whether the solver has called before
-        self._from_the_start = first_rows is not None  # whether the first call is a checkpoint
+        self._is_start_due = first_rows is not None  # the first call is checkpoint 0
 
     def __call__(self, solver: Ranker) -> bool:
         """Record a checkpoint if one is due; return whether a limit is reached."""
         if self._started:  # add the time since the last call
             self._cpu_seconds += time.process_time() - self._cpu
             self.seconds += time.perf_counter() - self._wall
-        is_due = solver.n_rows_seen_ >= self.next_rows if self._started else self._from_the_start
+        is_due = solver.n_rows_seen_ >= self.next_rows if self._started else self._is_start_due
         self._started = True
         if is_due:
             self._record_state(solver)

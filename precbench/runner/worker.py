@@ -165,7 +165,7 @@ def _with_scores(
     """Return the arrays with scores, of as many checkpoints as `_MOST_SCORES` allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
-    # Counted from the end, so that the last checkpoint, which is the result, is kept.
+    # Evenly spaced from the end, so that the last checkpoint, which is the result, is kept.
     checkpoints = np.linspace(n_checkpoints - 1, 0, n_kept).round().astype(int)[::-1]
     arrays = {name: array[checkpoints] for name, array in arrays.items()}
     for part, rows in measured.items():
@@ -197,7 +197,7 @@ def warm_up(solver: str) -> None:
             if name in SOLVERS.built_in:  # small: two trees, iterations and so on
                 sizes = [param for param in _SIZE_PARAMETERS if param in small.get_params()]
                 small.set_params(**dict.fromkeys(sizes, 2))
-            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1, factor=2.0))
+            small.fit(X, np.sign(X[:, 0]), trace=Recorder(first_rows=1))  # warms `Recorder` up, too
     gc.collect()
     gc.freeze()  # later collections, for which a trial waits, skip the objects loaded by now
 
@@ -212,7 +212,7 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
-    # Tuning divides the training rows by these two; without candidates they are not divided.
+    # These two say how tuning divides the training rows; without candidates nothing is divided.
     key["tuned"] = (trial.folds or 1, trial.tuning_rows) if trial.candidates else False
     if [kept_key for kept_key, _ in _prepared] != [key]:  # at most one is kept
         _prepared.clear()  # before the new rows need the memory
@@ -240,9 +240,8 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
             rows = _prepared_rows(job, fourier)
             for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
                 fitting = rows.training.part(fitting_rows)
-                n_fits = len(candidates) * len(rows.divisions)
-                share = len(numbers) / n_fits  # of the limit, for fits that run together
-                # The clock measures these fits together, but each counts only its own rows.
+                share = len(numbers) / (len(candidates) * len(rows.divisions))  # of all fits
+                # These fits share one clock and so `share` of the time; each counts its own rows.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
@@ -263,7 +262,7 @@ def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
     """Return groups of candidates that can learn together: their features and their numbers."""
-    # Solvers with equal `visits` take the same rows in the same order. One without is alone.
+    # Solvers with equal `visits` take the same rows in the same order; one without learns alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
         visits = getattr(_solver(trial, trial.params_of(candidate)), "visits", None)
@@ -299,12 +298,12 @@ def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> 
     first = min(params.get("batch_size", 1), n_train)
     # Row counts first * growth**i, i = 0, ..., checkpoints - 1, end with all rows of all epochs.
     growth = (params["epochs"] * n_train / first) ** (1 / max(1, checkpoints - 1))
-    return {"first_rows": first, "factor": max(1.001, growth)}  # 1 would mean every call
+    return {"first_rows": first, "factor": max(1.001, growth)}  # a factor of 1 means every call
 
 
 def _scalars(solver: Ranker) -> dict[str, Any]:
     """Return the fitted attributes that are numbers, such as ``n_iter_`` and ``gap_``."""
-    attributes = object.__dir__(solver)  # scikit-learn's __dir__ calls every property
+    attributes = object.__dir__(solver)  # dir(solver) would call every property (scikit-learn)
     names = [name for name in attributes if name.endswith("_") and not name.startswith("_")]
     values = {name: getattr(solver, name, None) for name in names}
     return {n: v for n, v in values.items() if isinstance(v, (bool, int, float, np.number))}
@@ -322,13 +321,13 @@ def _hard_limit(seconds: float) -> Iterator[None]:
         ctypes.pythonapi.PyThreadState_SetAsyncExc,
         [ctypes.c_ulong(threading.get_ident()), ctypes.py_object(TrialTimeoutError)],
     )
-    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler wants an open descriptor)
+    silent = open(os.devnull, "w")  # noqa: PTH123, SIM115 (faulthandler needs it open)
     timer.start()
-    # This ends the process from a thread that does not wait for compiled code.
+    # faulthandler ends the process from a thread of its own, which does not wait for compiled code.
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
-        if time.monotonic() > started + seconds:  # the timer is late
+        if time.monotonic() > started + seconds:  # but the timer has not raised it
             raise TrialTimeoutError
     finally:
         try:
