@@ -1,8 +1,7 @@
 """All solvers, as scikit-learn-compatible estimators; `SOLVERS` maps names to them.
 
 ``SOLVERS[name](**params)`` gives an unfitted solver. Two names may stand for one class: `_PRESETS`
-has the defaults that differ.
-Installed packages add solvers through the entry point group ``precbench.solvers``.
+has the defaults that differ. Packages add solvers by the entry point group ``precbench.solvers``.
 """
 
 import functools
@@ -207,7 +206,7 @@ def __getattr__(name: str) -> Any:
 
 def _built_in(name: str) -> "Callable[..., Ranker]":
     """Import and return the class of a solver, or a function that makes it with its presets."""
-    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # imports SGDAtK of minibatch
+    solver = __getattr__(_BUILT_IN[name].partition(":")[2])  # SGDAtK of "minibatch:SGDAtK"
     if name not in _PRESETS:  # it has the defaults of its class
         return solver
     preset = functools.partial(solver, **_PRESETS[name])
@@ -237,7 +236,7 @@ def _scikit_learn_class(name: object) -> type | None:
     try:
         classifier = getattr(import_module(f"{package}.{module}"), class_name, None)
         return classifier if _is_foreign_classifier(classifier) else None
-    except (AttributeError, ImportError, TypeError):  # abstract, or made of other estimators
+    except (AttributeError, ImportError, TypeError):  # no module, or a class that needs arguments
         return None
 
 

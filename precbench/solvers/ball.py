@@ -6,17 +6,17 @@ from numpy.typing import ArrayLike, NDArray
 from precbench.errors import InputError
 
 _EPS = float(np.finfo(np.float64).eps)
-_RELATIVE_NOISE = 1e-10  # rounding errors of the caller, which count as 0
+_RELATIVE_NOISE = 1e-10  # of the norm of `mean`: smaller parts of it are rounding errors
 
 
 def minimise_over_ball(
     second: ArrayLike, mean: ArrayLike, radius: float | None = None, *, mean_in_range: bool = False
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over w with ``||w|| <= radius``, if there is one.
+    """Minimise ``w' second w / 2 - mean' w`` over all w, or those with ``||w|| <= radius``.
 
     `second` has no negative eigenvalue. Of several minimisers the shortest is returned. A part of
-    `mean` outside the range of `second` is taken for a rounding error with `mean_in_range`; else,
-    unless it is tiny, the minimiser lies on the sphere, or without a radius does not exist.
+    `mean` outside the range of `second` is left out as a rounding error if it is tiny, or with
+    `mean_in_range`. Else w has the norm `radius`, and without a radius there is no minimiser.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
@@ -41,8 +41,8 @@ def minimise_along_axes(
     if out_of_range > _RELATIVE_NOISE * np.linalg.norm(mean):
         if radius is None:
             raise InputError(
-                "the argument mean has a part outside the range of the matrix second, so that no w "
-                "minimises the risk; give a radius"
+                "the argument mean has a part outside the range of the argument second, so that no "
+                "w minimises the risk; give a radius"
             )
         used = slopes != 0  # axes of curvature 0, too: w is on the sphere
     curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # none below 0 by rounding
@@ -51,7 +51,7 @@ def minimise_along_axes(
     norm = float(np.linalg.norm(slope))
     if norm == 0:
         return np.zeros(len(mean))
-    # Solve it for a ball of radius 1 and a mean of norm 1, and scale the solution back.
+    # Solve the problem for a ball of radius 1 and a mean of norm 1, and scale the solution back.
     in_unit_ball = _over_unit_ball(curvature * (radius / norm), slope / norm)
     return axes[:, used] @ (radius * in_unit_ball)
 
@@ -62,14 +62,14 @@ def _over_unit_ball(
     """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
     # By Newton's method on f(m) = ``1 / ||w|| - 1``, concave in m, from below: a step is -f / f'
     # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
-    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # m is no less: no |w_i| > 1
+    multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # below it some |w_i| is > 1
     while True:
         w = slope / (curvature + multiplier)
         length = float(np.linalg.norm(w))
         if length <= 1:
             return w
         step = (length - 1) * length**2 / float(w**2 @ (1 / (curvature + multiplier)))
-        # The step is lost in the digits of the multiplier: w misses the sphere by rounding.
+        # A step too short to change the multiplier: w is longer than 1 by rounding only.
         if not step > 2 * _EPS * multiplier:
             return w / length
         multiplier += step

@@ -79,7 +79,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training takes "
-            f"the first {n_pos:,} rows as the top"
+            f"the first {n_pos:,} rows as the top; a smaller k is taken as it is"
         )
     return capped
 
@@ -178,7 +178,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         # Weights that overflow are reported in one sentence at the end.
         with np.errstate(all="ignore"):
             self._fit(X, labels, trace or untraced)
-            if trace is None and not self._cuts_at_0:  # else `predict` cuts at a score of 0
+            if trace is None and not self._cuts_at_0:  # else `predict` cuts at 0
                 self._set_threshold(X, labels)
         self._report_overflow(trace)
         return self
@@ -210,15 +210,15 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:
+    def _judged_at(self) -> TopK:  # the solver's own k, else 1.0: as many as positives
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
-        """Set `threshold_` so that the first k training rows exceed it, for the solver's own k."""
+        """Set `threshold_` so that the first k training rows exceed it, with `_judged_at` as k."""
         scores = self._scores(X)
         n_pos = int(np.count_nonzero(labels > 0))
-        _, count = training_k(self._judged_at, n_pos, len(labels))  # may be more than n_pos
+        _, count = training_k(self._judged_at, n_pos, len(labels))  # not capped at n_pos
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, count)
 
@@ -226,12 +226,13 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         """Raise an error if the weights are not finite; only warn if a trace observed the fit."""
         if not self.overflowed:
             return
-        name = type(self).__name__
+        message = (
+            f"the weights of {type(self).__name__} have overflowed; scale the features, or give a "
+            "smaller eta0 or C if the solver has one"
+        )
         if trace is None or trace is untraced:
-            raise InputError(
-                f"the weights of {name} have overflowed; scale the features, or take shorter steps"
-            )
-        warn(f"the weights of {name} have overflowed; scale the features, or take shorter steps")
+            raise InputError(message)
+        warn(message)
 
     def _held(self, n_features: int) -> tuple[int, str]:
         """Return the number of values in the largest arrays of a fit, and the name of these."""
@@ -306,7 +307,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         if n_features != self._width:
             raise InputError(
                 f"X has {n_features:,} features, but the weights are of an earlier fit with "
-                f"{self._width:,}, because the last fit failed; call fit again"
+                f"{self._width:,} features, because the last fit failed; call fit again"
             )
 
     def _validate(self, X: Any, *y: ArrayLike, **options: Any) -> Any:
@@ -318,7 +319,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
         """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1."""
-        # With `reset`, set `classes_`: to `classes`, or the labels in y. Else y may hold no others.
+        # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold no others.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
         _check_size(X.data if sparse.issparse(X) else X.ravel())
@@ -471,7 +472,7 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))  # no (x_i' x_j)^2 of rows is larger
+        is_finite = np.isfinite(np.square(values @ values))  # bounds (x_i' x_j)^2 of any two rows
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "

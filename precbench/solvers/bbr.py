@@ -74,7 +74,7 @@ class SquaredPairRanker(LinearRanker):
         # Eigenvalues below the floor count as 0: they may be rounding errors.
         floor = np.full(len(mean), len(mean) * _EPS * curvatures[-1])
         if noise is not None:
-            a, b = noise  # the error of v' second v is at most (a' |v|) (b' |v|)
+            a, b = noise  # v' second v of an axis v is off by at most (a' |v|) (b' |v|)
             floor = np.maximum(floor, (a @ np.abs(axes)) * (b @ np.abs(axes)))
         self.coef_ = minimise_along_axes(
             curvatures, axes, floor, mean, self.radius, mean_in_range=True
@@ -96,7 +96,7 @@ class SquaredPairRanker(LinearRanker):
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         products_of_pair = _n_products(rows, n, n_joined=2)
         length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        # A slice takes at least four times the n**2 steps that it takes to add it to the sums.
+        # Adding a slice to the sums takes n**2 steps, so let its own products be 4 n**2 or more.
         length = max(1, length, 4 * n**2 // products_of_pair)
         scratch = _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
@@ -104,13 +104,13 @@ class SquaredPairRanker(LinearRanker):
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            # The trace is called at the next multiple of the length, or at `next_rows` before it.
+            # Stop for the trace at the next multiple of the length, or at `next_rows` before it.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(
                 rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
             )
-            if stop % length == 0 or stop == n_pairs:  # the same slices, whatever the checkpoints
+            if stop % length == 0 or stop == n_pairs:  # a slice ends, wherever checkpoints are
                 sums += part_sums
                 products += part_products
                 part_sums.fill(0)
@@ -214,10 +214,10 @@ class BBR(SquaredPairRanker):
             ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        if not is_first and self._moments is None and self.n_iter_:  # the last fit took pairs
+        if not is_first and self._moments is None and self.n_iter_:  # a fit to pairs has ended
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
-                "of its rows; call fit with all rows"
+                "of its rows; call fit with all rows, or first fit the earlier ones anew"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:
@@ -264,7 +264,7 @@ class BBR(SquaredPairRanker):
         self._moments = total
         if total.counts.all():  # rows of both classes have come
             with np.errstate(over="ignore", invalid="ignore"):
-                self._minimise(*total.of_differences())
+                self._minimise(*total.of_differences())  # mean, second moment, noise
         return True
 
 
@@ -345,7 +345,7 @@ class ClassMoments:
         self.sums = np.zeros((2, n_features))  # of z
         self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
-        if not len(rows.indptr):  # dense: the origin is the mean of the first rows
+        if not len(rows.indptr):  # dense: the mean of the first rows, to lose fewer digits
             first = rows.data[: _BLOCK_ROWS * n_features].reshape(-1, n_features)
             with np.errstate(over="ignore", invalid="ignore"):
                 self.origin = first.astype(np.float64, copy=False).mean(axis=0)
@@ -355,11 +355,11 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Copy dense rows, less the origin, into a block for each class; add the products z z' of a
-        # block, by BLAS, when it is full. Yield the number of rows after each step.
+        # Copy dense rows, less the origin, into a block for each class, until one is full or the
+        # rows end; then add the products z z' of it by BLAS. Yield the number of rows copied.
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
-        filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; the next row
+        filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
         while start < rows.n_rows:
             stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
             for c in range(2):  # the classes; at the end, blocks that are not full are added
@@ -393,7 +393,7 @@ class ClassMoments:
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
             # sum (z + shift)(z + shift)' = sum z z' + cross + cross', z the rows of `other`.
-            cross = np.outer(total + n / 2 * shift, shift)  # has half of n shift shift'
+            cross = np.outer(total + n / 2 * shift, shift)  # n / 2, as it is added twice
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
         self.counts += other.counts
@@ -404,14 +404,14 @@ class ClassMoments:
 
         The noise (a, b) bounds the rounding errors: that of ``second[j, k]`` by ``a[j] * b[k]``.
         """
-        # The second moment is that of the positives plus that of the negatives less cross + cross'.
+        # The second moment is that of positives plus that of negatives, less cross and cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
         second = self.products[0] / self.counts[0]  # of the positives
         second += self.products[1] / self.counts[1]
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # that of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # error of cross
         return pos_mean - neg_mean, second, noise
 
 
@@ -420,11 +420,12 @@ def _block_length(n_features: int) -> int:
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate how many products of two entries z z' takes, with z made of `n_joined` rows."""
+    """Estimate the number of products of entries that z z' takes, z made of `n_joined` rows."""
     if not len(rows.indptr):  # dense rows: the entries of the upper triangle
         return n_features * (n_features + 1) // 2
     n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row
-    # A z of m = n_joined * n_stored entries takes about m^2 / 2: the mean over the rows, plus 1.
+    # A z of m = n_joined * n_stored entries takes about m^2 / 2 products. Return their mean over
+    # the rows, plus 1, since the callers divide by it.
     return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 

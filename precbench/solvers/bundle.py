@@ -35,7 +35,7 @@ class Bundle:
         self._C = C  # the sum of the weights alpha of the planes
         self._n_planes = 0  # the arrays may have room for more
         self._offsets, self._slopes = np.empty(0), np.empty((0, n_weights))  # offset + slope' w
-        self._gram = np.empty((0, 0))  # slope_i' slope_j
+        self._gram = np.empty((0, 0))  # products slope_i' slope_j of all pairs of planes
         # The weight of each plane, and the number of solutions since it was last above 0.
         self._alpha, self._idle = np.empty(0), np.empty(0, dtype=int)
         # The best dual value since the last `add`, and calls of `improve` since it rose.
@@ -61,6 +61,7 @@ class Bundle:
     def improve(self, tol: float) -> bool:
         """Continue to solve for the plane weights alpha; return whether they are optimal up to tol.
 
+        Weight moved between two planes would then raise the dual value by at most `tol` a unit.
         Planes that have had no weight for long are dropped.
         """
         m = self._n_planes
@@ -90,7 +91,7 @@ class Bundle:
         # Planes that depend on each other would leave K singular without this ridge.
         K[np.diag_indices_from(K)] += _RIDGE * K.diagonal().max()
         solutions = np.stack((gradient[active], np.ones(len(active))))
-        if not cutting_plane.solve_positive(K, solutions):  # else each row b becomes K^-1 b
+        if not cutting_plane.solve_positive(K, solutions):  # singular; else a row b is now K^-1 b
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
         step = by_ones * (by_gradient.sum() / by_ones.sum()) - by_gradient  # sums to 0

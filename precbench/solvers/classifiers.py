@@ -130,11 +130,8 @@ _LISTS = {"k": (1.0, K), "beyond_k": (0, at_least(0)), "list_length": (_LONGEST_
 _NOT_PASSED = frozenset({*_LISTS, "objective", "n_estimators", "class_weight", "random_state"})
 _LIGHTGBM: dict[str, Any] = {
     "own": _NOT_PASSED,
-    "fixed": {
-        "deterministic": True,
-        "force_row_wise": True,  # else it times both ways and takes the faster
-        **_QUIET,
-    },
+    # Without "force_row_wise" LightGBM times both ways and takes the faster.
+    "fixed": {"deterministic": True, "force_row_wise": True, **_QUIET},
     "packages": ("lightgbm",),
     "extra": "trees",
     "trees": lightgbm_trees,
@@ -223,13 +220,13 @@ FOREIGN = {
 
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
-    """Return an `algorithm_version` such as "1, lightgbm 4.6" for a library in these packages."""
-    for name in packages:  # any one may have installed the library, which has the first name
+    """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 if no package is given."""
+    for name in packages:  # each may have installed the library, named by the first
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
             continue
-    return f"1, {packages[0]} is not installed" if packages else 1  # 1: no library is named
+    return f"1, {packages[0]} is not installed" if packages else 1
 
 
 def _initialiser(signature: inspect.Signature) -> Callable[..., None]:
@@ -289,7 +286,7 @@ class Wrapper(Ranker):
             params["class_weight"] = None  # the row weights include those of the classes
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
-            params["class_weight"] = signed | {0: signed[-1]}  # boosting looks up 0 instead of -1
+            params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting has 0 for -1
         passed = {name: value for name, value in params.items() if name not in foreign.own}
         renamed = {foreign.renamed.get(name, name): value for name, value in passed.items()}
         return renamed | foreign.fixed
@@ -333,8 +330,8 @@ class LinearClassifier(WeightedRanker, Wrapper, LinearRanker):
         yield 0
         classifier.fit(X, labels, **self._weight_argument(labels))
         self.coef_ = classifier.coef_.ravel()
-        self.offset_ = float(np.sum(classifier.intercept_))  # not part of the scores
-        yield int(np.max(classifier.n_iter_))
+        self.offset_ = float(np.sum(classifier.intercept_))  # of one value, not in the scores
+        yield int(np.max(classifier.n_iter_))  # a number, or an array of one
 
 
 class LogisticRegressionRanker(LinearClassifier):
@@ -437,7 +434,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         # Yield the iterations so far: 0 before the training and 1 after it, since it is one step.
         classifier, X = self._classifier(), self._rows(X)
         yield 0
-        with _thread_pools().limit(limits=1):
+        with _thread_pools().limit(limits=1):  # a trial has one thread
             self.classifier_ = self._train(classifier, X, labels)
         yield 1
 
@@ -445,7 +442,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return classifier.fit(X, labels, **self._weight_argument(labels))
 
     def scores_after(self, X: Any, n_iter: int) -> NDArray[np.float64]:
-        """Score rows by the classifier after `n_iter` iterations: of trees, by the first ones."""
+        """Score rows by the classifier; before its last iteration, by the first `n_iter` trees."""
         if n_iter == 0:
             return np.zeros(X.shape[0])
         X = self._rows(X)
@@ -476,8 +473,8 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
-        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # its share of k
-        order = slice(None) if n_lists == 1 else rng.permutation(n_rows)  # slice: as they are
+        top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # a list's share of k
+        order = slice(None) if n_lists == 1 else rng.permutation(n_rows)  # one list keeps the order
         return order, lengths, top
 
     def _rows(self, X: Any) -> Any:
@@ -508,7 +505,7 @@ class GrowingEnsemble(ScoringClassifier):
         n_trees, size = 0, getattr(self, self.size)  # size: the number of trees asked for
         yield 0
         while n_trees < size:
-            # The trace's next call in trees, each of which visits all rows; else the last tree.
+            # The tree that reaches the trace's `next_rows`, as each visits all rows; else the last.
             checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
             n_trees = min(size, max(checkpoint, n_trees + 1))
             with _thread_pools().limit(limits=1):
@@ -565,8 +562,8 @@ class HistGradientBoosting(WeightedRanker, GrowingEnsemble):
     needs_dense_rows = True
 
     def _suited_to(self, X: Any) -> dict[str, Any]:
-        # Limit `max_bins` to the most distinct values of any column: more bins only cost time.
-        n_bins = 2
+        # Return as `max_bins` the most distinct values of any column: more bins only cost time.
+        n_bins = 2  # the fewest that scikit-learn allows
         for column in X.T:
             n_bins = max(n_bins, len(np.unique(column)))
             if n_bins >= _MOST_BINS:
@@ -684,7 +681,7 @@ class BoostedTrees(ScoringClassifier):
         self.classifier_ = lightgbm.Booster(params, data)
         is_done = False
         try:
-            while not is_done and self.n_iter_ < self.n_estimators:
+            while not is_done and self.n_iter_ < self.n_estimators:  # n_iter_: kept by `_fit`
                 is_done = self.classifier_.update()  # True if no leaf can be split
                 yield self.classifier_.current_iteration()
         finally:
@@ -732,7 +729,7 @@ class LightGBM(WeightedRanker, BoostedTrees):
     foreign = FOREIGN["lightgbm"]
 
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        weights = self._weight_argument(labels)["sample_weight"]
+        weights = self._weight_argument(labels)["sample_weight"]  # at least those of classes
         return slice(None), {"weight": weights}, {"objective": "binary"}
 
 
@@ -864,7 +861,7 @@ class XGBoost(SingleBoosting):
             params["lambdarank_pair_method"] = "topk"
             params["lambdarank_num_pair_per_sample"] = top  # pairs have a row in the first `top`
         else:
-            weights = self._weight_argument(labels)["sample_weight"]
+            weights = self._weight_argument(labels)["sample_weight"]  # at least those of classes
             rows = classifier.DMatrix(X, labels > 0, weight=weights, nthread=1)
             params["objective"] = "binary:logistic"
         return classifier.train(params, rows, self.n_estimators)
@@ -995,7 +992,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     The version of its library becomes part of the keys of trials.
     """
     init = inspect.signature(classifier.__init__)  # type: ignore[misc]
-    parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    parameters = [p for p in init.parameters.values() if p.kind is not p.VAR_KEYWORD]  # no **names
     constraints = getattr(classifier, "_parameter_constraints", {})
     library = sys.modules[classifier.__module__.partition(".")[0]]  # "sklearn" of "sklearn.svm"
 
@@ -1005,7 +1002,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     members = {
         "__init__": _initialiser(init.replace(parameters=parameters)),
         "__doc__": classifier.__doc__,
-        "__module__": classifier.__module__,  # whose code is noted in records
+        "__module__": classifier.__module__,  # records hash the code of its package
         "_classifier": make,
         "allowed": Allowed(
             {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}  # not self

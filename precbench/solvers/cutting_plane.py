@@ -145,7 +145,7 @@ class CuttingPlane(LinearRanker):
             tangent_points = [iterate]
             if self.n_iter_ > 0 and np.isfinite(iterate.risk):
                 best = _search(best, iterate, risk, self.C, self.lower_bound_)
-                tangent_points.append(risk.between(best, iterate, _FROM_BEST))
+                tangent_points.append(risk.between(best, iterate, _FROM_BEST))  # near best
             self._assess(iterate, best, risk)
             if trace(self) or self.converged_ or self._gave_up():
                 break
@@ -216,7 +216,8 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # The risk of scores s is ``percent * evaluate(s / spread)``, as `CuttingPlane` defines it.
+        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``. The spread changes
+        # the factor of the scores s to 1/n, from 1/n_pos in the loss of F1 and 1 in that of prec@k.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
@@ -261,9 +262,10 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the most that
-    # a labelling y' with k ones or more reaches of the share of negatives among its ones plus
-    # ``sum_i (y'_i - y_i) s_i``; its ones are the first `n_true` positives, `n_false` negatives.
+    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the
+    # maximum, over the labellings y' with k ones or more, of the share of negatives among the ones
+    # plus ``sum_i (y'_i - y_i) s_i``. The y' that reaches it has its ones on the first `n_true`
+    # positives and the first `n_false` negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
@@ -281,7 +283,7 @@ class _Tangent(NamedTuple):
 
 
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
-    """Search the ray from the best point through the iterate for a point with a smaller P."""
+    """Search the ray from the best point through the iterate; return the point with the least P."""
     # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t + 1/2 square
     # t^2`` plus C times the convex risk. This has a tangent at each end of an interval of t around
     # the minimum of P; the next probe is where the parabola plus the higher tangent is least.
@@ -306,9 +308,9 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         else:
             right = latest
         t = _lowest(left, right, linear, square)
-        higher_tangent = max(line.offset + line.slope * t for line in (left, right or left))
+        higher_tangent = max(line.offset + line.slope * t for line in (left, right) if line)
         least = 0.5 * dot(origin.w, origin.w) + t * (linear + 0.5 * t * square) + higher_tangent
-        # No point of the ray has P < least. Stop where this would close a tenth of the gap at most.
+        # No point of the ray has P < least. Stop if that would close at most 10 % of the gap.
         if best.primal(C) - least <= 0.1 * (best.primal(C) - lower_bound):
             break
         probe = risk.between(origin, iterate, t)
@@ -317,7 +319,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
 
 def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
     """Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
-    lowest = -(linear + left.slope) / square
+    lowest = -(linear + left.slope) / square  # the minimum with the left tangent alone
     if right is None or right.slope <= left.slope:  # the latter by rounding only
         return lowest
     crossing = (left.offset - right.offset) / (right.slope - left.slope)

@@ -142,7 +142,7 @@ class Ensemble(NonlinearRanker):
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
                 n_scored += int(np.count_nonzero(positive[-1]))
-                if n_scored >= _ENOUGH_SCORED:  # never before the last division
+                if n_scored >= _ENOUGH_SCORED:  # only where there is one division
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -159,7 +159,7 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the weights of columns of log odds, and an intercept, by logistic regression."""
+    """Fit `positive` to columns of log odds by logistic regression; return weights, intercept."""
     # Weights are at least 0, and 0 for columns with a value that is not finite.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]

@@ -149,33 +149,29 @@ class FTRL(LinearRanker):
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]
-        columns = np.arange(n_features)
-        if sparse.issparse(X) and X.nnz:  # planes are dense: drop columns of zeros
-            columns = np.unique(X.indices)
-            X = X[:, columns]
+        kept = np.arange(n_features)  # columns of X
+        if sparse.issparse(X) and X.nnz:  # planes are dense vectors: drop columns of zeros
+            kept = np.unique(X.indices)
+            X = X[:, kept]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
-        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # sums over each batch
+        self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # G_t: sums over each batch
         self.eta_ = self._eta()
         self.coef_, self.penalties_ = np.zeros(n_features), np.empty(0)
         self.gap_ = self.error_ = 0.0  # the largest so far
         self.n_iter_ = self.n_rows_seen_ = 0
         if not trace(self):
-            self._play(loss, columns, starts, trace)
+            self._play(loss, kept, starts, trace)
 
     def _play(
-        self,
-        loss: IncrementalLoss,
-        columns: NDArray[np.intp],
-        starts: NDArray[np.intp],
-        trace: Trace,
+        self, loss: IncrementalLoss, kept: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
     ) -> None:
         # For each batch, note its penalty, the loss of the current w on it, then compute the best w
-        # for all rows so far. `columns` are the features that the loss has, `starts` the first rows
-        # of the batches.
+        # for all rows so far. `kept` are the columns that the loss has, `starts` the first rows of
+        # the batches.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # bounds eta ||w||^2
-        penalties, mean = np.empty(len(starts)), np.zeros(len(columns))  # mean: of the w so far
+        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # eta ||w||^2 <= this
+        penalties, mean = np.empty(len(starts)), np.zeros(len(kept))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
@@ -197,7 +193,7 @@ class FTRL(LinearRanker):
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
-            self.coef_[columns] = mean if self.average else w
+            self.coef_[kept] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
             n_failed += not descent.converged
             self.n_iter_ += 1
@@ -208,7 +204,7 @@ class FTRL(LinearRanker):
             warn(
                 f"the weights of FTRL may be off by up to {self.error_:.3g} in {n_failed} of "
                 f"{self.n_iter_} updates, more than tol={self.tol:g} times the radius; raise "
-                f"max_iter above {self.max_iter}, or tol if that does not help"
+                f"max_iter above {self.max_iter}; if that does not help, raise tol"
             )
 
     def leader(self, X: Any, y: ArrayLike) -> "Leader":
@@ -236,7 +232,7 @@ class FTRL(LinearRanker):
         planes = Planes(loss, eta)
         planes.extend(0, point)
         # Planes alone leave w open, so there is a penalty ``eta/2 ||w||^2``: eta is lowered until
-        # the loss is close enough to its bound without a penalty.
+        # the loss is near its bound without one. A descent ends at 0.1 (eta radius^2 + tol).
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
@@ -248,8 +244,8 @@ class FTRL(LinearRanker):
         if gap > tol:
             warn(
                 f"the loss of FTRL.leader may exceed the least loss by {gap:.3g}, more than "
-                f"the {tol:.3g} aimed at; raise max_iter above {self.max_iter}, unless double "
-                "precision is the limit"
+                f"the {tol:.3g} aimed at; raise max_iter above {self.max_iter}; if that does not "
+                "help, double precision is the limit"
             )
         return Leader(descent.point.w, loss=float(descent.point.risk), gap=float(gap))
 
@@ -277,7 +273,7 @@ class FTRL(LinearRanker):
     ) -> "_Descent | None":
         """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point."""
         # Add planes at one w after another, each the best for the planes before, until the gap to
-        # the lower bound is at most `tol`, or bounds the error of w by `distance`, or gets no
+        # the lower bound is at most `tol`, or puts w within `distance` of the best one, or gets no
         # smaller. Return the best of these w with its gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:  # the loss plus the penalty
@@ -290,7 +286,7 @@ class FTRL(LinearRanker):
             planes.add(point, planes.loss.by_weights(point.subgradient))
             # The error of `solve` should be small beside the gap to close.
             w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
-            lower = max(lower, bound)  # by their values
+            lower = max(lower, bound)  # the one of the greater value
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))
             if gap <= target:

@@ -69,7 +69,7 @@ class IncrementalLoss(ABC):
         scores = linear_scores(self._first(n), w)
         if not np.isfinite(scores).all():
             return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
-        return Point(w, scores, *self.evaluate(scores))  # with the labels of the first n rows
+        return Point(w, scores, *self.evaluate(scores))  # risk and subgradient of these rows
 
     def by_weights(self, by_scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_sum(self._first(len(by_scores)), by_scores, self.X.shape[1])
@@ -103,8 +103,8 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # Return the slope and offset to add to all planes alike: those of the plane that touches,
-        # at these scores, the struct surrogate of the new rows alone. `chosen` is not needed.
+        # Return one slope and one offset to add to all planes: those of the plane that touches the
+        # struct surrogate of the new rows alone at these scores. `chosen` stays as it is.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
@@ -119,7 +119,7 @@ class IncrementalPartialAUC(IncrementalLoss):
         super().__init__(X, positive)
         self.n_chosen = len(positive)
         self._n_pos, n_neg = (np.append(0, np.cumsum(mask)) for mask in (positive, ~positive))
-        self._n_top = k_by_size(beta, n_neg[-1])[n_neg]
+        self._n_top = k_by_size(beta, n_neg[-1])[n_neg]  # negatives in the top of n rows, by n
 
     def lipschitz(self) -> NDArray[np.float64]:
         # A new negative adds [f(s) - f(s_(m))]_+ or f(max(s, s_(m+1))) with f(s) its hinges with
@@ -146,9 +146,9 @@ class IncrementalPartialAUC(IncrementalLoss):
         if new_pos.size:  # then those of new positives with the negatives each plane chose before
             # A pair is active where its hinge is above 0: it adds x_j - x_i to the slope.
             is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by positive and row
-            earlier = chosen[:, :start]  # by plane and row: the negatives
-            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # active, by plane
-            pairs_of_neg = earlier * is_active.sum(axis=0)  # active, by plane
+            earlier = chosen[:, :start]  # by plane and row: whether it is one of these negatives
+            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # counts, by plane
+            pairs_of_neg = earlier * is_active.sum(axis=0)  # counts of active pairs, by plane
             slopes = slopes + _weighted_sums(self._first(start), pairs_of_neg.astype(float))
             slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
             offsets = offsets + pairs_of_pos.sum(axis=1)  # the 1 of each hinge
@@ -179,7 +179,7 @@ class Planes(Bundle):
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
         """Add a plane, and note the rows that it chose: those with a subgradient above 0."""
         super().add(point, slope)
-        by_scores = point.subgradient[: self.loss.n_chosen]  # none if choices do not matter
+        by_scores = point.subgradient[: self.loss.n_chosen]  # empty if the loss needs no choices
         chosen = self._chosen[self._n_planes - 1]
         chosen[:] = False
         chosen[: len(by_scores)] = by_scores > 0
@@ -189,7 +189,7 @@ class Planes(Bundle):
         m = self._n_planes
         added, offsets = self.loss.extension(start, point.scores, self._chosen[:m])
         slopes, gram = self._slopes[:m], self._gram[:m, :m]  # views, changed in place
-        if added.ndim == 1:  # one a for all slopes s, t: (s + a)'(t + a) = s't + s'a + t'a + a'a
+        if added.ndim == 1:  # the same a for all: (s + a)'(t + a) = s't + s'a + t'a + a'a
             products = linear_scores(as_rows(slopes), added)
             gram += products + products[:, np.newaxis] + dot(added, added)
         slopes += added
@@ -200,10 +200,10 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # Where ``||w|| = radius``, w is also the best without the ball, for a penalty stronger than
-        # eta. The best w for one strength gives the next: the one for which the same mean of the
-        # slopes gives a w in the ball. The strength that gives itself is sought, between `low` and
-        # `high`, by secants through the last two turns.
+        # If the best w has the norm `radius`, it is also the best without the ball for a stronger
+        # penalty. This strength is sought, between `low` and `high`. The next strength is that with
+        # which the mean slope of this one gives a w in the ball: the strength sought is its own
+        # next. Secants through the last two turns approach it.
         low, high = eta, np.inf
         last_strength = last_next = np.nan  # no turn before
         for _ in range(_MOST_TURNS):
@@ -224,7 +224,7 @@ class Planes(Bundle):
             self._strength = next_strength
             if last_strength != strength:
                 steepness = (next_strength - last_next) / (strength - last_strength)
-                if steepness < 1:  # else the secant leads away; NaN in the first turn
+                if steepness < 1:  # else no secant: it leads away, or is NaN in the first turn
                     secant = (next_strength - steepness * strength) / (1 - steepness)
                     self._strength = secant if low < secant < high else next_strength
             last_strength, last_next = strength, next_strength
@@ -249,7 +249,7 @@ class Planes(Bundle):
         active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
-            first, *others = np.flatnonzero(active)
+            first, *others = np.flatnonzero(active)  # the others are to reach its height
             others_change, w_change, length = self._towards_corner(
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
@@ -257,7 +257,7 @@ class Planes(Bundle):
                 tol,
             )
             change = np.zeros(m)
-            change[others], change[first] = others_change, -others_change.sum()  # of the shares
+            change[others], change[first] = others_change, -others_change.sum()  # sums to 0
             falls = np.flatnonzero(change < 0)
             room = shares[falls] / -change[falls]  # lengths at which these shares reach 0
             blocked = room.min(initial=np.inf) <= length
@@ -269,7 +269,7 @@ class Planes(Bundle):
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= tol:  # less the mean height
+            if heights[highest] - float(shares @ heights) <= tol:  # highest less mean height
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
@@ -282,30 +282,31 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return how the active planes' shares (but the first) and w change on the way to the
-        # corner, where these planes have one height, and by what to multiply both. The corner has
+        # Return the changes, on the way to the corner, of the shares of the active planes but the
+        # first and of w, and the factor of both: 1, or infinity without a corner. At the corner
         # ``edges @ w_change = rises``: `edges` are the slopes of the planes less that of the first,
         # `rises` its height less theirs. There the `gradient`, of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
         coordinates = U.T @ rises
-        unmet = U @ coordinates - rises  # minus the part that no w_change brings
+        unmet = U @ coordinates - rises  # the negative of the rises that no w_change brings
         if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
-        # Along the edges w meets the rises and shares bring the gradient to 0; elsewhere w does it.
+        # Within the span of the edges w_change gives the rises, so that the shares have to bring
+        # the gradient to 0; outside of it w_change does.
         w_within, gradient_within = coordinates / sizes, V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
         shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
         return shares_change, w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
-        """Return the least value in the ball of the mean plane plus ``eta/2 ||w||^2``."""
+        """Return the least of the mean plane plus ``eta/2 ||w||^2`` in the ball, as a `Bound`."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
         length = norm(self._mean_slope(shares))
-        if length <= eta * radius:  # the best w, -slope / eta, is in the ball
+        if length <= eta * radius:  # the best w, -slope / eta or 0, is in the ball
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
         # The best w is -radius / length times the slope, on the sphere.
         return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
