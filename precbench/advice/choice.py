@@ -230,15 +230,15 @@ def choose_method(
     recommended = _simplest(values, prefer)
     if recommended != best:
         values = judged(against(recommended))
-    names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
+    judged_as = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
     decided, undecided = _decides(values, chance), values[values["verdict"] == "undecided"]
     return Choice(
         decided=decided,
         recommended=recommended,
         best=best,
-        equivalent=names["equivalent"].tolist(),
-        undecided=names["undecided"].tolist(),
-        worse=names["worse"].tolist(),
+        equivalent=judged_as["equivalent"].tolist(),
+        undecided=judged_as["undecided"].tolist(),
+        worse=judged_as["worse"].tolist(),
         values=values,
         k=k,
         rows=held_rows,
@@ -412,9 +412,9 @@ def _compared(choice: Choice) -> str:
         )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
-    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], bounded=False)
+    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], is_difference=True)
     if reference["verdict"] == "worse":
-        hits = _hits(choice, reference["behind"], bounded=False)
+        hits = _hits(choice, reference["behind"], is_difference=True)
         return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
     return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
 
@@ -433,23 +433,23 @@ def _splits(choice: Choice) -> str:
     return f"{some}{count(choice.splits_asked, 'split')}"
 
 
-def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
-    ends = _ends(choice, low, high, bounded)
+def _interval(choice: Choice, low: float, high: float, is_difference: bool = False) -> str:
+    ends = _ends(choice, low, high, is_difference)
     return f" ({ends})" if ends else ""
 
 
-def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
+def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
     """Format the ends of an interval of precision as hits; "" if one is not finite."""
     if not np.isfinite([low, high]).all():
         return ""
-    return f"{_hits(choice, low, bounded)} to {_hits(choice, high, bounded)}"
+    return f"{_hits(choice, low, is_difference)} to {_hits(choice, high, is_difference)}"
 
 
-def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
-    # Format a precision as hits in the first k, limited to 0 and k if `bounded`. A difference of
-    # two precisions is not bounded.
+def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
+    # Format a precision, or a difference of two, as hits in the first k. Those of a precision are
+    # limited to the range from 0 to k.
     hits = choice.k * precision
-    if bounded:
+    if not is_difference:
         hits = min(max(hits, 0.0), choice.k)
     return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
 
@@ -465,8 +465,8 @@ def choice_table(choice: Choice, title: str) -> Table:
         is_first = solver == choice.recommended
         mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
         hits = _hits(choice, row["mean"]) + _interval(choice, row["low"], row["high"])
-        fewer = _hits(choice, row["behind"], bounded=False)
-        fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
+        fewer = _hits(choice, row["behind"], is_difference=True)
+        fewer += _interval(choice, row["behind_low"], row["behind_high"], is_difference=True) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new, share = choice.expected, ""

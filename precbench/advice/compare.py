@@ -191,7 +191,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
                 divide_into_folds(trial, dataset, split.train)
-            return
+            return  # one such split is enough
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
         f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"

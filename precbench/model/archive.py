@@ -82,7 +82,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         arrays = unpack(Path(path), kinds="fiU")
         described = json.loads(str(arrays.pop("description")).encode())  # must be Unicode
-        schema, attributes = described["schema"], None
+        schema, attributes = described["schema"], None  # None: of a newer schema
         if schema <= _SCHEMA:  # a later one is refused below
             attributes = _attributes(checked(described, _Description), arrays)
             if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():

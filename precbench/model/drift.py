@@ -201,7 +201,7 @@ class Drift:
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
         # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
-        # against the training rows in `bins`. `between`: the PSI of scores of two models.
+        # against the training rows in `bins`. `between`: of models' scores, see `Profile`.
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha = _CHANCE / len(self._counts)  # by Bonferroni
         if bins.edges is None:
@@ -249,7 +249,7 @@ class Drift:
         alpha: float,
     ) -> "_Compared":
         # Make bins of numbers, and test if too many new rows lie beyond all training rows.
-        low, *upper = (_shown(edge, column) for edge in bins.edges or ())
+        low, *upper = (_shown(edge, column) for edge in bins.edges or ())  # minimum, ends of bins
         # The first and the last bin count rows below and above the range; `n_beyond` is the larger.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
         # The probability, under one distribution, that the `n_beyond` highest rows are all new.

@@ -375,7 +375,7 @@ class Model:
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
-        explained.attrs["base"] = parts[0].base + self.intercept
+        explained.attrs["base"] = parts[0].base + self.intercept  # all have this base
         return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:

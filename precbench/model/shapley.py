@@ -52,7 +52,7 @@ class Contributions(NamedTuple):
         In a stack, the score of a forest is the log odds of its probability. The log odds are
         divided among the columns as the probability is.
         """
-        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
+        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))  # by row and column
         for member in members:
             part = _of_member(member, X, mean, column, values.shape[1])
             if is_stacked and member.trees is not None and member.trees.is_forest:
@@ -126,8 +126,8 @@ def _of_trees(
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
-        # Filled in by `outline`. `above` is the next node whose condition is on the same column,
-        # `zero` the product of the shares at such nodes, `reach` the share of all rows that arrive.
+        # Filled in by `outline`. `above`: the next node up whose condition is on the same column,
+        # `zero`: the product of the shares at all of these, `reach`: the share of all rows here.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
         zero, reach = np.empty((2, n_nodes))
         most = kernel.outline(  # the largest number of columns above one leaf
