@@ -643,7 +643,7 @@ def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     # Return the arguments of `Model.fit` for a method, and its tuned parameters: those that most
-    # splits have `chosen`.
+    # splits have `chosen`. Common parameters that the solver lacks are left out.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
