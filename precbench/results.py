@@ -112,10 +112,10 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            # Each value has a label of every metric; `written` has one notation of every metric.
+            # Each value of a sweep has a label for each metric; `written` has a notation for each.
             expected = [len(self.metrics)] * (len(sweep.values) + 1)
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
-                raise ValueError("sweep: written, and metrics by value, must name each metric")
+                raise ValueError("sweep: written, and each list in metrics, must name each metric")
         if missing := labels - self.measures.keys():
             raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
         return self
@@ -191,10 +191,10 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 def _check_rows(run: Run, path: Path) -> None:
     # Require rows of this experiment only, and of each metric where a data set has rows at a point
-    # of the sweep. A run that was interrupted after its config had changed leaves former rows.
+    # of the sweep. Rows of a former config remain if a run of a new one is interrupted.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
-        raise InputError(f"{path} has no row with 'test' as its part; {_RUN_AGAIN}")
+        raise InputError(f"{path} has no row with 'test' in its column part; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
     measures = [(point, label) for point in labels for label in labels[point]]
     # All combinations of a data set, a solver, a point of the sweep and a metric

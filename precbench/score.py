@@ -47,7 +47,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     """Compute the metrics of every record of a plan, write the files, and return the rows.
 
     Nothing is computed if the records and the code that measures are unchanged. A trial without a
-    record has no row; one that is not ok has one row per metric, with the reason. `config` is the
+    record has no row; one that has failed has a row per metric, with the reason. `config` is the
     name or path of the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
@@ -64,7 +64,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
     for trials in _by_rows(plan, store):
-        first, *_ = trials[0]
+        first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
@@ -97,7 +97,7 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
     # Each plot needs its file of curves; those of accuracies are drawn from results.csv.
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
-        written = (store.folder / "experiment.json").read_bytes()  # names the code
+        written = (store.folder / "experiment.json").read_bytes()  # has the version of the code
         if written == visible(described).encode() and all(
             (store.folder / name).is_file() for name in needed
         ):
@@ -229,7 +229,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
-    if "n_iter" in arrays:
+    if "n_iter" in arrays:  # of a solver that is not linear: scores are stored
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
     else:
@@ -311,7 +311,7 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows, whole once rounded.
+    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows, which are rounded.
     fpr, tpr, _ = roc_curve(y, scores)
     spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
     vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
@@ -373,7 +373,7 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
     splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one of each
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
     if experiment.sweep is not None:
-        [(name, values)] = experiment.sweep.items()  # written: with the name as its value
+        [(name, values)] = experiment.sweep.items()  # `symbolic` has the name as value
         symbolic = [metric.replace(**{name: name}).written for metric in experiment.metrics]
         labels = [[metric.label for metric in metrics] for metrics in points]
         sweep = {"name": name, "values": list(values), "metrics": labels, "written": symbolic}

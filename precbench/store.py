@@ -272,7 +272,7 @@ class Store:
                 self._cache[key] = state, _read_record(path)
         except FileNotFoundError:
             return None
-        return self._cache[key][1]
+        return self._cache[key][1]  # without the state
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
         """Return the arrays of a record by name; an empty dictionary without any."""
@@ -281,7 +281,7 @@ class Store:
             return {}
         path = self._file(key).with_suffix(".npz")
         try:
-            return unpack(path, record.arrays, kinds="fiuU")
+            return unpack(path, record.arrays, kinds="fiuU")  # numbers and text
         except (FileNotFoundError, DamagedError) as error:
             raise _damaged(path) from error
 

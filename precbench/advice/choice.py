@@ -201,8 +201,8 @@ def choose_method(
     measure = run.measures[metric]
     if run.sweep is not None or measure.name != "precision_at_k":
         raise InputError(
-            f"{run.name}: the first metric is {metric}{' in a sweep' if run.sweep else ''}; give a "
-            "run without a sweep whose first metric is precision_at_k"
+            f"{run.name}: the first metric is {metric}{', of a sweep' if run.sweep else ''}; give "
+            "a run without a sweep whose first metric is precision_at_k"
         )
     data, test_share = run.data[dataset], run.test_shares.get(dataset, 1.0)
     held_rows, held_pos = round(data.rows * test_share), round(data.positives * test_share)
@@ -214,7 +214,7 @@ def choose_method(
     against = partial(_against, summary=summary, run=run, trials=trials)
     best = _best(run, summary, against)
     chance = held_pos / held_rows
-    values = against(best)
+    values = against(best)  # the first row is that of `best`
     if values["mean"].isna().all():
         reasons = "; ".join(values["solver"] + ": " + values["outcomes"])
         raise InputError(
@@ -223,22 +223,22 @@ def choose_method(
         )
     margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)  # in hits
     splits = int(values["n"].max())
-    # Distinct rows at the top of all held-out lists; `test_share` is 1 if all lists are the same.
+    # Different rows at the tops of all lists. A `test_share` of 1 says that the lists are the same.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
     values = judged(values)
     recommended = _simplest(values, prefer)
     if recommended != best:
         values = judged(against(recommended))
-    names = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
+    judged_as = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
     decided, undecided = _decides(values, chance), values[values["verdict"] == "undecided"]
     return Choice(
         decided=decided,
         recommended=recommended,
         best=best,
-        equivalent=names["equivalent"].tolist(),
-        undecided=names["undecided"].tolist(),
-        worse=names["worse"].tolist(),
+        equivalent=judged_as["equivalent"].tolist(),
+        undecided=judged_as["undecided"].tolist(),
+        worse=judged_as["worse"].tolist(),
         values=values,
         k=k,
         rows=held_rows,
@@ -270,25 +270,25 @@ def _decides(values: pd.DataFrame, chance: float) -> bool:
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
     # Return the name of the simplest method that is as good as the first; `REFERENCE` if it is one.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
-    if prefer == "simple":  # as good are all within one standard error of the first
+    if prefer == "simple":  # all within one standard error of the first are as good
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         is_alike = is_near | values["verdict"].eq("recommended")
     alike = values[is_alike]
-    order = [  # least is the reference, then the simplest form; of equals the first
+    keys = [  # the least wins: the reference, else the simplest form; of equals the first one
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
-    return str(alike["solver"].iloc[order.index(min(order))])
+    return str(alike["solver"].iloc[keys.index(min(keys))])
 
 
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
     # Return the table with a ``verdict`` on each method against the first, the recommended one. An
-    # interval without width (equal values) is widened to that of `n_tested` rows, see the caller.
+    # interval without width (equal values) gets the width that `n_tested` different rows have.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
-    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)  # or NaN
+    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)  # NaN, too
     for i in values.index[vanishing]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
         values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
@@ -315,30 +315,31 @@ def _needed(undecided: pd.DataFrame, best_mean: float, n_pos: int) -> int | None
         return None
     # Widths shrink with the square root of the positives; the median width has to be small enough.
     needed = round(n_pos * (half_widths.median() / (_DETECTABLE * best_mean)) ** 2)
-    return max(round(needed, min(2 - len(str(needed)), 0)), n_pos)  # two significant digits
+    n_zeros = max(len(str(needed)) - 2, 0)  # at the end: two significant digits are left
+    return max(round(needed, -n_zeros), n_pos)
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    # Return a row for each method, the best mean first. ``level`` ranks by this mean, ``place`` by
-    # that of `CHOSEN_BY`: 0 is the worst, equals share a rank, NaN if some splits lack results.
+    # Return a row for each method, the best mean first. ``level`` is its rank by this mean,
+    # ``place`` by that of `CHOSEN_BY`: 0 is the worst, equals share a rank; NaN without all splits.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
     both = trials[trials["metric"].isin([metric, chosen_by])]
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
     summary = both[both["metric"] == metric]
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    deciding = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
+    choosing = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()  # the others failed on some splits
     summary = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(deciding.where(is_complete)),
+        place=levels(choosing.where(is_complete)),
     )
     return summary.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return the best method: an ensemble, else the first by `CHOSEN_BY` (its comment says why); but
-    # another one if it has significantly more hits. `against` compares all methods with one.
+    # Return the best method: an ensemble, since picking one method loses hits, else the first by
+    # `CHOSEN_BY`; but another if it has significantly more hits. `against` compares all with one.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -353,13 +354,13 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
-    for solver in sorted(summary.index, key=lambda solver: solver != reference):
+    for solver in sorted(summary.index, key=lambda solver: solver != reference):  # reference first
         row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan  # not tested
-        one, other = by_split[[reference, solver]].dropna().to_numpy().T  # splits of both
-        if solver != reference and len(one) and share is not None:
-            test = resampled_test(one, other, share)
+        first, second = by_split[[reference, solver]].dropna().to_numpy().T  # on splits of both
+        if solver != reference and len(first) and share is not None:
+            test = resampled_test(first, second, share)
             # Half the interval is the standard error times this quantile of Student's t.
-            error = (test.high - test.mean) / stdtrit(len(one) - 1, 1 - LEVEL / 2)
+            error = (test.high - test.mean) / stdtrit(len(first) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
@@ -387,11 +388,11 @@ def _sentences(choice: Choice) -> list[str]:
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
     detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    is_ensemble = measured["form"] == "ensemble" and not choice.decided  # then say why
+    needs_a_reason = measured["form"] == "ensemble" and not choice.decided
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
-        "It came closest to the best method on our test lists" if is_ensemble else "",
+        "It came closest to the best method on our test lists" if needs_a_reason else "",
         _compared(choice) if choice.splits > 1 else "",
         f"{detect}{choice.needed:,} positives; you have {choice.n_pos:,}" if choice.needed else "",
         partial_results if choice.splits < choice.splits_asked else "",
@@ -404,16 +405,16 @@ def _compared(choice: Choice) -> str:
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
-        if choice.best not in choice.equivalent:  # by `prefer`, see `choose_method`
+        if choice.best not in choice.equivalent:  # `prefer` is "simple"
             return f"It is within one standard error of {choice.best}, and simpler"
         return (
             f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits), and simpler"
         )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
-    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], bounded=False)
+    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], is_difference=True)
     if reference["verdict"] == "worse":
-        hits = _hits(choice, reference["behind"], bounded=False)
+        hits = _hits(choice, reference["behind"], is_difference=True)
         return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
     return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
 
@@ -432,23 +433,23 @@ def _splits(choice: Choice) -> str:
     return f"{some}{count(choice.splits_asked, 'split')}"
 
 
-def _interval(choice: Choice, low: float, high: float, bounded: bool = True) -> str:
-    ends = _ends(choice, low, high, bounded)
+def _interval(choice: Choice, low: float, high: float, is_difference: bool = False) -> str:
+    ends = _ends(choice, low, high, is_difference)
     return f" ({ends})" if ends else ""
 
 
-def _ends(choice: Choice, low: float, high: float, bounded: bool) -> str:
+def _ends(choice: Choice, low: float, high: float, is_difference: bool) -> str:
     """Format the ends of an interval of precision as hits; "" if one is not finite."""
     if not np.isfinite([low, high]).all():
         return ""
-    return f"{_hits(choice, low, bounded)} to {_hits(choice, high, bounded)}"
+    return f"{_hits(choice, low, is_difference)} to {_hits(choice, high, is_difference)}"
 
 
-def _hits(choice: Choice, precision: float, bounded: bool = True) -> str:
-    # Format a precision as hits in the first k, limited to 0 and k if `bounded`; a difference of
-    # two precisions is not.
+def _hits(choice: Choice, precision: float, is_difference: bool = False) -> str:
+    # Format a precision, or a difference of two, as hits in the first k. Those of a precision are
+    # limited to the range from 0 to k.
     hits = choice.k * precision
-    if bounded:
+    if not is_difference:
         hits = min(max(hits, 0.0), choice.k)
     return f"{hits:.1f}" if choice.k <= 1000 else f"{hits:,.0f}"
 
@@ -464,14 +465,14 @@ def choice_table(choice: Choice, title: str) -> Table:
         is_first = solver == choice.recommended
         mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
         hits = _hits(choice, row["mean"]) + _interval(choice, row["low"], row["high"])
-        fewer = _hits(choice, row["behind"], bounded=False)
-        fewer += _interval(choice, row["behind_low"], row["behind_high"], bounded=False) + mark
+        fewer = _hits(choice, row["behind"], is_difference=True)
+        fewer += _interval(choice, row["behind_low"], row["behind_high"], is_difference=True) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
     new, share = choice.expected, ""
     if new is not None:
         # The same share of a held-out list may be less than one row; then one row is measured.
-        is_larger = choice.k * new.rows > 2 * new.k * choice.rows
+        is_larger = choice.k * new.rows > 2 * new.k * choice.rows  # rounding up may double it
         how = "a larger share than" if is_larger else "as large a share as"
         share = f", {how} {new.k:,} of {new.rows:,}"
     notes = [

@@ -129,7 +129,7 @@ def prepare(
     entry: Any
     if isinstance(data, Dataset):
         dataset, encoding, path, label = data, None, Path(data.title), ""
-        entry = NamedData.model_construct(name=_NAME)  # not validated: the plan is given its rows
+        entry = NamedData.model_construct(name=_NAME)  # not validated: the plan gets the rows
     else:
         options = {name: value for name, value in data.items() if value and name != "file"}
         own = open_table(data["file"], options)
@@ -174,7 +174,7 @@ def prepare(
 def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
     # Return a name for the results of a comparison, such as compare-DATA-LABEL-k-100.
     folders = Path(os.path.relpath(path.parent, folder)).parts
-    place = [*folders[-2:], path.name.removesuffix(".csv"), label]
+    place = [*folders[-2:], path.name.removesuffix(".csv"), label]  # the nearest two folders
     parts = ["compare", *place, "k", *(f"{k}".replace("%", "percent") for k in ks)]
     words = [re.sub(r"[^A-Za-z0-9_]+", "-", part).strip("-") for part in parts]
     if len(folders) > 2 or not "".join(parts).isascii():  # a hash for what is left out
@@ -191,7 +191,7 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
             split, _ = divide_rows(trial, dataset)
             if trial.candidates and trial.folds:
                 divide_into_folds(trial, dataset, split.train)
-            return
+            return  # one such split is enough
     raise InputError(
         f"{name}: {count(dataset.n_pos, 'positive')} in {len(dataset.y):,} rows are too few to "
         f"train, tune and measure on any of {experiment.protocol.n_splits} splits; add rows"
@@ -222,7 +222,7 @@ def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, A
 def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
     # Return the label and the config entry of a solver or scikit-learn classifier.
     kind = type(estimator)
-    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # without private modules
+    name = ".".join([*kind.__module__.split(".")[:2], kind.__name__])  # as in sklearn.svm.LinearSVC
     names = [name] if name in SOLVERS else [n for n in SOLVERS if type(SOLVERS[n]()) is kind]
     if not names:
         raise InputError(
@@ -231,7 +231,8 @@ def _as_entry(estimator: Any) -> tuple[str, dict[str, Any]]:
             "point, see docs/add-a-solver.md"
         )
     # Of several presets of a class, the one from which the estimator differs least.
-    changed, name = min(((_changed(estimator, n), n) for n in names), key=lambda pair: len(pair[0]))
+    name = min(names, key=lambda name: len(_changed(estimator, name)))
+    changed = _changed(estimator, name)
     for param, value in changed.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(
@@ -258,7 +259,7 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     # Return the sections ``common`` and ``solvers`` of a config. Classifiers of scikit-learn do not
-    # know the common parameters: if one takes part, they go into each other entry instead.
+    # know the common parameters: if one takes part, they go into each other entry (`own`).
     own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
     if len(own) == len(entries):
         return {"common": shared_parameters(common, own), "solvers": entries}
@@ -405,9 +406,9 @@ def compare(
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
     # Return what hits and rows are worth, None without gain and cost, and what each row gains if it
-    # is a hit; the latter is None if all gain the same.
-    if not np.ndim(gain):
-        return None if gain is None and not cost else Worth(gain, cost=cost), None
+    # is a hit, None if all gain the same.
+    if not np.ndim(gain):  # None, or one number
+        return (None if gain is None and not cost else Worth(gain, cost=cost)), None
     amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
     is_number = amounts.dtype.kind in "fiub"
     is_gain = np.isfinite(amounts) & (amounts >= 0) if is_number else np.zeros(n_rows, dtype=bool)
@@ -528,7 +529,7 @@ def _rows(
     encoding, imputed = None, None  # imputed: the values that were filled in
     if is_frame(X):
         table = table_of(X, "X")
-        encoding = Encoding.learn(table, None, categorical, missing)
+        encoding = Encoding.learn(table, categorical=categorical, missing=missing)
         X = encoding.encode(table.frame, "X")
         imputed = encoding.imputed(table.frame, missing)
     try:
@@ -563,7 +564,7 @@ def _plain(column: Any, n_rows: int, name: str) -> Any:
     # Return the argument `name` as an array of numbers or text, one for each row, none missing.
     values = np.asarray(column)
     if values.shape != (n_rows,):
-        raise InputError(f"{name} must have the shape ({n_rows},), found {values.shape}")
+        raise InputError(f"{name} must have the shape ({n_rows},) of y, found {values.shape}")
     if (missing := np.asarray(pd.isna(values))).any():
         raise InputError(
             f"{name}: the value of row {int(missing.argmax()) + 1} is missing; fill it in or "
@@ -598,13 +599,13 @@ def as_compared(
     others is fitted again, so that the scores of all lists have the scale of the saved model.
     """
     data, method = contest.dataset, choice.recommended
-    # Of each split: its trial, the record of this, and the scores of the held-out rows
+    # Of each split: its trial, the record of this trial, and the scores of its held-out rows
     scored = [*final_scores(contest.plan, Store(run.folder), method)]
     how, most_chosen = _fit_arguments(contest, method, [record.chosen for _, record, _ in scored])
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
         if record.chosen != most_chosen:
-            with suppress(InputError):  # a method that no model can keep: these scores must do
+            with suppress(InputError):  # keep the scores of a method that cannot be saved
                 scores = held_out_lists(data, [split], how)[0].scores
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
@@ -641,8 +642,8 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and its tuned parameters as most splits have
-    # `chosen` them.
+    # Return the arguments of `Model.fit` for a method, and its tuned parameters: those that most
+    # splits have `chosen`. Common parameters that the solver lacks are left out.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)

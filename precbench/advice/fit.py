@@ -95,8 +95,8 @@ def fit(
     if solver is not None:  # an invalid one raises an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
     column = gain if isinstance(gain, str) else None
-    has_worth = gain is not None or cost is not None
-    worth = Worth(None if column else gain, column, cost or 0.0) if has_worth else None  # type: ignore[arg-type]
+    number = None if isinstance(gain, str) else gain
+    worth = None if gain is None and cost is None else Worth(number, column, cost or 0.0)
     own = open_table(table, {"label": label, **reading})
     amounts = read_amounts(own, column, "gain") if column else None
     weights = read_amounts(own, weight, "weight") if weight else None

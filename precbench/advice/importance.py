@@ -100,7 +100,7 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    # Few rows, since contributions are dense.
+    # Only as many rows as a dense array of their contributions may have.
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
@@ -108,7 +108,7 @@ def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list
     except InputError:  # trees of random features cannot be explained
         return []
     greatest = np.argsort(-contributions, kind="stable")[:_MOST_COLUMNS]
-    return [spans[j] for j in np.sort(greatest)]
+    return [spans[j] for j in np.sort(greatest)]  # in the order of the table
 
 
 def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
@@ -120,7 +120,7 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
         return X
     X = X.tocsc(copy=True)
     start, stop = X.indptr[features.start], X.indptr[features.stop]  # entries of these features
-    X.indices[start:stop] = order[X.indices[start:stop]]  # their row numbers
+    X.indices[start:stop] = order[X.indices[start:stop]]  # values change rows
     X.has_sorted_indices = False
     return X.tocsr()
 

@@ -40,7 +40,7 @@ _AROUND = 20.0  # times k, up and down, that a table reaches
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
-_SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)
+_SIX_DIGITS = decimal.Context(prec=6, rounding=decimal.ROUND_DOWN)  # significant ones
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,12 @@ def measure_length(
     rows = list_rows or n_rows  # of the new list
     calibration = Calibration.fit(lists, test_share)
     scores = np.concatenate([held.scores for held in lists])
-    n_held = len(scores) / len(lists)  # mean of the held-out lists: a row is rows / n_held new ones
+    n_held = len(scores) / len(lists)  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
-    lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
-    # A length of the new list is a depth, the same share of the rows, of the pooled held-out lists.
+    least = math.ceil(rows / n_held)  # new rows that one held-out row stands for
+    lengths = np.array(sorted({*k_rows, *_preferred(least, rows)}))  # and round numbers
+    # The depth in the pooled held-out lists is that share of their rows that a length is of `rows`.
     curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
     # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
@@ -187,8 +188,7 @@ def measure_length(
     by_chance, precision = curves[0].mean(), precisions[0]  # by the pooled curve
     recall, lift = precision * lengths / (by_chance * rows), precision / by_chance
     # Of hits three columns: the expected number, and the ends of its interval
-    columns = (lengths, *np.transpose(hits), precision, recall, lift)
-    curve = dict(zip(_CURVE, columns, strict=True))
+    curve = dict(zip(_CURVE, (lengths, *np.transpose(hits), precision, recall, lift), strict=True))
     profit = None
     if worth is not None:
         depths = np.array([lengths * (len(held.y) / rows) for held in lists])  # of each list
@@ -231,7 +231,7 @@ class _Amounts:
         lists: Sequence[HeldOut],
         worth: Worth,
         depths: NDArray[np.float64],  # by list and length: rows at the top
-        tested: NDArray[np.float64],  # by length: their mean over the lists
+        tested: NDArray[np.float64],  # by length: the mean of these depths
         test_share: float,
     ):
         # Add up, by list and length, the gains of the first rows and the squares of these gains.
@@ -261,7 +261,7 @@ class _Amounts:
         # The variance of a row's gain: its mean square less its squared mean
         spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
         spread -= float(means.mean()) ** 2
-        # At least that of half a hit in all rows: rows without a hit may have one in a new list.
+        # At least that of half a hit in these rows and one more: new rows may have a first hit.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
         return expected_total(means, max(spread, least), tested, self.test_share, k)
 
@@ -270,16 +270,16 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
     # Return the most profitable length, and columns for the profit of each: profit = gain - cost,
     # with the ends of its interval.
     worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
-    if worth.gain is None:  # gains: the mean of a row of the list, by length
+    if worth.gain is None:  # hits differ in gain; `gains` are means over rows, by length
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
-        expected = [amounts.expected(0, i, int(n)) for i, n in enumerate(curve["length"], 1)]
-        ends = np.transpose(expected)[1:]  # low and high, without the mean
-    else:
+        totals = [amounts.expected(0, end, int(n)) for end, n in enumerate(curve["length"], 1)]
+        ends = np.transpose(totals)[1:]  # low and high, without the mean
+    else:  # all hits gain the same
         gains = worth.gain * np.append(0.0, curve["precision"])
         ends = worth.gain * np.array([curve["low"], curve["high"]])
     costs = worth.cost * lengths
     profit = gains * lengths - costs
-    low, high = (np.append(0.0, end) - costs for end in ends)
+    low, high = (np.append(0.0, end) - costs for end in ends)  # 0.0: of no list
     best = int(np.argmax(profit))
     # Indices of lengths without a significantly lower profit; `_is_alike` takes the shorter first
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
@@ -376,7 +376,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
         stored = parse(path.read_bytes(), _Stored)  # a `Length`, too
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; run precbench compare again") from None
-    is_current = stored.of == _digest(folder)  # else results.csv has changed
+    is_current = stored.of == _digest(folder)  # of: what the results were then
     return (stored, stored.tables, stored.command) if is_current else None
 
 

@@ -87,7 +87,7 @@ def held_out_quality(
     encoding: Encoding | None = None,
     list_rows: int | None = None,
 ) -> tuple[Quality, list[HeldOut], float]:
-    """Measure models that are fitted as the whole will be, by the first `k` of `list_rows` rows.
+    """Measure models that are fitted by `how` to the splits, at the first `k` of `list_rows` rows.
 
     Returns the quality, the held-out list of each split, and the share of rows held out.
     """
@@ -149,7 +149,7 @@ def held_out_lists(
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows will repeat them
             warnings.simplefilter("ignore")
-            # Missing values are filled in from the training rows, here and below.
+            # The second argument: rows from which missing values are filled in.
             train = dataset.gathered(split.train, split.train)
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
             test = dataset.gathered(split.test, split.train)

@@ -68,7 +68,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
     # Return the arrays of a model by their names in the file, such as ``member0_coef``.
-    own = Member("", model.coef, model.trees, model.random_features)  # empty with members
+    own = Member("", model.coef, model.trees, model.random_features)  # empty if it has members
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
@@ -81,8 +81,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the attributes of a model of an untrusted file; see `Model.load`."""
     try:
         arrays = unpack(Path(path), kinds="fiU")
-        described = json.loads(str(arrays.pop("description")).encode())  # no lone surrogates
-        schema, attributes = described["schema"], None
+        described = json.loads(str(arrays.pop("description")).encode())  # must be Unicode
+        schema, attributes = described["schema"], None  # None: of a newer schema
         if schema <= _SCHEMA:  # a later one is refused below
             attributes = _attributes(checked(described, _Description), arrays)
             if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():
@@ -124,7 +124,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     own = Member("")
     if not members:
         own = Member.from_arrays(parts["own"], name="", trees=described.trees)
-    [n_features] = {member.n_features for member in members or (own,)}  # one number for all
+    [n_features] = {member.n_features for member in members or (own,)}  # all have as many
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
     encoding = Encoding.from_dict(described.encoding) if described.encoding else None
@@ -136,7 +136,7 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         and not (own.trees and described.intercept)  # nor this intercept
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
-        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)  # as in `fit`
+        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)  # 0 or unused
         and (encoding is None or encoding.n_features == n_features)
         and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)  # or none
     )

@@ -66,7 +66,7 @@ class Calibration:
 
         The quartiles of `own`, scores of the model, are matched to those of `scores`.
         """
-        factor, middle = _spread(own) / _spread(scores), np.median(own)
+        factor, middle = _spread(own) / _spread(scores), np.median(own)  # interquartile ranges
         if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or a spread is NaN
             return self
         # s becomes (s - median of `scores`) * factor + median of `own`.

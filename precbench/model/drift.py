@@ -77,11 +77,11 @@ class _Bins(Fields):
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
-            edges = [float(ordered[0]), float(ordered[-1])]
+            edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
                 # All deciles are below the maximum: if it is frequent, it gets a bin for itself.
                 second = ordered[np.searchsorted(ordered, edges[1]) - 1]
-                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # in between
+                edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # inserted
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
         counts = bins.without_fills(bins.counted(values), column, n_gaps)
@@ -90,7 +90,7 @@ class _Bins(Fields):
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count rows by bin: `values` has a column of numbers, or one of 0 and 1 per category."""
         if self.edges is None:
-            return values[:, : len(self.counts)].sum(axis=0)  # without an indicator of gaps
+            return values[:, : len(self.counts)].sum(axis=0)  # not the indicator of gaps
         cuts = np.array(self.edges)
         cuts[0] = np.nextafter(cuts[0], -np.inf)  # the minimum itself is not below
         places = np.searchsorted(cuts, values[:, 0])
@@ -103,8 +103,8 @@ class _Bins(Fields):
         if not n_gaps:
             return counts
         texts = column.categories  # None for numbers; a category is a row of 0 and 1
-        fill = [column.fill] if texts is None else [text == column.fill for text in texts]
-        return counts - n_gaps * self.counted(np.array([fill], dtype=np.float64))
+        fill_row = [column.fill] if texts is None else [text == column.fill for text in texts]
+        return counts - n_gaps * self.counted(np.array([fill_row], dtype=np.float64))
 
 
 class Profile(Fields):
@@ -133,7 +133,7 @@ class Profile(Fields):
     ) -> Self:
         """Describe encoded training rows, and the scores of held-out lists."""
         # Rows whose value was filled in, by the first feature of their column
-        gap_rows = {start: rows for start, _, rows in (imputed.columns if imputed else ())}
+        gap_rows = {start: rows for start, _stop, rows in (imputed.columns if imputed else ())}
         columns = [
             _Bins.learn(X[:, features], column, gap_rows.get(features.start, ()))
             for column, features in _columns(encoding)
@@ -189,11 +189,10 @@ class Drift:
         gaps = [*(self.gaps.filled[column.name] for column, _ in self._columns), 0]
         between = [0.0] * len(self._columns) + [self._profile.between]  # of scores only
         *columns, scores = map(self._compared, named, bins, self._counts, gaps, between)
-        has_drift = any(compared["drift"] for compared in (*columns, scores))
         return {
             "rows": self._rows,
             "training_rows": self._profile.rows,
-            "drift": has_drift,
+            "drift": any(compared["drift"] for compared in (*columns, scores)),
             "columns": columns,
             "scores": scores,
         }
@@ -202,7 +201,7 @@ class Drift:
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
         # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
-        # against the training rows in `bins`. `between`: the PSI by which models differ anyway.
+        # against the training rows in `bins`. `between`: of models' scores, see `Profile`.
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
         alpha = _CHANCE / len(self._counts)  # by Bonferroni
         if bins.edges is None:
@@ -213,7 +212,7 @@ class Drift:
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
         # Two samples of one distribution exceed it with probability `alpha`, see `psi`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, beyond = psi(before, now), _MODELS * between  # beyond: what models differ by
+        index, beyond = psi(before, now), _MODELS * between  # beyond: expected between models
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
@@ -233,7 +232,7 @@ class Drift:
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         kept, others = order[:n_kept], order[n_kept:]
         # Good-Turing estimate of rows with a new category: rows whose category has no other row.
-        n_single = np.count_nonzero(before == 1)
+        n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
         return _Compared(
             [*np.array(column.categories)[kept].tolist(), "other categories", _NEW],
             np.array([*before[kept], before[others].sum() - n_single, n_single]),
@@ -250,7 +249,7 @@ class Drift:
         alpha: float,
     ) -> "_Compared":
         # Make bins of numbers, and test if too many new rows lie beyond all training rows.
-        low, *upper = (_shown(edge, column) for edge in bins.edges or ())
+        low, *upper = (_shown(edge, column) for edge in bins.edges or ())  # minimum, ends of bins
         # The first and the last bin count rows below and above the range; `n_beyond` is the larger.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
         # The probability, under one distribution, that the `n_beyond` highest rows are all new.
@@ -299,7 +298,7 @@ def _described(column: dict[str, Any]) -> str:
     # Describe the drift of a column: its index, rows outside the range, new categories, gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
-        ends = f"{listed([column['low']])} to {listed([column['high']])}"  # dates or numbers
+        ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number
         parts.append(f"{column['outside']:.1%} outside {ends}")
     for last in column["bins"][-2:]:  # the highest numbers or new categories, and gaps
         if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:

@@ -194,13 +194,13 @@ class Model:
         unfitted = make_solver(solver, params)
         if encoding is None and is_frame(X):
             table = table_of(X, "X")
-            encoding = Encoding.learn(table, None, categorical, missing)
+            encoding = Encoding.learn(table, categorical=categorical, missing=missing)
             X = encoding.encode(table.frame, "X")
         X = _matrix(X)
         unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = mean = None  # mean: of the scaled rows, for `explain`; None for 0 or trees
+        features = mean = None  # mean: of the scaled rows, for `explain`; None: 0 or unused
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
@@ -359,9 +359,8 @@ class Model:
         InputError
             See `decision_function`, and if the model has trees of random features.
         """
-        spans, mean = self.spans, self.mean
-        if mean is None:
-            mean = np.zeros(self.n_features)
+        spans = self.spans
+        mean = np.zeros(self.n_features) if self.mean is None else self.mean
         widths = [features.stop - features.start for _, features in spans]
         columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
         explain = partial(
@@ -376,7 +375,7 @@ class Model:
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
-        explained.attrs["base"] = parts[0].base + self.intercept
+        explained.attrs["base"] = parts[0].base + self.intercept  # all have this base
         return explained
 
     def calibrated(self, lists: Sequence[HeldOut], test_share: float, X: Any = None) -> Self:
@@ -397,8 +396,7 @@ class Model:
         calibration = Calibration.fit(lists, test_share)
         own = None if X is None else self._of_training_rows(X)
         if own is not None:
-            scores = np.concatenate([held.scores for held in lists])
-            calibration = calibration.matched(scores, own)
+            calibration = calibration.matched(np.concatenate([held.scores for held in lists]), own)
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
@@ -415,8 +413,8 @@ class Model:
         X : {ndarray, sparse matrix} of shape (n_samples, n_features)
             The training rows, as the model's `encoding` encodes them.
         lists : sequence of HeldOut
-            See `calibrated`. Their scores are used, as those of training rows are too extreme. If
-            rows are ten times as many as weights, these are used, on the scale of the model.
+            See `calibrated`. Their scores are used, as those of training rows are too extreme; but
+            scores of training rows, if these are ten times as many as the weights of the model.
         imputed : Imputed, optional
             Which values of X are filled in.
         """
@@ -529,7 +527,7 @@ class Model:
         """
         if top is not None and top < 1:
             raise InputError(f"top must be at least 1, found {top}")
-        ranked, n_rows = list[pd.DataFrame](), 0
+        ranked, n_rows = list[pd.DataFrame](), 0  # n_rows: of the blocks so far
         for X, other_columns in blocks:
             X = X if listed is None else self._encoded(X)
             scores = self.decision_function(X, n_jobs=n_jobs)

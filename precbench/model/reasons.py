@@ -28,7 +28,7 @@ class Listing:
         n_rows = 0  # of the earlier blocks
         for X, names in blocks:
             yield X, names  # `Model.rank_blocks` puts its listed rows into `rows`
-            for row in self.rows.keys() - self._missing.keys():  # those of this block
+            for row in self.rows.keys() - self._missing.keys():  # numbers from 1, of this block
                 self._missing[row] = frozenset(
                     name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
                 )
@@ -74,12 +74,12 @@ def reasons(
         rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
-            least = _ROUNDING * np.abs(contributions).sum()  # smaller ones may be rounding errors
+            negligible = _ROUNDING * np.abs(contributions).sum()  # maybe rounding errors
             order = np.argsort(-contributions, kind="stable").tolist()
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {
-                "raises": [j for j in order[:n] if contributions[j] > least],
-                "lowers": [j for j in order[-1:] if contributions[j] < -least],  # one at most
+                "raises": [j for j in order[:n] if contributions[j] > negligible],
+                "lowers": [j for j in order[-1:] if contributions[j] < -negligible],  # one at most
             }
             yield {
                 kind: [reason(i, features, j, float(contributions[j])) for j in columns]

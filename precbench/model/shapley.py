@@ -52,7 +52,7 @@ class Contributions(NamedTuple):
         In a stack, the score of a forest is the log odds of its probability. The log odds are
         divided among the columns as the probability is.
         """
-        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))
+        base, values = 0.0, np.zeros((len(X), int(column.max()) + 1))  # by row and column
         for member in members:
             part = _of_member(member, X, mean, column, values.shape[1])
             if is_stacked and member.trees is not None and member.trees.is_forest:
@@ -126,10 +126,11 @@ def _of_trees(
         inner, share = np.flatnonzero(feature >= 0), np.ones(n_nodes)
         sides = np.stack([inner + 1, right[inner]])  # left and right child of each inner node
         share[sides] = cover[sides] / cover[sides].sum(axis=0)
-        # Filled in by `outline`; `most` is the largest number of columns above one leaf.
+        # Filled in by `outline`. `above`: the next node up whose condition is on the same column,
+        # `zero`: the product of the shares at all of these, `reach`: the share of all rows here.
         parent, above = np.empty((2, n_nodes), dtype=np.int32)
         zero, reach = np.empty((2, n_nodes))
-        most = kernel.outline(
+        most = kernel.outline(  # the largest number of columns above one leaf
             feature, right.astype(np.int32), share, column, parent, above, zero, reach
         )
         if most < 0:
@@ -164,13 +165,13 @@ def _factors(
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
     # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. At a point
-    # t the factor of a column is t o + (1 - t) z, with o = 1 if a row passes all conditions on it
-    # above a node, else 0, and z = zero. It replaces that at the node `above`, which divides it.
-    known = t + (1 - t) * zero
+    # t the factor of a column is t o + (1 - t) z: o is 1 if a row passes all conditions on it above
+    # a node, else 0, and z is `zero`. It replaces the factor at the node `above` by division.
+    known = t + (1 - t) * zero  # the factor for o = 1
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
-    passes, fails = known / known[above], (1 - t) * zero / known[above]
+    passes, fails = known / known[above], (1 - t) * zero / known[above]  # of the product
     passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
-    return np.stack([passes, fails, passed, failed], axis=1)
+    return np.stack([passes, fails, passed, failed], axis=1)  # the last two: weights of sums
 
 
 def _of_waves(
@@ -187,7 +188,7 @@ def _of_waves(
     # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
     mean_phase = features.weights @ mean + features.offset
     amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)
-    # Enough points to be exact, and an even number: a factor may be 0 at 1/2, which is no point.
+    # Half as many points as columns are exact. An even number avoids 1/2, where a factor may be 0.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
     length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))

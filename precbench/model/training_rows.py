@@ -47,7 +47,7 @@ class TrainingRows:
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)  # ascending
-        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
+        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()  # a random sample
         return cls(smallest, len(smallest) / len(distinct), float(repeated / len(X)))
 
     def count(self, X: NDArray[Any]) -> int:
@@ -59,7 +59,7 @@ class TrainingRows:
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
         """Return a warning if more rows, `n_equal`, have a kept hash than chance makes equal."""
         by_chance = self.repeated * self.share * n_rows  # equal ones if all rows are new
-        if n_equal <= by_chance + _SIGMAS * by_chance**0.5:
+        if n_equal <= by_chance + _SIGMAS * by_chance**0.5:  # deviation of a Poisson number
             return None
         n = min(n_rows, round(n_equal / self.share))  # a model keeps this share of the hashes
         roughly = "about " if self.share < 1 else ""
