@@ -24,8 +24,8 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; leave "
-            "out dtype, for float64"
+            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; use "
+            "dtype float64"
         ) from error
 
 

@@ -15,7 +15,7 @@ from precbench.data.own.suspects import FEW_VALUES, auc_alone
 from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
-_MARKS = {".": "decimal point", ",": "decimal comma"}
+_MARKS = {".": "decimal point", ",": "decimal comma"}  # a date format stands for itself
 
 
 def profile_table(
@@ -64,7 +64,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
     """Describe a column, see `profile_columns`."""
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
-    holds, mark, low, high = content.holds, content.notation, "", ""
+    holds, notation, low, high = content.holds, content.notation, "", ""
     if holds == "numbers":
         low, high = f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
         texts = values  # 1 and 1.0 are one value
@@ -78,7 +78,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
         auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,
-        "holds": f"{holds} ({_MARKS.get(mark, mark)})" if mark else holds,
+        "holds": f"{holds} ({_MARKS.get(notation, notation)})" if notation else holds,
         "distinct": distinct,
         "missing": int(values.isna().sum()),
         "low": low,
