@@ -177,7 +177,7 @@ def _draw(
                 )
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        # The splitter of scikit-learn, such as GroupShuffleSplit or StratifiedKFold.
+        # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold and so on.
         prefix = "Group" if groups is not None else "Stratified" if stratified else ""
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
@@ -189,8 +189,8 @@ def _draw(
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
         raise InputError(
-            f"{dataset.name}: no {kind} split is possible: {error}; give another "
-            f"{'test_size' if is_random else 'n_splits'}"
+            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')}; give another "
+            f"{'test_size' if is_random else 'n_splits'}{'' if groups is None else ' or groups'}"
         ) from error
 
 

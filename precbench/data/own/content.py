@@ -13,7 +13,7 @@ from precbench.errors import InputError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
-OTHER_DATE = (
+OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24 or 31.05.24
     r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
     r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2})(?!\d)"
 )

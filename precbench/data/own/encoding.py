@@ -157,7 +157,7 @@ class Encoding:
         names = list(header) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        return cls(table.format, n_features, dense=True, columns=columns)
+        return cls(table.format, n_features, dense=True, columns=columns)  # as `encode` makes X
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""

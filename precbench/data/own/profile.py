@@ -21,7 +21,7 @@ _MARKS = {".": "decimal point", ",": "decimal comma"}  # a date format stands fo
 def profile_table(
     source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Describe a table, read with the given options.
+    """Describe a table, read with the given options of `read_own_file`.
 
     Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
     ``columns`` (see `profile_columns`), and ``refusal``: why the options cannot read it, or None.
@@ -48,7 +48,7 @@ def profile_columns(
     """Return the number of positives, None if unknown, and a description of each other column.
 
     ``low`` and ``high`` are the smallest and largest value (for text, ``low`` is the most frequent
-    one), ``auc`` is that of the column alone in the better direction, None without labels.
+    one), ``auc`` is that of the column alone, ascending or descending, None without labels.
     """
     if own.frame is None:
         raise InputError(f"{own.path}: {own.format} has no named columns to profile; give a table")

@@ -209,5 +209,5 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     for value in distinct:
         spelled.setdefault(canonical(value), value)
     code_of = {name: code for code, name in enumerate(spelled)}
-    canonical_codes = np.array([code_of[canonical(value)] for value in distinct])
+    canonical_codes = np.array([code_of[canonical(value)] for value in distinct])  # of `distinct`
     return canonical_codes[codes], [*spelled.values()]

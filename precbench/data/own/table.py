@@ -206,7 +206,7 @@ def read_blocks(
             block = next(blocks, None)
         if block is None:
             break
-        if len(block[0]):
+        if len(block[0]):  # rows, beside the text
             is_empty = False
             yield block
     if is_empty:
@@ -215,7 +215,7 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: all, or 1.234 became a fraction
+    texts = None if layout.decimal == "," else words  # None: all, or 1.234 would be a fraction
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
@@ -328,7 +328,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
             lines = lines[1:]
         separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
         rows = csv.reader(chain(lines, text), delimiter=separator)
-        n_blank, header = 0, []
+        n_blank, header = 0, []  # the blank lines above the column names, and the names
         for header in rows:
             if header:
                 break

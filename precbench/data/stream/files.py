@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if it has another stamp than the given one, or another one at the end."""
+    """Open a file; raise if its stamp is not the given one, or is another one at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
