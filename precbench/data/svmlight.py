@@ -223,7 +223,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40: shortened
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes show it
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

@@ -123,11 +123,11 @@ class _SeveralError(TableError):
         tables = [part for part in parts if isinstance(part, TableError)]
         remedies = [(part.column, remedy) for part in tables for remedy in part.remedies]
         # A column that is left out needs no other remedy.
-        removed = {value for _, (option, value) in remedies if option in ("drop", "id")}
+        left_out = {value for _, (option, value) in remedies if option in ("drop", "id")}
         self.remedies = [
             (option, value)
             for column, (option, value) in remedies
-            if option in ("drop", "id") or column not in removed
+            if option in ("drop", "id") or column not in left_out
         ]
         self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
 

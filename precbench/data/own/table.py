@@ -236,7 +236,7 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decimal_of(table: OwnTable) -> str | None:
-    """Return the decimal mark if all columns of a file agree on it."""
+    """Return the decimal mark if all columns of a file agree on one, else None."""
     frame = table.frame
     parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
     contents = [table.content(name) for name in frame if name not in parsed]
@@ -473,7 +473,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
-        rows = {}  # by place below the header
+        rows = {}  # the values of each, by its place below the header
         for number, line in lines:  # the rows below it
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):

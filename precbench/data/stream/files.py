@@ -135,7 +135,7 @@ class _Scan:
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
-        self.distinct: set[float] = set()
+        self.distinct: set[float] = set()  # the labels that have occurred
         self._packed: list[NDArray[np.uint8]] = []  # one bit for each row: whether it is positive
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
@@ -360,7 +360,7 @@ def _scan_npy(
         features=features,
         labels=labels,
         starts=block_starts(n_rows, max(1, block_bytes // (width * features.dtype.itemsize))),
-        positives=np.empty(0, dtype=np.uint8),  # set below
+        positives=np.empty(0, dtype=np.uint8),  # known when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )
