@@ -24,8 +24,8 @@ def to_dtype(X: Matrix, dtype: Dtype, name: str) -> Matrix:
             return X.astype(dtype, copy=False)
     except FloatingPointError as error:
         raise InputError(
-            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; leave "
-            "out dtype, for float64"
+            f"{name}: X has values above {np.finfo(dtype).max:.3g}, the largest of {dtype}; use "
+            "dtype float64"
         ) from error
 
 
@@ -73,7 +73,7 @@ def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | floa
     """Return the fill value of a column from rows of its features; 0 without rows."""
     if not len(values):
         return 0.0
-    if values.shape[1] > 1:  # one-hot features: those of the most frequent category
+    if values.shape[1] > 1:  # one-hot: 1 for the most frequent category alone
         return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
     return fill_value(values, how)
 

@@ -31,6 +31,7 @@ class Scaler:
     scale: NDArray[np.float64] | None
 
     def __init__(self, kind: Scaling) -> None:
+        # Choose the scaling; `fit` learns the shift and scale.
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
@@ -76,7 +77,7 @@ class Scaler:
             spread = learner.data_range_
             # A constant feature keeps its scale.
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-        # scikit-learn takes a feature of infinite variance for a constant one.
+        # For an infinite variance scikit-learn sets the scale to 1, so the variance is checked.
         too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
         if too_large.any():
             raise InputError(

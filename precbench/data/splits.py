@@ -50,7 +50,7 @@ def split_rows(
     the size of a set may differ slightly. ``provided``: the first ``dataset.n_train`` rows are the
     training set. ``none``: all rows are used for both.
     """
-    # A fraction of the rows, or their number.
+    # The size of the test set: a fraction of the rows, or their number.
     tested = test_size if train_size is None else _test_size_for(train_size, dataset)
     match kind:
         case "random" | "kfold":
@@ -70,8 +70,7 @@ def split_rows(
                 f"{len(rows)} rows, but both classes are needed; use {remedy}"
             )
     rng = generator(seed, dataset.split_key or dataset.name, index, "order")
-    order = rng.permutation(len(train))
-    return RowSplit(train[order], np.sort(test))
+    return RowSplit(rng.permutation(train), np.sort(test))
 
 
 class Rule(NamedTuple):
@@ -162,7 +161,7 @@ def _draw(
     if stratified and min(dataset.n_pos, len(y) - dataset.n_pos) < 2:
         raise InputError(
             f"{dataset.name} has {count(dataset.n_pos, 'positive')} in {len(y):,} rows; a "
-            "stratified split needs at least 2 rows of each class; use another one"
+            "stratified split needs at least 2 rows of each class; use another split, or add rows"
         )
     # A random split is drawn anew for each index; all folds belong to one partition.
     key = (index, "random") if is_random else ("kfold",)
@@ -174,12 +173,11 @@ def _draw(
             n_groups = len(np.unique(groups))
             if not 2 <= n_splits <= n_groups:
                 raise ValueError(
-                    f"n_splits is {n_splits}; it may be 2 or more, up to the number of groups, "
-                    f"{n_groups}"
+                    f"n_splits is {n_splits}, not from 2 to the number of groups, {n_groups}"
                 )
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
-        # The splitter of scikit-learn, such as GroupShuffleSplit or StratifiedKFold.
+        # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold and so on.
         prefix = "Group" if groups is not None else "Stratified" if stratified else ""
         if is_random:
             shuffle = getattr(ms, f"{prefix}ShuffleSplit")
@@ -190,7 +188,10 @@ def _draw(
             splitter = folds(n_splits, shuffle=True, random_state=random_state)
         return list(splitter.split(np.empty((len(y), 0)), y, groups))[index]
     except ValueError as error:
-        raise InputError(f"{dataset.name}: no {kind} split is possible: {error}") from error
+        raise InputError(
+            f"{dataset.name}: no {kind} split is possible: {str(error).rstrip('.')}; give another "
+            f"{'test_size' if is_random else 'n_splits'}{'' if groups is None else ' or groups'}"
+        ) from error
 
 
 def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -251,7 +252,7 @@ def _split_at_window(
 def _nearest_change(sorted_time: NDArray, place: int) -> int:
     """Return the place nearest to `place` where the time changes, the earlier of two."""
     if not 0 < place < len(sorted_time):
-        return max(0, place)
+        return max(0, place)  # the first row, or the end
     first, last = (  # where the times that equal the one at `place` begin and end
         int(np.searchsorted(sorted_time, sorted_time[place], side=side))
         for side in ("left", "right")
@@ -289,8 +290,8 @@ def stratified_group_folds(
     """Assign each row to a fold of whole groups, so that each fold gets its share of both classes.
 
     Groups with equal numbers of positives and of negatives are assigned together, to the folds that
-    hold the least of what they have, large groups first. Of n rows there are about n^(2/3) such
-    kinds at most. Every group is in every fold with the same probability. A fold may be empty if a
+    hold the least of their classes, large groups first. In n rows there are at most about n^(2/3)
+    such kinds. Every group is in every fold with the same probability. A fold may be empty if a
     few groups hold most of the rows.
     """
     _, group = np.unique(groups, return_inverse=True)
@@ -303,13 +304,13 @@ def stratified_group_folds(
     )
     n_pos, size = np.divmod(codes, base)
     class_sizes = np.column_stack([n_pos, size - n_pos])  # of a group of each kind
-    # A fold holds r_c of the t_c rows of class c. A group with s_c rows raises the fold's sum of
-    # (r_c / t_c)^2 over the classes by the sum of 2 r_c s_c / t_c^2 plus the sum of s_c^2 / t_c^2.
-    # The latter is the weight of the group; the load of a fold is half the former over the weight.
+    # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A group with
+    # s_c rows adds two sums to that, of 2 r_c s_c / t_c^2 and of s_c^2 / t_c^2. The second is the
+    # group's `weight`; the first, divided by twice the weight, is the fold's `load`.
     totals = class_sizes.T.dot(n_groups)  # t_c
     cost = class_sizes / totals**2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
-    # Large before small, by powers of two; at random within, or the folds would always be the same.
+    # Large kinds first, by the power of two of their weight; within one at random, to vary folds.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
@@ -335,9 +336,9 @@ def _deal_to_lowest(
     # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]
-    # The load that the lowest 1, 2, ... folds have in common if they alone share all units.
+    # The equal load of the 1, 2, ... lowest folds if all units are shared among these alone.
     levels = (n_units + np.cumsum(ascending)) / np.arange(1, len(load) + 1)
-    n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below the level
+    n_filled = np.count_nonzero(levels > ascending)  # folds that get units: those below their level
     units = np.zeros(len(load), dtype=np.int64)
     units[order[:n_filled]] = np.floor(levels[n_filled - 1] - ascending[:n_filled])
     # Rounding down leaves some units over: one each for the lowest folds.

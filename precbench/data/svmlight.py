@@ -119,22 +119,22 @@ class _Growing:
     """An array with spare capacity; pages that are not filled take no memory."""
 
     def __init__(self, dtype: DTypeLike) -> None:
-        self._room = np.empty(0, dtype)
+        self._reserved = np.empty(0, dtype)
         self._n = 0
 
     def add(self, part: NDArray[Any], times: float) -> None:
         """Append values; if capacity is lacking, reserve `times` the filled length."""
         end = self._n + len(part)
-        if end > len(self._room):  # the reserved array, whose first `_n` values are filled
-            room = np.empty(max(end, int(times * end)), self._room.dtype)
-            room[: self._n] = self._room[: self._n]
-            self._room = room
-        self._room[self._n : end] = part
+        if end > len(self._reserved):  # of which the first `_n` values are filled
+            larger = np.empty(max(end, int(times * end)), self._reserved.dtype)
+            larger[: self._n] = self._reserved[: self._n]
+            self._reserved = larger
+        self._reserved[self._n : end] = part
         self._n = end
 
     def filled(self) -> NDArray[Any]:
-        self._room.resize(self._n, refcheck=False)
-        return self._room
+        self._reserved.resize(self._n, refcheck=False)
+        return self._reserved
 
 
 def _size_of(stream: Any) -> int:
@@ -194,11 +194,11 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     n_rows, n_lines_read, n_entries, n_inexact, largest, status, position = parse_block(
         text, len(text), limit, data, indices, row_ends, labels, inexact
     )
-    # For numbers that the kernel cannot round to the nearest double: where their text starts and
-    # stops, and their place i in `data`, or -1 - i for the place i in `labels`.
+    # For numbers that the kernel cannot round to the nearest double, `inexact` has the start and
+    # stop of their text, and their place i in `data`, or -1 - i for place i in `labels`.
     for start, stop, place in inexact[:n_inexact].tolist():
         value = float(text[start:stop])
-        if value in (np.inf, -np.inf):
+        if value in (np.inf, -np.inf):  # too large for a double
             status = Status.BAD_LABEL if place < 0 else Status.BAD_VALUE
             position = start
             break
@@ -223,7 +223,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
 
 def _mistake(status: Status, text: bytes, position: int, limit: int) -> str:
     """Describe the mistake in the word at a position; `limit` is the largest index allowed."""
-    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40: shortened
+    words, token = text[position : position + 40].split(maxsplit=1), "nothing"  # 40 bytes show it
     if words and not text[position : position + 1].isspace():  # else the word is missing
         token = repr(words[0].decode("ascii", "backslashreplace"))
     if token.startswith("'qid:"):

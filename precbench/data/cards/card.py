@@ -94,8 +94,9 @@ class Card(Section):
             "non_linear": self.generator == "signal",
         }
         given = {field for field in needed if getattr(self, field) not in (None, ())}
+        kind = (self.generator if self.format == "synthetic" else None) or self.format
         refuse(  # raises one error for all of the problems, if any
-            ((field,), "is missing" if is_needed else f"has no meaning for {self.format}")
+            ((field,), "is missing" if is_needed else f"has no meaning for {kind}")
             for field, is_needed in needed.items()
             if is_needed != (field in given)
         )
@@ -121,6 +122,6 @@ def read_card(path: Path) -> Card:
     document = load(path)
     card = validated(document, Card)  # checks the types and rules of the keys
     if card.name != path.stem:
-        # The error names the line of the key `name`.
+        # With `at`, the error names the line of the key `name`.
         raise document.refusal(at(("name",), [f"should be the file's name, {path.stem!r}"]))
     return card

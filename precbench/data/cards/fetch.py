@@ -53,11 +53,10 @@ def fetch(card: Card, mirror: str | os.PathLike[str] | None = None) -> tuple[Fil
 
 def _fetch_file(card: Card, file: File, mirror: str | os.PathLike[str] | None) -> FileReport:
     """Obtain a file from the first source that works, unless it is cached, and report on it."""
-    report, failures = _inspect(card, file), []
-    if report.status == "damaged":
-        failures.append(f"{report.path}: {_fault(file, report.path)}")
-    elif report.status != "missing":
+    report = _inspect(card, file)
+    if report.status not in ("missing", "damaged"):
         return report  # the file is in the cache already
+    failures = [] if report.status == "missing" else [f"{report.path}: {_fault(file, report.path)}"]
     # `name` is the file's name at the address, where it may end with .bz2.
     for address, name in _sources(card, file, _mirror_address(mirror)):
         try:
@@ -91,7 +90,7 @@ def _inspect(card: Card, file: File) -> FileReport:
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
-    # There is a fault, the published checksum is right, or none is published.
+    # The cases in turn: a fault, a published checksum (which is then right), none published.
     status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
     return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
 
@@ -104,8 +103,11 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 def _fault(file: File, path: Path) -> str:
     """Describe what is wrong with the size or checksum of a file; return "" if nothing is."""
     size, algorithm = path.stat().st_size, "sha256" if file.sha256 else "md5"
-    if size > file.limit or size < (file.bytes or 0):  # without `bytes`, `limit` alone counts
-        return f"the file has {size:,} bytes, and the card says {file.limit:,}"
+    if size > file.limit or size < (file.bytes or 0):  # `limit` is `bytes`, else `max_bytes`
+        return (
+            f"the file has {size:,} bytes, and the card says "
+            f"{'' if file.bytes else 'at most '}{file.limit:,}"
+        )
     if file.checksum is None or (actual := _digest(path, algorithm)) == file.checksum:
         return ""  # the checksum is not published, or it is right
     return f"the checksum is wrong: found {algorithm} {actual}, expected {file.checksum}"
@@ -126,7 +128,7 @@ def _mirror_address(mirror: str | os.PathLike[str] | None) -> str:
     # Return the folder or address of the mirror, "" without one; refuse an unsafe address.
     text = os.fspath(mirror) if mirror is not None else os.environ.get("PRECBENCH_MIRROR", "")
     if "://" not in text:
-        return text and str(Path(text).expanduser())  # a folder, or no mirror
+        return text and str(Path(text).expanduser())  # a folder; "" if no mirror
     if not _is_safe(text):
         raise InputError(
             f"the mirror {text!r} must be a folder, or an address with https:// (http:// only on "
@@ -143,13 +145,13 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
     # Move files into the cache if all of them match the card, else raise. A source is the address
     # or path of a file, and the file's name there.
     folder, accepted = cache_folder() / "files" / card.folder, dict[str, Path]()
-    advice = "name another folder in PRECBENCH_CACHE"
+    advice = "name another folder in PRECBENCH_CACHE"  # if `folder` cannot be written
     with writing(folder, advice), temporary(folder / "new") as place:
         place.mkdir(parents=True)
         for address, name in sources:
             try:
                 path = _obtain(card, address, place / name)
-            except Exception as error:  # damaged files and answers have many ways to fail
+            except Exception as error:  # a damaged file or answer has many ways to fail
                 if isinstance(error, OSError) and is_full(error):
                     raise  # another source would not help
                 reason = "no such file" if isinstance(error, FileNotFoundError) else error
@@ -177,7 +179,7 @@ def _obtain(card: Card, address: str, path: Path) -> Path:
         shutil.copyfile(address, path)
     files = {file.name: file for file in card.files}
     if path.name not in files and path.suffix == ".bz2":
-        # The arguments that pooch gives: path, action and the Pooch itself, which is not used.
+        # Called as pooch does it: with path, action, and the Pooch object, which is not used.
         path = Path(pooch.Decompress(name=path.stem)(str(path), "download", None))
     if path.name not in files:
         raise InputError(f"{path.name} is not a file of {card.name}; give {_file_names(card)}")
@@ -191,10 +193,10 @@ def _download(address: str, path: Path) -> None:
     import pooch
     import requests
 
-    def check(answer: Any, **_: object) -> None:  # of every answer, also of a redirect
+    def check(answer: Any, **_: object) -> None:  # called with every answer, also a redirect
         target = urljoin(answer.url, answer.headers.get("location", ""))
         if not _is_safe(target):  # the hook runs before a redirect is followed
-            raise InputError(f"the address redirects to {target}, which is not https; use another")
+            raise InputError(f"it redirects to {target}, which is not https; use another address")
 
     as_stored = {"Accept-Encoding": "identity"}  # or a .gz might arrive unpacked
     download = pooch.HTTPDownloader(timeout=TIMEOUTS, headers=as_stored, hooks={"response": check})
@@ -215,7 +217,7 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
     Return the removed paths, relative to the cache, with their sizes in bytes.
     """
     root = cache_folder()
-    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}
+    targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished
     for card in map(find_card, names):
         paths = [root / "files" / card.folder / file.name for file in card.files]
         targets |= {path for path in paths if path.is_file()}
@@ -225,6 +227,6 @@ def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]
         removed[path.relative_to(root).as_posix()] = sum(file.stat().st_size for file in files)
         if not dry_run and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif not dry_run:  # a file, or a link to a folder, which stays
+        elif not dry_run:  # a file, or a link, whose folder stays
             path.unlink()
     return removed

@@ -52,14 +52,14 @@ def _with_margin(card: Card) -> Arrays:
 
     least = card.gamma / 2
     size = least + (1.0 - least) * rng.random(card.rows) ** 2  # |s|, most near the margin
-    size[[np.argmax(y), np.argmin(y)]] = least  # one row of each class at the margin
+    size[[np.argmax(y), np.argmin(y)]] = least  # the first row of each class is at the margin
     Z = rng.standard_normal((card.rows, card.features))
-    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # now orthogonal to w; as Z @ w, without BLAS
+    Z -= np.outer(np.einsum("ij,j->i", Z, w), w)  # orthogonal to w; not BLAS: same bits anywhere
     norms = np.maximum(np.linalg.norm(Z, axis=1), np.finfo(float).tiny)
     radius = 0.999 * np.sqrt(1.0 - size**2)  # of the remaining ball, with room for rounding
     # With uniform u, u^(1/d) is the radius of a uniform point in the unit ball of d dimensions.
     exponent = 1 / max(card.features - 1, 1)  # orthogonal to w there are d = features - 1
-    # Python's power: the bits of NumPy's depend on AVX-512.
+    # Python's power, since the last bits of NumPy's depend on the processor (AVX-512).
     radius *= [drawn**exponent for drawn in rng.random(card.rows).tolist()]
     X = np.outer(y * size, w) + Z * (radius / norms)[:, np.newaxis]
     noisy = [rng.choice(np.flatnonzero(y == c), card.swapped, replace=False) for c in (-1.0, 1.0)]
@@ -71,7 +71,7 @@ def _with_signal(card: Card) -> Arrays:
     # Generate Gaussian features; the positives are the rows with the most signal plus noise.
     # The signal is a linear function and, for the share `non_linear` of its variance, a sum of
     # squares of features and of products of neighbours, with random factors. A Gaussian feature
-    # correlates with neither.
+    # correlates with neither, so no linear function explains that share.
     assert card.non_linear is not None
     rng = data_generator(card.name)
     w, squares, products = rng.standard_normal((3, card.features))
@@ -126,7 +126,7 @@ def _binary(
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
     block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
     draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
-    # A uniform number is below the frequency of its column with that probability.
+    # `u < frequency` holds with the probability `frequency` of each column.
     return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")
 
 

@@ -129,7 +129,7 @@ def _load_prepared(name: str, sha256: str, dtype: Dtype = "float64") -> Arrays |
     folder = _folder(name, sha256, dtype)
     try:
         shape = json.loads((folder / "shape.json").read_text(encoding="ascii"))  # of X
-        # `asarray` makes plain arrays of memmaps, which cost time in every small operation.
+        # `asarray` makes plain arrays of memmaps, as every small operation on a memmap is slow.
         parts: dict[str, Any] = {
             path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
             for path in folder.glob("*.npy")

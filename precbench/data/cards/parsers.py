@@ -72,7 +72,7 @@ def _csv(card: Card, paths: Sequence[Path]) -> Arrays:
     table = np.concatenate([_table(path, separator, converters) for path in paths])
     columns = card.feature_columns
     X = np.delete(table, label, axis=1) if columns is None else table[:, np.array(columns) - 1]
-    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # 1: the positive label
+    return Arrays(np.ascontiguousarray(X), _signs(table[:, label], 1))  # positive labels are 1 now
 
 
 def _kdd08(card: Card, paths: Sequence[Path]) -> Arrays:

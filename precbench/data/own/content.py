@@ -13,7 +13,7 @@ from precbench.errors import InputError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
-OTHER_DATE = (
+OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24 or 31.05.24
     r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
     r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2})(?!\d)"
 )
@@ -52,7 +52,7 @@ def content_of(
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     numbers = np.full(len(values), np.nan)
-    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 may be text or 1234
+    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 is text, or 1234
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
@@ -68,11 +68,11 @@ def content_of(
     if not (is_text and declares_text):  # amounts, with the marks that fit all of them
         marks: tuple[Decimal, ...] = (decimal,) if decimal else (".", ",")
         parsed = {mark: as_numbers(values, mark) for mark in marks}
-        amounts = {m: a for m, a in parsed.items() if not (np.isnan(a) & present).any()}
+        amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
-            # Other marks matter only if the texts are other numbers with them.
-            differ = [m for m, a in others if not np.array_equal(a, numbers, equal_nan=True)]
+            # Another mark matters only if it makes another number of some text.
+            differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
 
@@ -100,11 +100,11 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
         return np.full(len(values), np.nan)
     if decimal is not None:
         codes, distinct = pd.factorize(values.map(str, na_action="ignore"))
-        # The code of a missing value is -1: the NaN at the end.
+        # The code of a missing value, -1, takes the NaN at the end.
         return np.array([*(_amount(text, decimal) for text in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
-    except OverflowError:  # an integer beyond every float; as text it is infinite
+    except OverflowError:  # an integer above all floats; read from text, it is infinite
         numbers = pd.to_numeric(values.astype(str), errors="coerce")
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -117,7 +117,7 @@ def _amount(text: str, decimal: str) -> float:
     bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
-    digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # of the whole part
+    digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
     if not (re.fullmatch(digits, whole) and re.fullmatch("[0-9]*", fraction)):
         return np.nan
     exponent = "e-2" if n_percent_signs else ""  # 9.75 % is 0.0975
@@ -149,7 +149,7 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
     elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
     moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
-    return moments.dt.as_unit("us")
+    return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
 
 
 def check_date_format(text: str | None) -> None:

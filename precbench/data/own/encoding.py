@@ -57,14 +57,14 @@ class Column:
 
     @property
     def features(self) -> list[str]:
-        """Names ``column`` or ``column=category``, and ``column is missing`` of the indicator."""
+        """Names: ``column`` or each ``column=category``, then ``column is missing``, if marked."""
         names = [self.name]
         if self.categories is not None:
             names = [f"{self.name}={category}" for category in self.categories]
         return [*names, f"{self.name} is missing"] if self.indicator else names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
-        """Return the value that `Encoding.encode` made these features of, in words.
+        """Return, in words, the value that `Encoding.encode` turned into these features.
 
         ``(unknown)`` is a category that the training rows did not have.
         """
@@ -105,10 +105,10 @@ class Gaps:
 
     def sentences(self) -> list[str]:
         """Return warnings about filled and unseen values."""
-        empty = [name for name, n in self.filled.items() if n == self.n_rows]  # in all rows
+        empty = [name for name, n in self.filled.items() if n == self.n_rows]  # no row has a value
         unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
-        counts = [  # `encode` stops collecting one above MOST_CATEGORIES
+        counts = [  # `encode` keeps at most MOST_CATEGORIES + 1 of a column
             f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,} unseen "
             f"{'category' if n == 1 else 'categories'} in {name} "
             f"({listed(sorted(self.unseen[name]), 3)})"
@@ -157,7 +157,7 @@ class Encoding:
         names = list(header) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
-        return cls(table.format, n_features, dense=True, columns=columns)
+        return cls(table.format, n_features, dense=True, columns=columns)  # as `encode` makes X
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
@@ -266,18 +266,18 @@ def _learn_columns(
     where, frame = table.where, table.frame
     categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
-    kinds: dict[str, str] = {}  # by column: the option that names it
+    options: dict[str, str] = {}  # by column: the option that names it
     for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
             for name in named_columns(texts, names, f"{where}: {option}", _OPTION_WORDS[option]):
-                if kinds.setdefault(name, option) != option:
+                if options.setdefault(name, option) != option:
                     raise InputError(f"{where}: {name!r} is in categorical and numeric; choose one")
     problems.raise_if_any()
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
-            columns[name] = _learn_column(table, name, kinds.get(name), "one-hot" in categorical)
+            columns[name] = _learn_column(table, name, options.get(name), "one-hot" in categorical)
         if values.isna().any() and not values.isna().all():  # empty columns are refused above
             with problems.collected():
                 if missing == "error":
@@ -294,10 +294,10 @@ def _learn_columns(
     return tuple(columns.values())
 
 
-def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool) -> Column:
+def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bool) -> Column:
     """Learn the categories of a column, its first day, or the notation of its numbers."""
-    # `kind` is the option that names the column ("categorical" or "numeric"), if one does; with
-    # `takes_text` any column of text is categorical.
+    # `option` is the one that names the column, "categorical" or "numeric", or None; with
+    # `takes_text` a column of text is categorical without being named.
     values, where, content = table.frame[name], table.where, table.content(name)
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
@@ -306,13 +306,13 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
         if table.format == "xlsx":
             text += ", or, if it has formulas, open the workbook in Excel and save it"
         raise TableError(where, text, column=name, remedy=("drop", name))
-    if kind == "categorical":
+    if option == "categorical":
         if is_dated:
             raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
         return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
-    if content.holds == "text" and (kind == "numeric" or not takes_text):
+    if content.holds == "text" and (option == "numeric" or not takes_text):
         as_numeric = table.content(name, ignore_type=True)  # digits in text become numbers
-        if as_numeric.holds == "numbers" and kind != "numeric" and not as_numeric.others:
+        if as_numeric.holds == "numbers" and option != "numeric" and not as_numeric.others:
             raise TableError(
                 where,
                 f"column {name!r} holds numbers stored as text, such as "
@@ -320,15 +320,15 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
                 column=name,
                 remedy=("numeric", name),
             )
-        content = as_numeric if kind == "numeric" else content
+        content = as_numeric if option == "numeric" else content
     if content.others:  # the column has other values in another notation
-        raise ambiguous(values, content.notation, content.others, where)
+        raise ambiguous(values, [content.notation, *content.others], where)
     numbers = content.numbers
     is_text = np.isnan(numbers) & present
     if not is_text.any():
         refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
         return Column(name, notation=content.notation)
-    if kind == "numeric":
+    if option == "numeric":
         refuse(
             values, is_text, "is not a number; correct it, or remove the column from numeric", where
         )
@@ -344,14 +344,14 @@ def _learn_column(table: OwnTable, name: str, kind: str | None, takes_text: bool
 def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
-    """Learn the categories of a column with text; refuse dates, slips and too many categories."""
+    """Learn the categories of a column with text; refuse dates, typing errors and too many."""
     name, present = str(values.name), values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
         what = "looks like a date; name the format (date-format), or drop the column"
         refuse(values, is_text, what, where, drop=True)
     n_distinct = len(set(texts))
-    # Values that rarely repeat may be identifiers.
+    # Values that rarely repeat may be identifiers, so fewer of them pass as categories.
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
     if text_share > 0.5:  # a column of text
@@ -367,7 +367,7 @@ def _learn_text(
     ):
         remedy = "categorical"
         advice = "name the column in categorical, correct the text, or drop the column"
-    else:  # numbers with slips
+    else:  # numbers with typing errors
         advice, remedy = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
@@ -416,7 +416,7 @@ def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError
 
 
 def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
-    """Return numbers, or days; NaN only for missing values."""
+    """Return the numbers of a column, or its days since the origin; NaN only for gaps."""
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
     if not np.isfinite(numbers).all():  # `refuse` raises for the first wrong value, if any

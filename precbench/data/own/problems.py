@@ -53,7 +53,7 @@ class TableError(InputError):
         self.kind, self.column = kind, column
         self.named = f"{column!r} ({place})" if place else repr(column)  # in a shared line
         self.remedies = [] if remedy is None else [remedy]
-        self.is_enough = remedy is not None  # see the class
+        self.is_enough = remedy is not None  # the remedy leaves no problem
 
 
 def column_of(
@@ -123,18 +123,18 @@ class _SeveralError(TableError):
         tables = [part for part in parts if isinstance(part, TableError)]
         remedies = [(part.column, remedy) for part in tables for remedy in part.remedies]
         # A column that is left out needs no other remedy.
-        removed = {value for _, (option, value) in remedies if option in ("drop", "id")}
+        left_out = {value for _, (option, value) in remedies if option in ("drop", "id")}
         self.remedies = [
             (option, value)
             for column, (option, value) in remedies
-            if option in ("drop", "id") or column not in removed
+            if option in ("drop", "id") or column not in left_out
         ]
         self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
 
 
 def _lines(where: str, parts: Sequence[InputError]) -> list[str]:
     """Return a line for each problem, one for all columns with a problem of the same kind."""
-    lines: dict[object, str] = {}  # by kind; by `id` for a problem with a line of its own
+    lines: dict[object, str] = {}  # by the kind that shares a line, else by `id` of the problem
     for part in parts:
         kind = getattr(part, "kind", "")  # only a TableError has one
         names = [p.named for p in parts if isinstance(p, TableError) and p.kind == kind]

@@ -15,13 +15,13 @@ from precbench.data.own.suspects import FEW_VALUES, auc_alone
 from precbench.data.own.table import OwnTable, Source, open_table
 from precbench.errors import InputError
 
-_MARKS = {".": "decimal point", ",": "decimal comma"}
+_MARKS = {".": "decimal point", ",": "decimal comma"}  # a date format stands for itself
 
 
 def profile_table(
     source: Source, reading: Mapping[str, Any], allow: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Describe a table, read with the given options.
+    """Describe a table, read with the given options of `read_own_file`.
 
     Return ``rows``, ``duplicates`` of earlier rows, ``positives`` (None if the labels are unknown),
     ``columns`` (see `profile_columns`), and ``refusal``: why the options cannot read it, or None.
@@ -48,7 +48,7 @@ def profile_columns(
     """Return the number of positives, None if unknown, and a description of each other column.
 
     ``low`` and ``high`` are the smallest and largest value (for text, ``low`` is the most frequent
-    one), ``auc`` is that of the column alone in the better direction, None without labels.
+    one), ``auc`` is that of the column alone, ascending or descending, None without labels.
     """
     if own.frame is None:
         raise InputError(f"{own.path}: {own.format} has no named columns to profile; give a table")
@@ -64,7 +64,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
     """Describe a column, see `profile_columns`."""
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
-    holds, mark, low, high = content.holds, content.notation, "", ""
+    holds, notation, low, high = content.holds, content.notation, "", ""
     if holds == "numbers":
         low, high = f"{np.nanmin(content.numbers):g}", f"{np.nanmax(content.numbers):g}"
         texts = values  # 1 and 1.0 are one value
@@ -78,7 +78,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
         auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,
-        "holds": f"{holds} ({_MARKS.get(mark, mark)})" if mark else holds,
+        "holds": f"{holds} ({_MARKS.get(notation, notation)})" if notation else holds,
         "distinct": distinct,
         "missing": int(values.isna().sum()),
         "low": low,

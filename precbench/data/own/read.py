@@ -241,7 +241,7 @@ def _assign_roles(
             raise TableError(
                 where, f"name the label column, one of {listed(frame.columns)}", remedy=remedy
             )
-        label = likely  # to find further problems
+        label = likely  # go on with a guess, to find further problems
     roles = _Roles(None)
     with problems.collected():
         if label is not None:
@@ -405,7 +405,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray], dtype: Dtype) -> Matrix:
-    """Return the CSR matrix of the parts that `scipy.sparse.save_npz` writes, of CSR or CSC."""
+    """Return a CSR matrix from the arrays that `scipy.sparse.save_npz` writes for CSR or CSC."""
     from scipy.sparse import csc_matrix, csr_matrix
 
     data, indices, indptr, shape = (arrays[part] for part in _SPARSE_PARTS)
@@ -429,5 +429,5 @@ def _vector(path: Path, arrays: dict[str, NDArray], length: int, name: str) -> p
             f"{path}: {name} must have a value for each row and so the shape ({length},), found "
             f"{arrays[name].shape}"
         )
-    # From a list, so that any type of number or text becomes one that a table may have.
+    # From a list, so that pandas chooses a type of column that a table may have.
     return pd.Series(arrays[name].tolist(), name=name)

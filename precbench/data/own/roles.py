@@ -38,10 +38,9 @@ def signs(
     is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
     if one_class and len(distinct) == 1 and is_known:
         is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
-        kind = "positive" if is_hit else "negative"
         warnings.warn(
-            f"{where}: every label is {listed(distinct)}, so all rows count as {kind}; name the "
-            "positive label if that is wrong",
+            f"{where}: every label is {listed(distinct)}, so all rows count as "
+            f"{'positive' if is_hit else 'negative'}; name the positive label if that is wrong",
             stacklevel=3,
         )
         return np.full(len(codes), 1.0 if is_hit else -1.0)
@@ -77,16 +76,16 @@ def are_positive(
                 remedy=_likely_positive(labels, counts),
             )
         positive = [1]
-    spelled = {canonical(label): label for label in positive}  # as given
+    given = {canonical(label): label for label in positive}  # as spelled in the option
     if len(names) == 1:
-        raise InputError(f"{where}: one class, every label is {listed(labels)}; add other rows")
-    if unknown := [label for name, label in spelled.items() if name not in names]:
+        raise InputError(f"{where}: one class, every label is {listed(labels)}; add another class")
+    if unknown := [label for name, label in given.items() if name not in names]:
         raise TableError(
             where,
             f"no row has the positive label {unknown[0]!r}; found {listed(labels)}",
             remedy=_likely_positive(labels, counts),
         )
-    is_positive = np.array([name in spelled for name in names])
+    is_positive = np.array([name in given for name in names])
     if is_positive.all():
         raise InputError(f"{where}: one class, all of {listed(labels)} are positive; name fewer")
     return is_positive
@@ -104,7 +103,7 @@ def _likely_positive(
         return None
     typical = [name for name in _POSITIVE if name in spellings]
     rarest_first = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
-    likely = (typical + rarest_first)[0]
+    likely, *_ = typical + rarest_first
     return "positive", [text for _, text in sorted(spellings[likely], reverse=True)]
 
 
@@ -150,7 +149,7 @@ def order_in_time(
         )
     content = content_of(values, where, date_format=date_format)
     if content.others:
-        raise ambiguous(values, content.notation, content.others, where)
+        raise ambiguous(values, [content.notation, *content.others], where)
     numbers = content.numbers
     are_numbers = np.isfinite(numbers)
     if are_numbers.all():
@@ -159,7 +158,7 @@ def order_in_time(
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():  # then refuse all but the numbers
+    if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the others
         what, are_dates = "is not a number, unlike most times", are_numbers
     refuse(values, ~are_dates, what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
@@ -175,23 +174,19 @@ def refuse(
         raise TableError(where, text, column=name, remedy=("drop", name) if drop else None)
 
 
-def ambiguous(
-    values: pd.Series, notation: str | None, others: Sequence[str], where: str
-) -> TableError:
-    """Return the error for a column that can be read in two ways."""
-    name, option = str(values.name), "date_format" if "%" in str(notation) else "decimal"
+def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) -> TableError:
+    """Return the error for a column that can be read in two ways, shown with one of its values."""
+    name, option = str(values.name), "date_format" if "%" in str(notations) else "decimal"
     for value in values.dropna().drop_duplicates():
         single = pd.Series([value], dtype=object)
-        readings = {
-            str(each): f"{moments_of(single, where, each)[0].date()}"
-            if option == "date_format"
-            else f"{as_numbers(single, each)[0]:.15g}"
-            for each in (notation, *others)
-        }
-        if len({*readings.values()}) > 1:  # the first value that the notations read differently
+        if option == "date_format":
+            readings = [str(moments_of(single, where, each)[0].date()) for each in notations]
+        else:
+            readings = [f"{as_numbers(single, each)[0]:.15g}" for each in notations]
+        if len(set(readings)) > 1:  # the first value that the notations read differently
             break
-    # `value` and `readings` are those of that value.
-    choices = " or ".join(f"{reading} ({option} {each})" for each, reading in readings.items())
+    pairs = zip(readings, notations, strict=True)  # of that value
+    choices = " or ".join(f"{reading} ({option} {each})" for reading, each in pairs)
     return TableError(where, f"column {name!r}: {value!r} can be {choices}; name one", column=name)
 
 
@@ -213,6 +208,6 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
     spelled: dict[object, object] = {}  # by canonical value
     for value in distinct:
         spelled.setdefault(canonical(value), value)
-    numbers = {name: number for number, name in enumerate(spelled)}  # the codes
-    canonical_codes = np.array([numbers[canonical(value)] for value in distinct])
+    code_of = {name: code for code, name in enumerate(spelled)}
+    canonical_codes = np.array([code_of[canonical(value)] for value in distinct])  # of `distinct`
     return canonical_codes[codes], [*spelled.values()]

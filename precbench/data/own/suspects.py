@@ -40,7 +40,7 @@ def look_for_suspects(
         is_text = content.holds == "text" and not is_date(values)
         is_whole = content.holds == "numbers" and _are_whole(content.numbers)
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
-        # Other values are neither identifiers nor codes, and not ranked in groups.
+        # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:
             if has_rows and n_distinct == n_rows:
@@ -133,9 +133,9 @@ def auc_alone(
     if in_groups:  # few values, or text: a value ranks by its share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
-    if not in_groups or ordered is numbers:  # numbers have an order, as has all but text
+    if not in_groups or ordered is numbers:  # all but text has an order
         codes, distinct = pd.factorize(ordered, sort=True)  # -1: missing
-        # Missing values come before all others, then behind them.
+        # Rank missing values (if any) before all others, then behind them.
         for end in (-1, len(distinct)) if codes.min() < 0 else (-1,):
             value = auc(y, np.where(codes < 0, end, codes).astype(np.float64))
             aucs += [value, 1 - value]

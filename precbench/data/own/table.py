@@ -53,6 +53,7 @@ class Layout:
     skip_rows: int = 0  # lines above the column names
 
     def __post_init__(self) -> None:
+        # Refuse impossible options before a file is read.
         if self.decimal not in (None, ".", ","):
             raise InputError(f"decimal must be '.' or ',', found {self.decimal!r}")
         if self.separator is not None and len(self.separator) != 1:
@@ -132,7 +133,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     kind = format_of(path, options.get("format"))
     if kind not in TABLES:
         return OwnTable(path, kind, None)
-    # The columns in which NA and None are words.
+    # In these columns NA and None are words, not missing values.
     columns = [options.get("label"), options.get("groups")]
     columns += several(options.get("categorical") or ())
     words = frozenset(str(name) for name in columns if name is not None)
@@ -199,13 +200,13 @@ def read_blocks(
     else:
         blocks = _read_csv(path, kind, layout, texts, words, rows_at_once, keep)
     is_empty = True
-    while True:  # errors become InputErrors while a block is read, not while the caller has it
+    while True:  # errors of reading a block become InputErrors, those of the caller do not
         with _pandas_errors_as_input_errors(path), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             block = next(blocks, None)
         if block is None:
             break
-        if len(block[0]):
+        if len(block[0]):  # rows, beside the text
             is_empty = False
             yield block
     if is_empty:
@@ -214,7 +215,7 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: all columns, or 1.234 is a fraction
+    texts = None if layout.decimal == "," else words  # None: all, or 1.234 would be a fraction
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
@@ -235,7 +236,7 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decimal_of(table: OwnTable) -> str | None:
-    """Return the decimal mark if all columns of a file agree on it."""
+    """Return the decimal mark if all columns of a file agree on one, else None."""
     frame = table.frame
     parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
     contents = [table.content(name) for name in frame if name not in parsed]
@@ -271,7 +272,7 @@ def _read_csv(
     keep: Sequence[str],
 ) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
-    encoding, has_blank_lines, unended = _scan(path)  # the last line, if it has no line end
+    encoding, has_blank_lines, unended = _scan(path)  # unended: a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
             f"{path}: the text is not UTF-8 and is read as Windows-1252; name another encoding if "
@@ -291,12 +292,12 @@ def _read_csv(
     options |= {"chunksize": rows_at_once, "iterator": True}  # one block if None
     missing = {name: [""] if name in words else _MISSING_TEXTS for name in header}
     keep = _columns_to_keep(keep, header, path)
-    as_text = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
+    text_options = {**options, "usecols": keep, "dtype": "str", "na_filter": False}
     dtypes = {name: "str" for name in header if texts is None or name in texts}
     options |= {"dtype": dtypes, "na_values": missing, "keep_default_na": False}
     with opened(path) as stream, opened(path) as text_stream, ExitStack() as stack:
         if keep:
-            text_blocks = stack.enter_context(pd.read_csv(text_stream, **as_text))
+            text_blocks = stack.enter_context(pd.read_csv(text_stream, **text_options))
         for frame in stack.enter_context(pd.read_csv(stream, **options)):
             kept_texts = next(text_blocks)[keep] if keep else pd.DataFrame(index=frame.index)
             if places is not None:  # pandas has not counted the blank rows
@@ -327,7 +328,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
             lines = lines[1:]
         separator = layout.separator or (hint and hint[1]) or _separator(lines, _SEPARATORS[kind])
         rows = csv.reader(chain(lines, text), delimiter=separator)
-        n_blank, header = 0, []
+        n_blank, header = 0, []  # the blank lines above the column names, and the names
         for header in rows:
             if header:
                 break
@@ -420,7 +421,7 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
     n_rows = 0
     with ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # a pass over all groups keeps all buffers
+        for group in range(file.num_row_groups):  # a single pass over all keeps their buffers
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows)
                 n_rows += len(frame)
@@ -472,7 +473,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
-        rows = {}  # by place below the header
+        rows = {}  # the values of each, by its place below the header
         for number, line in lines:  # the rows below it
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):
@@ -559,7 +560,7 @@ def _check_header(path: Path, names: list[str]) -> None:
             f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save the rows "
             "as svmlight or npz"
         )
-    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():
+    if names and not pd.to_numeric(pd.Series(names), errors="coerce").isna().any():  # all numbers
         raise InputError(
             f"{path}: the first line must hold the column names, found {listed(names)}; add a line "
             "with names"

@@ -112,7 +112,7 @@ def open_stream(
     if kind not in get_args(StreamFormat):
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name == "svmlight")
         raise InputError(f"{path}: only svmlight ({suffixes}) and .npy can be streamed; convert it")
-    options = [VERSION, kind, None, positive, n_features]  # None keeps earlier hashes valid
+    options = [VERSION, kind, None, positive, n_features]  # None: unused, keeps old hashes
     scan = _Scan(hashlib.sha256(json.dumps(options).encode()), target)
     if kind == "svmlight":
         if labels is not None:
@@ -122,7 +122,7 @@ def open_stream(
         if n_features is not None:
             raise InputError(f"{path}: the shape of an npy file is fixed; leave out n_features")
         source = _scan_npy(path, labels, scan, block_bytes)
-    # Raises unless the labels are of two classes, and it is known which is positive.
+    # Called for its errors: one class only, or it is not known which label is positive.
     are_positive(sorted(scan.distinct), str(path), None if positive is None else [positive])
     name = path.name.split(".")[0]
     stream = RowStream(replace(source, dtype=dtype), buffer_bytes)
@@ -135,7 +135,7 @@ class _Scan:
     def __init__(self, digest: Any, target: object) -> None:
         self.digest = digest  # hash of the options and of what has been read
         self.target = target  # the positive label
-        self.distinct: set[float] = set()
+        self.distinct: set[float] = set()  # the labels that have occurred
         self._packed: list[NDArray[np.uint8]] = []  # one bit for each row: whether it is positive
         self._rest = np.empty(0, dtype=bool)  # the last rows, too few for a whole byte
 
@@ -145,7 +145,7 @@ class _Scan:
         if len(self.distinct) > MOST_CATEGORIES:
             raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; check the labels")
         bits = np.concatenate([self._rest, labels == self.target])
-        whole = len(bits) - len(bits) % 8  # bits of whole bytes
+        whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
         self._rest = bits[whole:]
 
@@ -164,7 +164,7 @@ def _stamp(file: IO[bytes]) -> Stamp:
 
 @contextmanager
 def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]]:
-    """Open a file; raise if it has another stamp than the given one, or another one at the end."""
+    """Open a file; raise if its stamp is not the given one, or is another one at the end."""
     try:
         with path.open("rb") as file:
             stamp = stamp or _stamp(file)
@@ -240,7 +240,7 @@ def _scan_text(path: Path, scan: _Scan, n_features: int | None, block_bytes: int
         starts=np.array(starts),
         positives=scan.positives(),
         block_bytes=block_bytes,
-        run=1,  # parsing takes many times the memory of the text
+        run=1,  # one block at a time: parsing takes many times the memory of its text
         offsets=np.array(offsets),
         target=scan.target,
     )
@@ -264,7 +264,7 @@ class Npy:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged header has many ways to fail
-            raise InputError(f"{path}: not an npy file (use numpy.save): {error}") from error
+            raise InputError(f"{path}: not an npy file: {error}; use numpy.save") from error
         if not isinstance(array, np.memmap) or array.dtype.kind not in "fiub":
             raise InputError(f"{path}: not an npy file of plain numbers; use numpy.save")
         if array.ndim != n_dimensions:
@@ -295,7 +295,7 @@ class Npy:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
                 page, n_bytes, _ = self._pages(start, stop)
-                # Makes the run a map of its own, so that access to it maps no page outside.
+                # The advice splits the map at the run, so that access to it maps no page outside.
                 pages.madvise(mmap.MADV_SEQUENTIAL, page, n_bytes)
                 pages.madvise(mmap.MADV_WILLNEED, page, n_bytes)
             yield np.ndarray(self.shape, self.dtype, pages, self.offset)
@@ -304,9 +304,9 @@ class Npy:
     def _pages(self, start: int, stop: int) -> tuple[int, int, int]:
         """Return the offset and size of the pages with some rows, and the bytes before the rows."""
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        first, behind = self.offset + start * row_bytes, self.offset + stop * row_bytes
-        before = first % mmap.ALLOCATIONGRANULARITY  # a map must begin at a multiple of it
-        return first - before, behind - first + before, before
+        begin, end = self.offset + start * row_bytes, self.offset + stop * row_bytes  # in the file
+        before = begin % mmap.ALLOCATIONGRANULARITY  # a map must begin at a multiple of it
+        return begin - before, end - begin + before, before
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -350,18 +350,17 @@ def _scan_npy(
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one each"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
-    per_block = max(1, block_bytes // (width * features.dtype.itemsize))
     blocks = _NpyBlocks(
         n_features=width,
         dense=True,
         features=features,
         labels=labels,
-        starts=block_starts(n_rows, per_block),
-        positives=np.empty(0, dtype=np.uint8),  # set below
+        starts=block_starts(n_rows, max(1, block_bytes // (width * features.dtype.itemsize))),
+        positives=np.empty(0, dtype=np.uint8),  # known when all rows are read
         block_bytes=block_bytes,
         target=scan.target,
     )

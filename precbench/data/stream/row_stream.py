@@ -231,7 +231,7 @@ class RowStream:
             self.scaler is None
             and n_rows <= np.iinfo(np.int32).max
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
-            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes
+            and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes  # one map a block
         )
         mapped = self.source.mapped if may_be_mapped else None
         runs = (range(block, block + 1) for block in blocks)
@@ -247,7 +247,7 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Visit rows in a map of the file: a copy would take as long as the pass over them."""
+        """Visit rows in a map of the file, as a copy would take as long as the pass over them."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
             # Zeros take memory only where something is written to them.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
@@ -281,7 +281,7 @@ class RowStream:
         """
         n_rows, full = int(self.source.starts[-1]), self._rows_per_buffer
         longest_block = int(np.diff(self.source.starts).max())
-        shape = (min(n_rows, full + longest_block), self.source.n_features)
+        shape = (min(n_rows, full + longest_block), self.source.n_features)  # a block may run over
         spare = self._spare_buffers
         buffer = spare.pop() if spare else np.empty(shape, self.source.dtype)
         labels = np.empty(len(buffer))
