@@ -69,10 +69,10 @@ def gaussian_mixtures(
 _Record = tuple[str, int, str, float, float, str, float]
 
 
-class _Repetition(NamedTuple):
+class _Repetition(NamedTuple):  # it draws a mixture, and makes generators for its rows and pairs
     problem: MixtureProblem
     features: int
-    entropy: tuple[int, ...]
+    entropy: tuple[int, ...]  # seeds
 
     def rng(self, *stream: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, *stream])
@@ -178,7 +178,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # BBR draws no pairs
     least = timed.set_index(keys)["value"].to_dict()
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0  # by the paper
-    for components in table["components"].unique():
+    for components in timed["components"].unique():
         loop, moments, single, sampled = (  # dicts of seconds by measure; single: LCBR on one pair
             {m: least[m, components, method, n] for m in ("seconds", "seconds with checks")}
             for method, n in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))

@@ -63,7 +63,7 @@ def _draw_bounds(figure: "SubFigure", result: Result) -> None:
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
     is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())  # or no pairs
-    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # at the most pairs
+    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # with the most pairs
     is_curve &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
     table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_curve]

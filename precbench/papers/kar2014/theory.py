@@ -62,7 +62,7 @@ def regret(
                     for way, values in played
                     for quantity, value in values.items()
                 ]
-    # Ratios and constants of Lemmas 2, 10 and 12, of no data set.
+    # Ratios and constants of Lemmas 2, 10 and 12, which need no data set.
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
     return pd.DataFrame(
         rows, columns=["dataset", "objective", "rows", "horizon", "quantity", "value"]

@@ -337,7 +337,7 @@ _Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 def _measures(k: float) -> dict[str, _Measure]:
     """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
 
-    def measure(surrogate: Surrogate) -> _Measure:
+    def measure(surrogate: Surrogate) -> _Measure:  # binds the surrogate of one turn
         return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]  # without its gradient
 
     surrogates = {name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")}

@@ -37,7 +37,7 @@ def push_theorems(
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
-    # In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
+    # In Theorems 2 and 3 the class is `rankers` functions, so as many balls of any radius cover it:
     # projections of normal points on random directions. Deviations are those that are exceeded with
     # probability 0.05. A ratio divides the side that should be smaller by the other one, so it
     # should be at most 1 (``stated``, the last row); in Section 2 it approaches 1 from above.
@@ -182,10 +182,11 @@ def _generalisation(
             pos, neg = rng.standard_normal((2, n, features))
             heights = []  # by ranker: of negatives, the share of positives not theta above
             for direction, shift in zip(directions, shifts, strict=True):
-                high, low = np.sort(pos @ direction + shift), np.sort(neg @ direction)
-                heights.append(np.searchsorted(high, low + theta, "right") / n)
-            high, low = np.sort(pos @ directions[0] + shifts[0]), np.sort(neg @ directions[0])
-            counts = [np.searchsorted(high, low + step, "right") for step in steps]
+                pos_scores, neg_scores = np.sort(pos @ direction + shift), np.sort(neg @ direction)
+                heights.append(np.searchsorted(pos_scores, neg_scores + theta, "right") / n)
+            pos_scores = np.sort(pos @ directions[0] + shifts[0])
+            neg_scores = np.sort(neg @ directions[0])
+            counts = [np.searchsorted(pos_scores, neg_scores + step, "right") for step in steps]
             smooth = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
@@ -213,7 +214,7 @@ def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
         positives = -2 * part**2 * n + math.log(n)
         return math.log(2 * cover) + float(np.logaddexp(negatives, positives)) - math.log(DELTA)
 
-    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # 1e-6 < epsilon < 1e3
 
 
 def _compare_minimisers(
@@ -230,7 +231,7 @@ def _compare_minimisers(
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
-            # A feature that is 1 for some positives and 0 else ranks no pair wrongly.
+            # A feature that is 1 for some positives only ranks no pair wrongly: no weight is best.
             unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
             for name, features, known in (
                 ("dependent features", dependent, by_newton),
@@ -297,13 +298,13 @@ def _minimise_objectives(
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
     def adaboost(w: NDArray) -> tuple[float, NDArray]:  # log sum e^(-y f(x)), f with a constant
-        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
+        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
         shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
         by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
         return float(logsumexp(z)), np.append(by_w, shares.sum())
 
     def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # log sum_k e^(height_k)
-        a, b = -(pos @ w), neg @ w
+        a, b = -(pos @ w), neg @ w  # log height_k = logsumexp(a) + b_k
         heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
         shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
         return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
