@@ -107,7 +107,7 @@ def discount_factors(
 ) -> pd.DataFrame:
     """Compare the discounting factors of DCG, average reciprocal rank and IR push (Fig. 3)."""
     if z_max <= z_min:
-        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise it")
+        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise z_max")
     z = np.linspace(z_min, z_max, points)
     dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
     in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))  # as the caption says
