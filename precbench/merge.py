@@ -29,7 +29,7 @@ def compare_records(
     for key, copies in holders.items():  # copies: (store, record), the target's first
         rank = max(_rank(record) for _, record in copies)  # 2: result, 1: skipped, 0: failed
         best = [(store, record) for store, record in copies if _rank(record) == rank]
-        if rank and copies[-1][0] is not target:  # not all failed; the last is of a source
+        if rank and any(store is not target for store, _ in copies):  # not failed, and in a source
             numbers = {_hash_of_numbers(store, record) for store, record in best}
             if len(numbers) > 1:
                 chosen = [(store, record) for store, record in best if store in preferred]
@@ -45,7 +45,7 @@ def compare_records(
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
     """Write to the target what `compare_records` chose; an interrupted merge can be repeated."""
-    machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
+    machines = {store: store.machines() for store in dict.fromkeys(choice.values())}  # by id
     for key, store in choice.items():
         record = store.read(key)
         if record is None:  # removed since the choice was made

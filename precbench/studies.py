@@ -87,7 +87,7 @@ def _checked(kind: object) -> StudyKind:
     if not isinstance(kind, StudyKind):
         raise InputError(
             f"the entry point names a {type(kind).__name__}, not a precbench.studies.StudyKind; "
-            "let it name one"
+            "let it name a StudyKind"
         )
     return kind
 

@@ -33,12 +33,12 @@ class CostCurve(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
-        """Refuse an unknown solver, and parameters that it lacks or rejects; `at` adds a place."""
+        """Refuse an unknown solver, and parameters that it lacks or rejects, each at its key."""
         refuse(at(("solver",), unknown("solver", self.solver, SOLVERS)))  # raises if it is unknown
         parameters = SOLVERS[self.solver]().get_params()
         problems = list[Problem]()
         for name, value in self.parameters.items():
-            texts = unknown(f"parameter of {self.solver}", name, parameters)  # messages
+            texts = unknown(f"parameter of {self.solver}", name, parameters)  # [] if known
             if not texts:
                 try:
                     SOLVERS[self.solver](**{name: value})._validate_params()  # raises if invalid
@@ -54,14 +54,14 @@ def growing_costs(
 ) -> pd.DataFrame:
     """Measure fits of growing size, on normal rows with as many positives as negatives."""
     # Columns: ``curve``, ``size``, ``quantity``, ``value``. Quantity ``seconds``: of the CPU on one
-    # thread, from the first call of the trace, which follows the checks of the input; ``bytes``:
+    # thread, without the checks of the input, after which a fit first calls its trace; ``bytes``:
     # what a fit allocates besides its rows. Each value is the least of `repetitions` fits.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):
             for name, curve in curves.items():
                 for size in curve.sizes:
-                    cost = _cost(curve, size, [seed, repetition, size])
+                    cost = _cost(curve, size, [seed, repetition, size])  # seeds of the rows
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     rows: list[tuple[str, float, str, float]] = []
     for name, curve in curves.items():
@@ -74,9 +74,9 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
     grown = dict.fromkeys(curve.grows, size)  # rows, features, and parameters of the solver
     n, d = grown.pop(_ROWS, curve.rows), grown.pop(_FEATURES, curve.features)  # fixed if not grown
     rng = np.random.default_rng(entropy)
-    y = np.where(np.arange(n) < n // 2, 1, -1)
+    y = np.where(np.arange(n) < n // 2, 1, -1)  # half of the rows are positive
     rng.shuffle(y)
-    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]  # shifted by class
+    X = rng.standard_normal((n, d)) / np.sqrt(d) + 0.1 * y[:, None]  # noise, shifted by class
     solver = SOLVERS[curve.solver](**{**curve.parameters, **grown})
     measure = _seconds if curve.measure == "seconds" else _bytes
     return measure(solver, X, y)

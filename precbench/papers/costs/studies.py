@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
-    """Draw the measured costs, and the stated power of the size, scaled to meet the last cost."""
+    """Draw the measured costs, and the stated power of n or n log n, scaled to the last cost."""
     # A panel for each measure, seconds or bytes; the quantity is then "measured" or "stated".
     measured = result.values.assign(measure=result.values["quantity"], quantity="measured")
     parts = [measured]

@@ -52,7 +52,7 @@ class Bounds(NamedTuple):
 
     def uniform(self, n: int, delta: float) -> float:
         """Return the eps of Lemma 1, for classes of n / 2 rows."""
-        # It solves delta = 2 (1 + 4 covered C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)).
+        # It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
         from scipy.optimize import brentq
 
         c_1, c_2 = 8 * self.radius + 4, 3 * self.radius**2 + 2 * self.radius  # of Lemma 1
@@ -72,7 +72,7 @@ class Bounds(NamedTuple):
         scale = math.log(2 * self.n_features / delta) / s
         constant, linear = self._bernstein(norm)  # of the denominator
         half = linear * scale / 2
-        return half + math.sqrt(half**2 + constant * scale)
+        return half + math.sqrt(half**2 + constant * scale)  # the positive root
 
     def quadratic_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
         constant, linear = self._bernstein(norm)
@@ -129,10 +129,10 @@ def pair_bounds(
     """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    # are drawn with replacement; of one of them, S pairs are drawn. One more sample, of coins, has
-    # half of each class at 1 and half at -1, on a line: ``S mu_S`` is then the sum of 2 S fair
-    # coins, whose distribution is known. Deviations are quantiles at 1 - delta; for Lemma 1 an
-    # upper bound of the supremum is measured.
+    # are drawn with replacement. BBR minimises the risk R_N of all pairs of a sample, LCBR the risk
+    # R_S of S drawn pairs. One more sample, of coins, has half of each class at 1 and half at -1,
+    # on a line: ``S mu_S`` is then the sum of 2 S fair coins, whose distribution is known.
+    # Deviations are quantiles at 1 - delta; for Lemma 1 an upper bound of the supremum is measured.
     for n in rows:
         if n % 2:
             raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
@@ -146,24 +146,24 @@ def pair_bounds(
     table: list[_Row] = []
     at_zero: dict[int, float] = {}  # by n: the excess of w = 0, where R_N is 0
     for n in rows:
-        rng = np.random.default_rng([seed, 2, n])
+        rng = np.random.default_rng([seed, 2, n])  # apart from the streams 0 and 1 above
         sample = all_rows.drawn(n // 2, rng)  # whose pairs are drawn
         risk = sample.risk()  # R_N
         at_zero[n] = -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
-        drawn = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
+        of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
         table += _lemma_1_and_theorem_1(of_samples, n, delta, bounds)
         table += _theorem_3(of_samples, n, pairs, delta, bounds)
-        statements = [
+        statements = [  # (S, a statement about S pairs)
             (s, statement)
-            for s, deviations in zip(pairs, drawn, strict=True)
+            for s, deviations in zip(pairs, of_pairs, strict=True)
             for statement in _pair_statements(deviations, s, delta, risk.norm)
         ]
         for s, statement in statements:
             stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # right sides
             table += _compare(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
-    for s, statement in statements:  # left by the loop: those of rows[-1]
+    for s, statement in statements:  # those of the last n, rows[-1]
         table += _probabilities(statement, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
@@ -242,17 +242,18 @@ def _sample_deviations(
     # R is the risk of the population, R_N that of a sample, R_S that of S of its pairs. Each is
     # w' Sigma w / 2 - mu' w (`norm`: ||Sigma||, `mean`: mu); w*, w_N, w_S: minimisers in the ball.
     risk = whole.risk()
-    best = risk.minimiser(radius)  # w*
+    least = risk(risk.minimiser(radius))  # R(w*)
     deviations = []
     for _ in range(draws):
         sample = whole.drawn(n // 2, rng)
         sample_risk = sample.risk()
-        error, w = sample_risk - risk, sample_risk.minimiser(radius)  # R_N - R, w_N
+        difference, w_n = sample_risk - risk, sample_risk.minimiser(radius)  # R_N - R, w_N
         # An upper bound of max |R_N - R| over the ball, as both terms have their own maximiser.
-        supremum = radius**2 * error.norm / 2 + radius * float(np.linalg.norm(error.mean))
-        of_pairs = [sample.risk_of(s, rng).minimiser(radius) for s in pairs]  # w_S
-        excesses = [risk(v) - risk(best) for v in of_pairs]
-        deviations.append((supremum, risk(w) - risk(best), excesses, sample_risk.norm))
+        supremum = radius**2 * difference.norm / 2
+        supremum += radius * float(np.linalg.norm(difference.mean))
+        of_pairs = (sample.risk_of(s, rng).minimiser(radius) for s in pairs)
+        theorem_3 = [risk(w_s) - least for w_s in of_pairs]
+        deviations.append((supremum, risk(w_n) - least, theorem_3, sample_risk.norm))
     by_field = zip(*deviations, strict=True)  # fields: supremum, theorem_1, theorem_3, norm
     return _SampleDeviations(*(np.array(values) for values in by_field))
 
@@ -274,9 +275,9 @@ def _pair_deviations(
     deviations = []
     for _ in range(draws):
         pair_risk = sample.risk_of(s, rng)
-        error, w = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
-        linear = 2 * radius * float(np.linalg.norm(error.mean))  # 2 W ||mu_S - mu_N||
-        deviations.append((radius**2 * error.norm, linear, risk(w) - least))
+        difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
+        linear = 2 * radius * float(np.linalg.norm(difference.mean))  # 2 W ||mu_S - mu_N||
+        deviations.append((radius**2 * difference.norm, linear, risk(w_s) - least))
     return _PairDeviations(*np.array(deviations).T)  # columns: quadratic, linear, theorem_2
 
 
@@ -349,7 +350,7 @@ def _probabilities(
     statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
     """Yield the share of deviations that reach epsilon, from their median up, and its bounds."""
-    end = statement.epsilon(bounds["re-derived"])  # at which the re-derived bound is delta
+    end = statement.epsilon(bounds["re-derived"])  # the eps at which the re-derived bound is delta
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
@@ -366,11 +367,12 @@ def _curves(
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
     """Compare P(2 W |sum of 2 S coins| / S >= eps), which is exact, with Lemma 2 (ii)."""
-    # A coin is 1 (heads) or -1, so S + h heads among 2 S coins have the sum 2 h; h varies.
+    # A coin is 1 (heads) or -1, so S + h heads among 2 S coins have the sum 2 h. The deviation of h
+    # is sqrt(S / 2), so eps goes from about 0.7 to 7 deviations.
     from scipy.stats import binom
 
     h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))
-    epsilon = 4 * radius * h / s
+    epsilon = 4 * radius * h / s  # 2 W (2 h) / S
     exact = 2 * binom.sf(s + h - 1, 2 * s, 0.5)  # twice P(heads >= S + h), by symmetry
     curves = {"measured": exact}
     for name, b in bounds_of(radius, 1).items():  # re-derived, printed; D = 1

@@ -38,10 +38,10 @@ def gaussian_mixtures(
     """Compare BBR and LCBR with the optimal rankers of Gaussian mixtures (Figure 1)."""
     # In each repetition the means of the components, the training rows and the pairs of LCBR are
     # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
-    # seconds, which other programs disturb less than wall-clock seconds, with the checks of the
-    # input or without (from the first call of the trace): the least of the repetitions, which run
-    # the solvers in turn on one thread. ``speed`` has the ratios of ``bbr-pairs``, the loop of
-    # Algorithm 1, to the others; ``accumulation`` of what exceeds a fit on one pair, if measurable.
+    # seconds of a fit, which other programs disturb less than wall-clock ones, with the checks of
+    # the input or without: the least of the repetitions, which run the solvers in turn on one
+    # thread. ``speed`` divides those of ``bbr-pairs``, the loop of Algorithm 1, by those of another
+    # method; ``accumulation`` does so for what exceeds a fit on one pair, if both exceed it.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
@@ -50,7 +50,7 @@ def gaussian_mixtures(
             )
     components = [problem.components for problem in problems]
     if len(set(components)) < len(components):
-        raise InputError(f"problems: two have the same components, of {components}; change one")
+        raise InputError(f"problems: components {components} are not all different; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
@@ -69,22 +69,19 @@ def gaussian_mixtures(
 _Record = tuple[str, int, str, float, float, str, float]
 
 
-class _Repetition(NamedTuple):
+class _Repetition(NamedTuple):  # it draws a mixture, and makes generators for its rows and pairs
     problem: MixtureProblem
     features: int
-    entropy: tuple[int, ...]
+    entropy: tuple[int, ...]  # seeds
 
     def rng(self, *stream: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, *stream])
 
     def mixture(self, eccentricity: float = 0.0) -> MixturePair:
         return draw_mixture_pair(
-            self.problem.components,
-            self.problem.sigma,
-            self.features,
-            self.rng(_MIXTURE),
+            self.problem.components, self.problem.sigma, self.features, self.rng(_MIXTURE),
             eccentricity=eccentricity,
-        )
+        )  # fmt: skip
 
 
 def _fit_methods(
@@ -93,7 +90,7 @@ def _fit_methods(
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
     # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, k = at.mixture(), at.problem.components  # k: components of a class
-    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a stream of its own
+    X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a generator for rows
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
     for n_pairs in dict.fromkeys([1, *pairs]):  # each once; a single pair is only timed
         solvers.append(
@@ -127,14 +124,14 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
 def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
     """Measure the best linear ranker of a mixture, and of one with another covariance."""
     # A record has part, components, method, pairs, share of positives, measure and value.
-    mixture, other, k = at.mixture(), at.mixture(eccentricity), at.problem.components
+    mixture, eccentric, k = at.mixture(), at.mixture(eccentricity), at.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
     largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
-    other_auc = other.auc(minimise_over_ball(other.second, other.mean, radius))
+    other_auc = eccentric.auc(minimise_over_ball(eccentric.second, eccentric.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
     yield "covariance", k, "optimum", np.nan, 0.5, "auc less isotropic", other_auc - auc
 
@@ -161,11 +158,11 @@ _STATISTICS_OF = {
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Aggregate the records over the repetitions: mean and standard error, or `_STATISTICS_OF`."""
+    """Aggregate over repetitions: mean and standard error, or the measure's in `_STATISTICS_OF`."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
-        groups = values.groupby(keys, sort=False, dropna=False)["value"]  # NaN: no pairs
+        groups = values.groupby(keys, sort=False, dropna=False)["value"]  # NaN, no pairs, is a key
         for name in _STATISTICS_OF.get(str(measure), ("mean", "standard error")):
             parts.append(groups.agg(_STATISTICS[name]).reset_index().assign(statistic=name))
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
@@ -180,11 +177,11 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     keys = ["measure", "components", "method", "pairs"]
     timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # BBR draws no pairs
     least = timed.set_index(keys)["value"].to_dict()
-    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0
-    for components in table["components"].unique():
+    yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0  # by the paper
+    for components in timed["components"].unique():
         loop, moments, single, sampled = (  # dicts of seconds by measure; single: LCBR on one pair
-            {m: least[m, components, *method] for m in ("seconds", "seconds with checks")}
-            for method in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
+            {m: least[m, components, method, n] for m in ("seconds", "seconds with checks")}
+            for method, n in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
         for measure in loop:
             ratio = loop[measure] / moments[measure]
@@ -206,6 +203,5 @@ def _larger_ends(
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
     for method, s in (("bbr", np.nan), ("lcbr", pairs)):
-        larger = float(ends["value"][ends["method"] == method].max())
-        statistic = "larger mean of both ends"
-        yield "skew", skewed.components, method, s, np.nan, "auc", statistic, larger
+        most = float(ends["value"][ends["method"] == method].max())
+        yield "skew", skewed.components, method, s, np.nan, "auc", "larger mean of both ends", most

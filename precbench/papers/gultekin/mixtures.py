@@ -69,7 +69,7 @@ class MixturePair:
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log of the ratio of both densities, the scores with the largest AUC."""
-        white = solve_triangular(self._root, X.T, lower=True)  # Cholesky root: covariance I
+        white = solve_triangular(self._root, X.T, lower=True)  # rows of covariance I
         logs = []  # of both densities
         for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
@@ -80,8 +80,8 @@ class MixturePair:
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
         """Estimate the largest AUC, that of the likelihood ratio, on n rows of each class."""
-        # A control variate: the AUC of the linear ranker w = ``covariance^-1 mean``, the likelihood
-        # ratio of one component, is known, so only the difference from it comes from the sample.
+        # The AUC of the linear ranker w = ``covariance^-1 mean``, the likelihood ratio of a single
+        # component, is known: only the difference from it is estimated (a control variate).
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
         # For each positive, the share of the negatives with a lower score.
@@ -116,10 +116,10 @@ def draw_mixture_pair(
     eccentricity: float = 0.0,
 ) -> MixturePair:
     """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1)."""
-    # Those of the positives are uniform in the unit cube of the positive orthant, those of the
-    # negatives in that of the negative orthant, whatever `sigma` and `eccentricity`. The paper has
-    # no eccentricity. With an e in (0, 1) the covariance has random axes, and the variances along
-    # them are drawn uniformly between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
+    # Features of the means of positives are uniform in [0, 1], those of negatives in [-1, 0]; the
+    # means do not depend on `sigma` and `eccentricity`. The paper has no eccentricity. With an e in
+    # (0, 1) the covariance has random axes, and the variances along them are drawn uniformly
+    # between 1 - e and 1 + e, then scaled to have the mean ``sigma**2``.
     means = rng.random((2, n_components, n_features))
     means[0] *= -1  # the negatives
     covariance = np.eye(n_features)

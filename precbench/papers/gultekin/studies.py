@@ -39,8 +39,8 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     ends = [constant.assign(pairs=end) for end in by_pairs["pairs"].agg(["min", "max"])]
     by_pairs = pd.concat([by_pairs.dropna(subset="pairs"), *ends])
     parts = [
-        by_pairs[by_pairs["measure"] == measure].assign(panel=name)
-        for measure, name in _MEASURES.items()
+        by_pairs[by_pairs["measure"] == measure].assign(panel=title)
+        for measure, title in _MEASURES.items()
     ]
     skewed = shown[shown["part"] == "skew"]
     # The last panel has the share of positives on the axis of the pairs.
@@ -62,8 +62,8 @@ def _draw_bounds(figure: "SubFigure", result: Result) -> None:
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
-    is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())  # or without pairs
-    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # at the most pairs
+    is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())  # or no pairs
+    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # with the most pairs
     is_curve &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
     table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_curve]

@@ -62,7 +62,7 @@ def regret(
                     for way, values in played
                     for quantity, value in values.items()
                 ]
-    # Ratios and constants of Lemmas 2, 10 and 12, of no data set.
+    # Ratios and constants of Lemmas 2, 10 and 12, which need no data set.
     rows += [("", "", "", np.nan, q, v) for q, v in _constants(top, trials, seed).items()]
     return pd.DataFrame(
         rows, columns=["dataset", "objective", "rows", "horizon", "quantity", "value"]
@@ -89,18 +89,18 @@ def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, flo
         played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
         player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
         leader = player.leader(X, y)
-        least, gaps = _regret_against(leader, player)  # regret: from least to least + gaps
-        most = least / scale + gaps / scale
+        low, gaps = _regret_against(leader, player)  # the regret: from low to low + gaps
+        high = low / scale + gaps / scale
         # sqrt(2 sum_t G_t^2) times the radius, with the Lipschitz constant G_t of batch t.
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
             # (Penalties - least loss in the ball) / T; "pauc" divides by beta T_+ T_- instead.
-            "regret": least / scale,
-            "regret, at most": most,
+            "regret": low / scale,
+            "regret, at most": high,
             "bound": bound,  # Theorem 1 with the constants of `FTRL`
             "rate": math.sqrt(size) * rate,  # of the theorem, without its constant
-            "constant": most / (math.sqrt(size) * rate),  # that the rate needs
-            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,
+            "constant": high / (math.sqrt(size) * rate),  # by which to multiply the rate
+            "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,  # the regret of w = 0
         }
         if size == 1:
             single = bound
@@ -134,9 +134,9 @@ def _steps(
     """Return both sides of Lemma 9, and the largest step of Lemma 10."""
     # Lemma 9: the penalties of w_{t+1} (forward) are at most the loss of the leader w* plus
     # eta/2 ||w*||^2, here plus the certified errors. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
-    loss = player._loss(X, y > 0)  # `at(w, t)`: of the first t rows
+    loss = player._loss(X, y > 0)  # `at(w, t)`: at w, on the first t rows
     forward = sum(
-        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # penalty
+        loss.at(w, t + 1).risk - (loss.at(w, t).risk if t else 0.0)  # penalty of row t + 1
         for t, w in enumerate(played[1:])
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
@@ -151,17 +151,17 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return the regret for pAUC of a stream with a single positive, and of a balanced one."""
+    """Return the regret for pAUC with a lone positive, at least, and of balanced rows, at most."""
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
-    balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # of rows in random order
+    balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
     regrets = []  # (lower, upper) bounds
     for rows in (np.append(neg[: horizon - 1], pos[0]), balanced):  # one positive, the last row
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
-        least, gaps = _regret_against(player.leader(X[rows], y[rows]), player)
-        regrets.append((least / scale, (least + gaps) / scale))
+        low, gaps = _regret_against(player.leader(X[rows], y[rows]), player)
+        regrets.append((low / scale, (low + gaps) / scale))
     (least_of_lone, _), (_, most_of_balanced) = regrets
     return {"regret, lone positive": least_of_lone, "regret, balanced": most_of_balanced}
 
@@ -172,7 +172,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
     if player.objective == "pauc":  # a hinge of 1 for each pair that counts
         return n_pos * resolve_k(player.beta, n - n_pos)
     k = n_pos if player.objective == "prbep" else resolve_k(player.top, n)
-    return min(k, n - n_pos)  # the worst order of a tie: negatives first
+    return min(k, n - n_pos)  # the worst order of a tie: negatives on top
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
@@ -196,7 +196,7 @@ def _points(
     rng: np.random.Generator, trial: int
 ) -> tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.float64]]:
     """Return labelled points of norm at most 1, and two weight vectors, close together or not."""
-    # In every other trial the points are adverse: on a line along which the weights differ.
+    # In every other trial the points are adverse: near a line along which the weights differ.
     n = int(rng.integers(3, 30))
     X = rng.standard_normal((n, _FEATURES))
     w = rng.standard_normal(_FEATURES)
@@ -217,12 +217,12 @@ def _ratios(
     # Lemma 2: entries of the sorted lists of w'x - y. Lemma 12: the penalty of the last row, which
     # is the loss of all rows less that of the others. `struct` returns the loss and a gradient.
     distance = float(np.linalg.norm(w - other))
-    first, second = ((X @ v) - y for v in (w, other))  # the lists, unsorted
-    change_of_lists = np.abs(np.sort(first) - np.sort(second)).max()
+    at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
+    change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
     # Case 2.1 of Lemma 12: entries of other rows that the last row exceeds neither at w nor at w'.
-    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (first, second))
-    in_case = (first[-1] <= ordered) & (second[-1] <= ordered_other)
-    change = 2 * (ordered - ordered_other) - (first[-1] - second[-1])
+    ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))  # falling
+    in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)
+    change = 2 * (ordered - ordered_other) - (at_w[-1] - at_other[-1])  # of Case 2.1
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
     penalties = [
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
@@ -234,7 +234,7 @@ def _ratios(
     return (
         float(change_of_lists) / distance,
         float(np.abs(change[in_case]).max(initial=0.0)) / distance,
-        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # for the paper's loss
+        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # of the paper's loss
     )
 
 
@@ -253,7 +253,7 @@ def uniform_convergence(
     # kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
     # difference between the means of the classes. Rows are divided by the largest norm; samples are
     # drawn without replacement. The ``deviation`` is the 95 % quantile over the samples with rows
-    # of both classes.
+    # of both classes, the ``constant`` its ratio to the ``rate``.
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -268,7 +268,7 @@ def uniform_convergence(
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             on_all_rows = [measure(s, positive) for s in scores]
             for size in sizes:
-                drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))
+                drawn = (rng.choice(len(y), size, replace=False) for _ in range(samples))  # rows
                 parts = ((scores.take(chosen, axis=1), positive[chosen]) for chosen in drawn)
                 deviations = [  # of each sample, the largest over all w
                     max(
@@ -281,7 +281,7 @@ def uniform_convergence(
                 if not deviations:
                     raise InputError(
                         f"sizes: no sample of {size} rows of {dataset} has both classes; "
-                        "give larger ones"
+                        "give larger sizes"
                     )
                 deviation = float(np.quantile(deviations, 1 - DELTA))
                 rate = math.sqrt(math.log(1 / DELTA) / size)  # without its open constant
@@ -326,7 +326,8 @@ def error_bounds(
         X, y = _stream(dataset, seed)
         if (most := max(*horizons, rows)) > len(y):
             raise InputError(
-                f"rows or horizons: {most:,} exceeds the {len(y):,} rows of {dataset}; lower it"
+                f"{'rows' if most == rows else 'horizons'}: {most:,} exceeds the {len(y):,} rows "
+                f"of {dataset}; lower it"
             )
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
@@ -337,15 +338,15 @@ def error_bounds(
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
                 continue  # not of 1PMB, whose k is a fraction of the positives
-            X_n, y_n = X[:rows], y[:rows]
-            best = _best(player, X_n, y_n)
+            X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
+            best_n = _best(player, X_n, y_n)
             for size in buffers:
                 name, eta = ("pauc", eta0) if objective == "pauc" else ("prec@k", eta0 / size)
                 solver = OnePMB(
                     name, k=1.0, beta=beta, batch_size=size, epochs=1, eta0=eta, radius=radius,
                     shuffle=False,  # k=1.0: PRBEP, whose loss is a sum over rows, hence eta0 / size
                 )  # fmt: skip
-                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best, seed)
+                values = _theorem_6(solver, X_n, y_n, orders, samples, measure, best_n, seed)
                 table += [("Theorem 6", dataset, objective, size, *value) for value in values]
     return pd.DataFrame(
         table, columns=["theorem", "dataset", "objective", "size", "quantity", "value"]
@@ -386,12 +387,10 @@ def _theorem_4(
         regret, _ = _regret_against(player.leader(X[drawn], y[drawn]), player)  # _: certified error
         regrets.append(regret / _terms(player, y[drawn]))  # per row, or pair of rows
         excesses.append(measure(X @ player.coef_, y > 0) - least)  # at the mean of the w_t
-    excess = np.quantile(np.subtract(excesses, regrets), 1 - DELTA)
-    at_zero = measure(np.zeros(len(y)), y > 0) - least
     return [
-        ("excess", float(excess)),
+        ("excess", float(np.quantile(np.subtract(excesses, regrets), 1 - DELTA))),
         ("bound", (math.log(1 / DELTA) / horizon) ** 0.25),  # the open constant is taken as 1
-        ("w = 0", at_zero - min(regrets)),  # the most over the streams
+        ("w = 0", measure(np.zeros(len(y)), y > 0) - least - min(regrets)),  # most of all streams
     ]
 
 
@@ -415,15 +414,15 @@ def _theorem_6(
         weights.append(solver.fit(X[order], y[order]).coef_)
         excesses.append(measure(X @ weights[-1], positive) - least)
     at_w = [(X @ w, measure(X @ w, positive)) for w in weights]  # scores, loss
-    deviation = 0.0  # the largest over samples and these w
+    largest = 0.0  # deviation, over samples and these w
     for _ in range(samples):
         drawn = rng.choice(len(y), size, replace=False)
         if 0 < np.sum(positive[drawn]) < size:  # both classes
             deviations = (abs(measure(s[drawn], positive[drawn]) - loss) for s, loss in at_w)
-            deviation = max(deviation, *deviations)
+            largest = max(largest, *deviations)
     return [
         ("excess", float(np.quantile(excesses, 1 - DELTA))),
-        ("bound", 2 * deviation + math.sqrt(size / len(y))),  # the open constant is taken as 1
+        ("bound", 2 * largest + math.sqrt(size / len(y))),  # the open constant is taken as 1
         ("w = 0", measure(np.zeros(len(y)), positive) - least),
     ]
 
@@ -442,13 +441,13 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     # That is the largest, over labellings, of 1 - sqrt(recall_pos recall_neg) + (sum of scores of
     # negatives labelled 1 - that of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
-    # Enough labellings: 1 for the highest `n_true` positives and the highest 0, 1, … negatives.
-    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # sums of the scores of the other positives
-    gained = np.append(0.0, np.cumsum(neg))
-    recall_of_neg = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
+    # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
+    missed = np.append(0.0, np.cumsum(pos[::-1]))[::-1]  # by n_true: the other positives' scores
+    gained = np.append(0.0, np.cumsum(neg))  # by number of negatives: their scores
+    root_of_recall = np.sqrt(1 - np.arange(len(neg) + 1) / len(neg))
     best = -math.inf  # the maximum without the 1, times n_pos
     for n_true, missed_scores in enumerate(missed):
-        value = gained - len(pos) * math.sqrt(n_true / len(pos)) * recall_of_neg
+        value = gained - len(pos) * math.sqrt(n_true / len(pos)) * root_of_recall
         best = max(best, float(value.max()) - missed_scores)
     return 1 + best / len(pos)
 

@@ -106,7 +106,7 @@ def precision_rates(
         step = eta0 / math.ceil(k * share_of_pos * length)  # over the k of an average batch
         constants: dict[tuple[str, str], list[float]] = {}  # by theorem and solver
         for _ in range(repetitions):
-            drawn = rng.integers(len(data.y), size=length**2)
+            drawn = rng.integers(len(data.y), size=length**2)  # b batches of b rows
             X, y = np.asarray(data.X)[drawn], data.y[drawn]
             for key, constant in _constants(_Stream(population, X, y, length), step, radius):
                 constants.setdefault(key, []).append(constant)
@@ -180,7 +180,7 @@ class _Stream(NamedTuple):
 def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
     """Return the training rows of a split as an experiment orders them, 20 % to validate last."""
     dataset = population.data
-    seed = trial_seed(0, dataset.name, split)
+    seed = trial_seed(0, dataset.name, split)  # as in an experiment with the seed 0
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
     parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])  # to fit, to validate
     train = train[np.concatenate(parts)]
@@ -210,11 +210,11 @@ def _statements(
     """Yield each solver, trained on the stream, and the statements: theorem, measure, values."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
-    for variant, numbers in (("avg", (7, 8)), ("max", (9, 10))):  # of theorem and corollary
+    for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
         path = _Path()  # keeps w_0, w_1, ... and the numbers of mistakes so far
         PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
         mistakes = np.diff(path.mistakes)  # on each batch
-        bounds = _mistake_bounds(stream, mistakes, variant, *numbers)
+        bounds = _mistake_bounds(stream, mistakes, variant, theorem, corollary)
         steps = _steps(stream, np.array(path.weights), mistakes, variant)
         online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])  # w_1 to w_(T-1)
         yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
@@ -232,7 +232,7 @@ def _mistake_bounds(
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]  # scores, labels, k
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
     most_k = max(k for *_, k in batches)
-    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)
+    reach = float(np.linalg.norm(stream.X, axis=1).max()) * math.sqrt(4 * most_k)  # R sqrt(4 k)
     bound = min(
         (c * reach + math.sqrt(sum(loss(c * scores, y) for scores, y, _ in batches))) ** 2
         for c in _MULTIPLES  # w = c w*
@@ -257,9 +257,9 @@ def _steps(
     # ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and the largest excess of the left side of the other lemma,
     # Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
     optimum: Any = stream.population.data.optimum
-    reach = float(np.linalg.norm(stream.X, axis=1).max())  # R
+    largest_norm = float(np.linalg.norm(stream.X, axis=1).max())  # R
     growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
-    allowed = 4 * reach**2 * mistakes * [k for *_, k in stream.batches]  # mistakes: Delta_t
+    allowed = 4 * largest_norm**2 * mistakes * [k for *_, k in stream.batches]  # mistakes: Delta_t
     ratios = growth[mistakes > 0] / allowed[mistakes > 0]
     yield "Lemma 18", "norm", {"measured": float(ratios.max()), "bound": 1.0}
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
@@ -291,7 +291,7 @@ def _online_to_batch(
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
     """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w*, of norm 1, at the edge or 1e3
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w* has norm 1; at most 1e3 w*
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
@@ -313,7 +313,7 @@ def _constants(
             if "rate" not in quantities:
                 continue  # the statement has no open constant
             yield (theorem, solver), quantities["constant"]
-            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # joined to Theorem 7
+            if (theorem, solver) == ("Theorem 13", "perceptron-avg"):  # its form with Theorem 7
                 yield (
                     ("Corollary 14", solver),
                     _constant_of_corollary_14(stream, quantities["measured"]),
@@ -337,7 +337,7 @@ _Measure = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 def _measures(k: float) -> dict[str, _Measure]:
     """Return functions of scores and labels: the loss prec@k and its surrogates, as sums."""
 
-    def measure(surrogate: Surrogate) -> _Measure:
+    def measure(surrogate: Surrogate) -> _Measure:  # binds the surrogate of one turn
         return lambda scores, y: surrogate.evaluate(scores, y > 0)[0]  # without its gradient
 
     surrogates = {name: replace(SURROGATES[name], k=k) for name in ("ramp", "avg", "max")}
@@ -358,7 +358,8 @@ def _deviations(
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Return, by measure and sample size, the largest deviation over many w of each sample."""
     # Theorem 12: the deviation of a loss on a sample from the loss on all rows, each over its k.
-    # All w are near the optimum. Without replacement deviations would fall too fast with the size.
+    # All w are near the optimum, then scaled to the norm `radius`. Samples are drawn with
+    # replacement: without it deviations would fall too fast as samples grow towards all rows.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
@@ -385,7 +386,7 @@ def _deviations(
         if not deviations:
             raise InputError(
                 f"sample_sizes: no sample of {size} rows of {dataset.name} has both classes; "
-                "give larger ones"
+                "give larger sizes"
             )
         by_size.append(np.array(deviations))
     return {name: [at_size[:, i] for at_size in by_size] for i, name in enumerate(measures)}
@@ -398,7 +399,7 @@ def _top_averages(
     # h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # from the highest score down
-    drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # ranks of drawn rows
+    drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # their ranks, best first
     top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)  # one for each sample
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))

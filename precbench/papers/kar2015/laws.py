@@ -137,7 +137,7 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
     def excess(case: _Case) -> float:
         scores, positive, k = case
         sets = np.array([*combinations(range(len(scores)), k)])
-        sums = (scores + ~positive)[sets].sum(axis=1)
+        sums = (scores + ~positive)[sets].sum(axis=1)  # + 1 for each negative
         return float(sums.max() - np.sort(scores[positive])[-k:].sum()) - _loss(surrogate)(case)
 
     return excess
@@ -216,7 +216,7 @@ def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> 
         at["from 1 - w / 6"] = abs(_struct(-w) - (1 - w / 6))
         at["loss(-w)"] = prec_loss(-w * _POINTS, _LABELS, 1)
         rows += [(quantity, f"{w:g}", value) for quantity, value in at.items()]
-    largest = 2 * max(weights)  # bound of the search
+    largest = 2 * max(weights)  # where the search for ``root`` and ``case (i)`` ends
     rows += [
         ("least", "a negative sign", min(_struct(-w) for w in weights)),
         ("least", "a positive sign", min(_struct(w) for w in weights)),

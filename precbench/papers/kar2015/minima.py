@@ -63,10 +63,10 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
-            for problem in ("struct", "struct, at least k", "pauc"):  # of other solvers
+            for problem in ("struct", "struct, at least k", "pauc"):  # surrogates of other solvers
                 is_least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
                 table.append([name, rows, problem, _MINIMISER, np.nan, float(is_least)])
-            is_least = False
+            is_least = False  # so far
             for surrogate in ("avg", "max"):  # those on which SGD@k is run
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
@@ -95,7 +95,7 @@ class _Problem(NamedTuple):
 
 
 def _problem(name: str, beta: float) -> _Problem:
-    """Return the problem that a config names ``pauc``, ``f1`` or ``prec@K``, K a number."""
+    """Return the problem of a name: ``pauc``, ``f1`` or ``prec@K``, K a share of the positives."""
     if name == "pauc":  # parameters of `CuttingPlane`, and the measure
         return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
     if name == "f1":
@@ -137,7 +137,7 @@ def cutting_plane_minima(
                 warnings.simplefilter("ignore", ConvergenceWarning)  # is in the summary
                 solver.fit(train, y, trace=trace if has_path else untraced)
             rows = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
-            table += [(name, problem, strength, *row) for row in rows]
+            table += [(name, problem, strength, *row) for row in rows]  # iteration, quantity, value
     return pd.DataFrame(
         table, columns=["dataset", "problem", "C", "iteration", "quantity", "value"]
     )
@@ -190,13 +190,13 @@ class _FitTrace:
 
 
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
-    """Return whether w = 0 minimises a surrogate, by a linear programme (head of file)."""
+    """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
     # It does if a weighted mean of the positives equals one of the negatives, with bounded weights.
     # `k` is a fraction of the positives, for "pauc" of the negatives (at least k), or a count.
     from scipy.optimize import linprog
 
     n_pos = int(positive.sum())
-    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)
+    count = resolve_k(k, len(positive) - n_pos if surrogate == "pauc" else n_pos)  # k as a count
     # The weights of the negatives: their sum, and the largest that one of them may have.
     total = count / n_pos if surrogate == "struct" else 1.0  # struct: exactly k ones
     most_neg = 1 / n_pos if surrogate.startswith("struct") else 1 / count

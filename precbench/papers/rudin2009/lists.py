@@ -34,8 +34,8 @@ def ranked_lists(
     measures: Measures,
 ) -> pd.DataFrame:
     """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
-    # A loss other than zero-one depends on the scale of the scores; a divisor lets a config write
-    # fractions. Columns: ``list``, ``scale``, ``measure``, ``value``.
+    # A loss other than zero-one depends on the scale of the scores. `divisor` lets a config write
+    # scores as fractions. Columns: ``list``, ``scale``, ``measure``, ``value``.
     rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
@@ -107,7 +107,7 @@ def discount_factors(
 ) -> pd.DataFrame:
     """Compare the discounting factors of DCG, average reciprocal rank and IR push (Fig. 3)."""
     if z_max <= z_min:
-        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise it")
+        raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise z_max")
     z = np.linspace(z_min, z_max, points)
     dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
     in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))  # as the caption says
@@ -129,7 +129,7 @@ def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> p
         "|a - b|^(1/p)": root,
     }
     facts = {
-        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),  # exact
+        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),  # as shown above
         # At b = 0 both sides are equal, except for rounding.
         "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
     }
@@ -150,8 +150,8 @@ def one_dimensional(
     """Choose by R_max between an increasing and a decreasing function (section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
     # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
-    # chooses the function with the smaller R_max; a tie chooses the decreasing one, the better
-    # by R_max in truth. Sets that ``miss epsilon`` lie in [-1, 1]. I is the number of positives.
+    # chooses the function with the smaller R_max; a tie chooses the decreasing one, whose true
+    # R_max is smaller. Sets that ``miss epsilon`` lie in [-1, 1]. I is the number of positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
@@ -194,13 +194,13 @@ def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDAr
 
 
 def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
-    """Measure an increasing and a decreasing function of x, and say which R_max chooses."""
+    """Measure an increasing and a decreasing function of x, and whether R_max chooses the first."""
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
     return {
         "missed": bool(np.all(np.abs(x) <= 1)),  # no row outside of [-1, 1]
-        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],  # increasing
+        "chosen": worst["increasing R_max / I"] < worst["decreasing R_max / I"],
         "tied": worst["increasing R_max / I"] == worst["decreasing R_max / I"],
         **worst,
         **{f"{function} AUC": auc(labels, s) for function, s in scores.items()},
@@ -294,7 +294,7 @@ def _compare_pushes(
         for part, (X_part, y_part) in (("training", train), ("test", test)):
             scores = X_part @ fit.coef_
             yield name, part, "top, R^(1/p)", pnorm_risk(y_part, scores, p) ** (1 / p)
-            # The bottom: labels and scores are negated, so the heights are those of positives.
+            # Negated labels and scores swap the classes: the heights are those of positives.
             yield name, part, "bottom, R^(1/p)", pnorm_risk(-y_part, -scores, p) ** (1 / p)
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):

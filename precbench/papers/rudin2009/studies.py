@@ -29,7 +29,7 @@ _TEX = {
 
 def _comparable(result: Result) -> list[list[str]]:
     """Return groups of names of lists with equal numbers of positives and of negatives."""
-    groups: dict[Any, list[str]] = {}  # by the labels with their counts
+    groups: dict[Any, list[str]] = {}  # by ((label, count), ...)
     for name, ranked in result.parameters["lists"].items():
         groups.setdefault(tuple(sorted(Counter(ranked["labels"]).items())), []).append(name)
     return list(groups.values())
@@ -53,7 +53,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
                 title=f"{result.title}: {', '.join(lists)}, {_scaled(scale)}",
                 header=["", *lists],
                 rows=[
-                    _ranked_row(metric, wide.T[label].tolist())  # the values of the lists
+                    _ranked_row(metric, wide.loc[label].tolist())  # the values of the lists
                     for label, metric in _measures(result).items()
                 ],
                 notes=["Bold: the list that the measure prefers."],
@@ -113,7 +113,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
-    names = list(dict.fromkeys(pairs["objective"]))  # a panel for each, three in a row
+    names = list(dict.fromkeys(pairs["objective"]))  # three panels in a row; -(-n // 3) rounds up
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
@@ -197,7 +197,7 @@ def _draw_theorems(figure: "SubFigure", result: Result) -> None:
         figure, table, x="size", panel="statement", curve="power", xlabel="I = K",
         dashes={"measured": "-", "bound": "--"},
     ):  # fmt: skip
-        axes.axhline(1, color="0.6", linewidth=0.8)  # which no deviation can exceed
+        axes.axhline(1, color="0.6", linewidth=0.8)  # no deviation can exceed 1
 
 
 _FITS = ["dataset", "rows", "fit", "statistic"]

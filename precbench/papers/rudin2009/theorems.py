@@ -37,7 +37,7 @@ def push_theorems(
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
-    # In Theorems 2 and 3 the class has `rankers` functions (as many balls of any radius cover it),
+    # In Theorems 2 and 3 the class is `rankers` functions, so as many balls of any radius cover it:
     # projections of normal points on random directions. Deviations are those that are exceeded with
     # probability 0.05. A ratio divides the side that should be smaller by the other one, so it
     # should be at most 1 (``stated``, the last row); in Section 2 it approaches 1 from above.
@@ -90,7 +90,7 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
                 total = float(logsumexp(log_g(ones)))
                 if total == -np.inf:
                     continue  # R_max is 0, and so are both sides
-                worst = ones.max(keepdims=True)  # R_max
+                worst = ones.max(keepdims=True)  # R_max, in an array
                 sides = {  # by inequality, the logs of its left and right side
                     "K g(R_max / K) <= R_g,1": (log_g(worst / n_neg)[0] + math.log(n_neg), total),
                     "R_g,1 <= K g(R_max)": (total, log_g(worst)[0] + math.log(n_neg)),
@@ -108,7 +108,7 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     """Yield the largest ratio of g^-1(R_g,1) to R_max, for steep prices g (Section 2)."""
     # The height of a negative is the sum of its losses over the positives: zero-one losses, unless
-    # the key says exponential. R sums g over the heights; R_max is the largest height.
+    # the key says exponential. R sums g over heights, g^-1 is a root or log; R_max: the largest.
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -132,23 +132,22 @@ def _lipschitz(
         largest = 0.0
         for _ in range(pairs):
             n_pos, n_neg = 4 * rng.integers(1, 6, 2)
-            f = rng.standard_normal(n_pos + n_neg)  # f_1; `other` is f_2
-            other = f + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f.size)
+            f_1 = rng.standard_normal(n_pos + n_neg)  # scores, the positives first
+            f_2 = f_1 + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f_1.size)
             i, k = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)  # the sample
 
-            def gap(scores: NDArray, n_pos=n_pos, i=i, k=k, p=p) -> float:  # L(scores)
+            def gap(f: NDArray, n_pos=n_pos, i=i, k=k, p=p) -> float:  # L(f), of these rows
                 true, empirical = (
-                    np.mean(np.mean(np.clip(1 - (pos[:, None] - neg) / theta, 0, 1), axis=0) ** p)
-                    ** (1 / p)  # the p-norm of the negatives' mean ramp losses
-                    for pos, neg in (
-                        (scores[:n_pos], scores[n_pos:]),  # positives come first
-                        (scores[i], scores[k]),
+                    np.mean(mean_losses**p) ** (1 / p)  # the p-norm over the negatives
+                    for mean_losses in (
+                        np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)  # ramp losses
+                        for pos, neg in ((f[:n_pos], f[n_pos:]), (f[i], f[k]))
                     )
                 )
                 return float(true - empirical)
 
-            distance = float(np.abs(f - other).max())
-            largest = max(largest, (gap(f) - gap(other)) / (4 / theta * distance))
+            distance = float(np.abs(f_1 - f_2).max())
+            largest = max(largest, (gap(f_1) - gap(f_2)) / (4 / theta * distance))
         yield "Lemma 5", p, np.nan, "largest ratio", largest
 
 
@@ -173,30 +172,31 @@ def _generalisation(
     steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
     below = ndtr(nodes - shifts[:, None])  # by ranker: share of positives below each node
     stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # mean phi per node, first ranker
-    true = {p: (below**p @ weights) ** (1 / p) for p in powers}  # risk of each ranker
-    stairs = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}
+    true_risks = {p: (below**p @ weights) ** (1 / p) for p in powers}  # of each ranker
+    true_smooth = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}  # first ranker
     for n in sizes:
         # By how much the true risk exceeds that of a sample: the most over rankers, or of one.
         over: dict[float, list[float]] = {p: [] for p in powers}
-        over_stair: dict[float, list[float]] = {p: [] for p in powers}
+        over_smooth: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
             pos, neg = rng.standard_normal((2, n, features))
             heights = []  # by ranker: of negatives, the share of positives not theta above
             for direction, shift in zip(directions, shifts, strict=True):
-                high, low = np.sort(pos @ direction + shift), np.sort(neg @ direction)
-                heights.append(np.searchsorted(high, low + theta, "right") / n)
-            high, low = np.sort(pos @ directions[0] + shifts[0]), np.sort(neg @ directions[0])
-            counts = [np.searchsorted(high, low + step, "right") for step in steps]
+                pos_scores, neg_scores = np.sort(pos @ direction + shift), np.sort(neg @ direction)
+                heights.append(np.searchsorted(pos_scores, neg_scores + theta, "right") / n)
+            pos_scores = np.sort(pos @ directions[0] + shifts[0])
+            neg_scores = np.sort(neg @ directions[0])
+            counts = [np.searchsorted(pos_scores, neg_scores + step, "right") for step in steps]
             smooth = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
-                over[p].append(float(np.max(true[p] - empirical)))
-                over_stair[p].append(stairs[p] - float(np.mean(smooth**p)) ** (1 / p))
+                over[p].append(float(np.max(true_risks[p] - empirical)))
+                over_smooth[p].append(true_smooth[p] - float(np.mean(smooth**p)) ** (1 / p))
         for p in powers:
             for statement, outcome, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
                 ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
-                ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true[p].min()))),
-                ("Lemma 9", over_stair[p], _epsilon(1, n, p, 2, stairs[p])),
+                ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
+                ("Lemma 9", over_smooth[p], _epsilon(1, n, p, 2, true_smooth[p])),
             ):
                 yield statement, p, n, "measured", max(0.0, float(np.quantile(outcome, 1 - DELTA)))
                 yield statement, p, n, "bound", bound
@@ -214,7 +214,7 @@ def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
         positives = -2 * part**2 * n + math.log(n)
         return math.log(2 * cover) + float(np.logaddexp(negatives, positives)) - math.log(DELTA)
 
-    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # 1e-6 < epsilon < 1e3
 
 
 def _compare_minimisers(
@@ -231,15 +231,15 @@ def _compare_minimisers(
             dependent = np.hstack([X, X @ rng.standard_normal((3, 3)), np.ones((40, 1))])
             newton = PNormPush(p, method="newton", max_iter=200).fit(X, positive)
             by_newton = [X @ newton.coef_] if not newton.unbounded_ else []
-            # A feature that is 1 for some positives and 0 else ranks no pair wrongly.
+            # A feature that is 1 for some positives only ranks no pair wrongly: no weight is best.
             unbounded = np.column_stack([X, positive & (X[:, 1] > 0.5)])
-            for name, features, scores in (
+            for name, features, known in (
                 ("dependent features", dependent, by_newton),
                 ("unbounded", unbounded, []),
             ):
                 starts = rng.standard_normal((2, features.shape[1]))
                 risk = _log_risk(features[positive], features[~positive], p)
-                scores = [*scores, *(features @ _minimise(risk, w) for w in starts)]
+                scores = [*known, *(features @ _minimise(risk, w) for w in starts)]
                 # Theorem 4 says that the minimisers agree in the losses of all pairs.
                 first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
                 gaps = [float(np.abs(losses - first).max()) for losses in others]
@@ -298,13 +298,13 @@ def _minimise_objectives(
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
     def adaboost(w: NDArray) -> tuple[float, NDArray]:  # log sum e^(-y f(x)), f with a constant
-        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])
+        z = np.concatenate([-(pos @ w[:-1]) - w[-1], neg @ w[:-1] + w[-1]])  # -y f(x)
         shares = softmax(z) * np.repeat([-1, 1], [len(pos), len(neg)])
         by_w = pos.T @ shares[: len(pos)] + neg.T @ shares[len(pos) :]
         return float(logsumexp(z)), np.append(by_w, shares.sum())
 
     def exponential_price(w: NDArray) -> tuple[float, NDArray]:  # log sum_k e^(height_k)
-        a, b = -(pos @ w), neg @ w
+        a, b = -(pos @ w), neg @ w  # log height_k = logsumexp(a) + b_k
         heights = np.exp(np.minimum(logsumexp(a) + b, 700))  # e^710 overflows
         shares = softmax(heights) * heights  # d height_k = height_k d(log height_k)
         return float(logsumexp(heights)), neg.T @ shares - shares.sum() * (pos.T @ softmax(a))
