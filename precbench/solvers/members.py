@@ -61,6 +61,7 @@ class Member:
     ) -> Self:
         """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
+        `trees` holds the options of `Trees.from_arrays`, or is None for a member without trees.
         Raise a KeyError, TypeError or ValueError if an array is missing, of another type or shape,
         or not finite, or if the name is not text or the weight not a number.
         """

@@ -246,11 +246,11 @@ class AdaOAM(OnlineAUCRanker):
 
     def _reset(self, n_features: int) -> None:
         # Allocated first: if memory fails, the earlier weights and their state stay together.
-        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # by class; of gradients
+        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # sums by class
         moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments  # counts of rows
-        self._squares = squares
+        self._squares = squares  # sums of the squared gradients
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
         scratch = np.empty(2 * len(self._w))

@@ -258,7 +258,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Each solver gets bitwise the weights, and sees as many rows, as in a fit of its own.
+    Its weights and its number of rows seen are for each solver bitwise those of a fit of its own.
 
     Parameters
     ----------
@@ -340,8 +340,8 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     for solver, _ in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
-    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)  # by epoch
-    started = _active(fits)  # the traces start their clocks
+    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)
+    started = _active(fits)  # the first call of a trace starts its clock
     for solver, _ in started:
         solver._compute_totals(rows, labels)
     _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))

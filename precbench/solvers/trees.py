@@ -66,11 +66,11 @@ class Trees:
                 f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or "
                 "trees of fewer leaves"
             )
-        feature, value, right, cover = (  # the fields of a `Tree`, by their number in it
+        feature, value, right, cover = (  # the fields of a `Tree`, in its order
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
-        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the first of its tree
+        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the root of its tree
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         root = ends[:-1].astype(np.int32)
         return cls(n_features, feature, value, right, root, cover, **options)
@@ -124,7 +124,7 @@ class Trees:
         # For each node, where its tree ends, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
         leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of the tree
-        children = np.concatenate([node[inner] + 1, right[inner], root])  # should be each node once
+        children = np.concatenate([node[inner] + 1, right[inner], root])  # left, right, roots
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError(
                 "trees: a node is not the child of exactly one earlier node; save the model anew"
