@@ -319,8 +319,7 @@ class AvgSurrogate(Surrogate):
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)  # all a
         n_false = k - n_true  # b for each a
-        weights = np.zeros(n_true.size)  # D for each a
-        np.divide(n_false, pos.size - n_true, out=weights, where=n_false > 0)
+        weights = n_false / np.maximum(pos.size - n_true, 1)  # D for each a; if a = n₊, b is 0
         values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
         first = int(np.argmax(values))
         gradient = np.zeros_like(scores)
@@ -576,6 +575,6 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     top_negative = checked[~positive].max()
     return Margins(
         weak=float(lowest[0] - top_negative),  # of the k-th highest
-        average=float(lowest.mean() - top_negative),
-        strong=float(lowest[-1] - top_negative),
+        average=float(lowest.mean() - top_negative),  # of all of these
+        strong=float(lowest[-1] - top_negative),  # of the lowest
     )

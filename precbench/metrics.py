@@ -506,7 +506,7 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     >>> round(recall_at_fpr(y, scores, beta=0.5), 3)  # 0.8 may pass, and 0.2 is above 0.1
     1.0
     """
-    fpr, tpr, _ = roc_curve(y_true, y_score)
+    fpr, tpr, _thresholds = roc_curve(y_true, y_score)
     return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())
 
 
@@ -518,6 +518,7 @@ def _cumulative_counts(
     ascending = np.sort(scores)
     is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
     thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
+    # The true positives are all positives, less those below the threshold.
     tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
     n_predicted = scores.size - np.flatnonzero(is_first)[::-1]  # tp + fp
     return tp, n_predicted - tp, thresholds

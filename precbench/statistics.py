@@ -529,7 +529,7 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     sums = differences[:, None] + differences  # twice the mean of each two
     strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
     total = strength.sum()
-    # Expected probability of each two differences under the posterior.
+    # Expected product of the probabilities of each two differences, by the Dirichlet posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
     above, below = (float(joint[side].sum()) for side in (sums > 2 * rope, sums < -2 * rope))
     return Posterior(above, 1 - above - below, below)

@@ -108,7 +108,7 @@ class OAM(OnlineAUCRanker):
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
+        # Empty the reservoirs. Allocate first: if memory fails, earlier weights and state remain.
         reservoirs = np.zeros((2, self.reservoir_size, n_features))  # of negatives, of positives
         super()._reset(n_features)
         # A random stream of its own: the reservoirs do not change the order of the rows.
@@ -245,7 +245,7 @@ class AdaOAM(OnlineAUCRanker):
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
+        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
         sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # sums by class
         moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
         super()._reset(n_features)
@@ -317,7 +317,7 @@ class SPAM(OnlineAUCRanker):
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
+        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
         sums = np.zeros((2, n_features))
         super()._reset(n_features)
         self._counts, self._sums = np.zeros(2), sums

@@ -86,7 +86,8 @@ class PushRanker(LinearRanker):
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
-        point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
+        point, damping = risk.at(self.coef_), _DAMPING
+        flat = np.empty((len(self.coef_), 0))  # axes of almost no curvature, none so far
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
@@ -94,7 +95,7 @@ class PushRanker(LinearRanker):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
             curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
-            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]  # axes of almost no curvature
+            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
                 break
