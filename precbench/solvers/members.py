@@ -45,8 +45,7 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        # Return the arrays to save by name: ``coef``, of random features ``random_…``, of trees
-        # ``tree_…``, as far as the member has them.
+        # Return the arrays that the member has, by name: ``coef``, ``random_…`` and ``tree_…``.
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)

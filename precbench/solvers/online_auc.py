@@ -188,11 +188,10 @@ class PGD(OnlineAUCRanker):
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        scratch = np.empty(len(self._w))
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
         online_auc.pgd_pass(
             rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, scratch,
+            self._counts, self._sums, self._moments, np.empty(len(self._w)),  # scratch
         )  # fmt: skip
 
 
@@ -253,10 +252,10 @@ class AdaOAM(OnlineAUCRanker):
         self._squares = squares  # sums of the squared gradients
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        scratch = np.empty(2 * len(self._w))
         online_auc.adaoam_pass(
             rows, labels, order, self.eta0, self.reg, self.delta, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, self._squares, scratch,
+            self._counts, self._sums, self._moments, self._squares,
+            np.empty(2 * len(self._w)),  # scratch
         )  # fmt: skip
 
 

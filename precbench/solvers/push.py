@@ -420,9 +420,10 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz > np.iinfo(np.int32).max:
         raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
+        wrong = relation.tocoo()
         raise InputError(
-            f"pairs has the entry {relation.data[~valid][0]} in row {relation.indices[~valid][0]}, "
-            "counted from 0; give positive numbers only"
+            f"pairs has the entry {wrong.data[~valid][0]} at [{wrong.row[~valid][0]}, "
+            f"{wrong.col[~valid][0]}], counted from 0; give positive numbers only"
         )
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
         raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")

@@ -44,8 +44,7 @@ class Classes:
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
-        # Return the least gap ``values[i] - values[k]`` above 0, of positives i and negatives k. No
-        # gap may be below 0.
+        # Return the least gap above 0 of a positive and a negative. No gap may be below 0.
         least, _most = self.range(values)
         if least > 0:
             return least
@@ -246,13 +245,14 @@ class ExponentialRisk(PushRisk):
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
-        negative = self.labels < 0  # as 0 and 1, the class in `logs` and `means`
+        negative = self.labels < 0  # as 0 and 1, the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
             exponents = np.where(negative, rate_neg, -rate_pos) * scores
             weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # by class, of sum 1
-            total += shares[m] * rate_pos * self.scatter(weights * ~negative, means[m, 0])
-            total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
+            mean_pos, mean_neg = means[m]
+            total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)
+            total += shares[m] * rate_neg * self.scatter(weights * negative, mean_neg)
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
