@@ -258,7 +258,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Its weights and its number of rows seen are for each solver bitwise those of a fit of its own.
+    The weights and the number of rows seen of each solver are bitwise those of a fit of its own.
 
     Parameters
     ----------

@@ -290,7 +290,7 @@ class PairPushRanker(PushRanker):
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
-    def _bottom_constant(self) -> float:  # what the weight adds to log(R) / p
+    def _bottom_constant(self) -> float:  # what `bottom_weight` adds to log(R) / p of its term
         return float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
 
 
