@@ -24,8 +24,8 @@ if the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k =
 surrogates are equal. For k < n₊ struct may fall below the loss and even below 0, and adding c
 to all scores adds (k - n₊)c to it; the others do not change.
 
-Sorting replaces the maximum over candidates: with s⁺ and s⁻ the sorted scores of the two
-classes, the best candidate with k' true positives takes the k' highest positives and the k - k'
+Sorting replaces the maximum over candidates: with s⁺ and s⁻ the descending scores of the
+two classes, the best candidate with k' true positives takes the k' highest positives and the k - k'
 highest negatives.
 
 `OBJECTIVES` are the convex losses that solvers minimise:
@@ -194,7 +194,7 @@ def _augmented_top_less(
 ) -> Evaluation:
     # Return (sum of the k highest ``s_i + 1[y_i = 0]``) - (sum of s_i over the rows
     # `subtracted`), and its subgradient with respect to the scores s.
-    top = top_rows(scores + ~positive, None, k)  # the scores of negatives are raised by 1
+    top = top_rows(scores + ~positive, rows=None, count=k)  # each negative is raised by 1
     gradient = np.zeros_like(scores)
     gradient[top] = 1
     gradient[subtracted] -= 1
@@ -281,8 +281,8 @@ class MaxSurrogate(Surrogate):
     def evaluate(self, scores, positive):
         # Sum ``[1 + s_j - s_i]_+`` over min(k, n₋) pairs: the highest negative j with the lowest
         # positive i, the second highest with the second lowest, and so on.
-        neg = _rank(scores, ~positive)[: self.count(positive)]  # the k highest
-        pos = _rank(scores, positive)[::-1][: neg.size]
+        neg = _rank(scores, ~positive)[: self.count(positive)]  # the k highest, descending
+        pos = _rank(scores, positive)[::-1][: neg.size]  # the lowest, ascending
         hinges = 1 + scores[neg] - scores[pos]
         active = hinges > 0
         gradient = np.zeros_like(scores)
@@ -311,16 +311,15 @@ class AvgSurrogate(Surrogate):
     name = "avg"
 
     def evaluate(self, scores, positive):
-        # The best labelling with a true and b = k - a false positives takes the highest of each
-        # class. Its value is b + sum_{j <= b} s⁻_j - D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0
-        # for b = 0. Prefix sums give it for all a; the first a with the greatest value counts.
+        # Of the labellings with a true and b = k - a false positives the best takes the highest
+        # s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
+        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0. The first greatest counts.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
         n_true = np.arange(max(0, k - neg.size), k + 1)  # all a
         n_false = k - n_true  # b for each a
-        weights = np.zeros(n_true.size)  # D for each a
-        np.divide(n_false, pos.size - n_true, out=weights, where=n_false > 0)
+        weights = n_false / np.maximum(pos.size - n_true, 1)  # D for each a; if a = n₊, b is 0
         values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
         first = int(np.argmax(values))
         gradient = np.zeros_like(scores)
@@ -429,8 +428,8 @@ def pair_hinges(
     if pos.size <= neg.size:
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # fast if the first is the shorter
-    value = dot(per_neg, thresholds) - dot(per_pos, values)
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, fewer first
+    value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of threshold - value
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
     gradient[pos] = -per_pos
@@ -444,8 +443,8 @@ def _count_pairs(
     # one for each j. A short `few` is fast.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
-    if n_few:
-        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch memory
+    if n_few:  # the kernel takes one or more
+        starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch
         pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
 
@@ -472,7 +471,7 @@ class F1(Loss):
 
     def evaluate(self, scores, positive):
         # Maximise over labellings: the best one with a true and b false positives takes the a
-        # highest positives and the b highest negatives. Its value times n₊ is
+        # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is
         # n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One more false
         # positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with
         # b: bisection finds the best b for each a. The first term is below 1/2, so that negatives
@@ -480,8 +479,8 @@ class F1(Loss):
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
         padded = np.append(scores[neg], -np.inf)  # there is no further negative to add
-        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)  # b lies between
-        while np.any(n_false < bound):
+        n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
+        while np.any(n_false < bound):  # n_false <= best b <= bound
             middle = (n_false + bound) // 2
             size = n_pos + n_true + middle
             # One more false positive pays if it adds a value above 0.
@@ -575,7 +574,7 @@ def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
     lowest = -np.sort(-checked[positive])[count - 1 :]  # from the k-th highest positive down
     top_negative = checked[~positive].max()
     return Margins(
-        weak=float(lowest[0] - top_negative),
-        average=float(lowest.mean() - top_negative),
-        strong=float(lowest[-1] - top_negative),
+        weak=float(lowest[0] - top_negative),  # of the k-th highest
+        average=float(lowest.mean() - top_negative),  # of all of these
+        strong=float(lowest[-1] - top_negative),  # of the lowest
     )

@@ -111,7 +111,7 @@ def as_scores(values: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         raise InputError(f"the scores have shape {array.shape}; give a one-dimensional array")
     if array.size != n_rows:
         raise InputError(f"there are {array.size} scores for {n_rows} rows; give one for each")
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf":  # booleans, integers and floats
         raise InputError(f"the scores have the type {array.dtype}; give real numbers")
     scores = array.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore"):  # a large integer may overflow on the way back
@@ -125,7 +125,7 @@ def _is_positive(labels: NDArray) -> NDArray[np.bool_]:
     # Return a mask of the rows with the greater label; raise an error if there are not two labels.
     if labels.dtype == object:
         labels = np.array(labels.tolist())  # NumPy then infers a common type
-    if labels.dtype.kind not in "biufSU":
+    if labels.dtype.kind not in "biufSU":  # these, and strings of bytes or text
         raise InputError(
             f"the labels have the type {labels.dtype}; give numbers, booleans or strings"
         )
@@ -275,17 +275,17 @@ def interval_at_k(
     """
     positive, scores = check_ranking(y_true, y_score)
     if not isinstance(level, numbers.Real) or not 0 < level / 2 < 0.5:  # halved, not rounded to 0
-        raise InputError(f"level = {level} is invalid; give a number in (0, 1)")
+        raise InputError(f"level = {level} is invalid; give a significance level in (0, 1)")
     count, n = _count_at_k(k, positive), positive.size
     hits = _hits(positive, scores, count)
     # The longer the top, the smaller the part of it on each side: 5 ranks for k = 10, 73 for 500.
     half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
     start, stop = max(0, count - half), min(n, count + half)
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
-    local = (near + 0.5) / (stop - start + 1)  # L
+    local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
     others = 1 - count / n
     share = (hits + 0.5) / (count + 1)  # P, but never 0 or 1
-    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # over P (1 - P) / k
+    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # in units of P (1 - P) / k
     return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
 
 
@@ -385,9 +385,9 @@ def partial_auc(
     # before, and tied with the positives that enter with them.
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
     negatives = np.minimum(fp, n_top)
-    steps = np.diff(negatives)  # new negatives of each threshold but the first
-    won = int(steps @ tp[:-1])  # pairs in the right order
-    tied = int(negatives[0]) * int(tp[0]) + int(steps @ tp[1:]) - won
+    steps = np.diff(negatives, prepend=0)  # new negatives of each threshold
+    won = int(steps[1:] @ tp[:-1])  # pairs in the right order
+    tied = int(steps @ tp) - won
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
 
 
@@ -440,7 +440,7 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
     0.556
     """
     beta = check_beta(beta)
-    fpr, tpr, _ = roc_curve(y_true, y_score)
+    fpr, tpr, _thresholds = roc_curve(y_true, y_score)
     inside = fpr <= beta
     x = np.append(fpr[inside], beta)
     y = np.append(tpr[inside], np.interp(beta, fpr, tpr))
@@ -506,7 +506,7 @@ def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
     >>> round(recall_at_fpr(y, scores, beta=0.5), 3)  # 0.8 may pass, and 0.2 is above 0.1
     1.0
     """
-    fpr, tpr, _ = roc_curve(y_true, y_score)
+    fpr, tpr, _thresholds = roc_curve(y_true, y_score)
     return float(tpr[fpr <= check_beta(beta) * (1 + 1e-12)].max())
 
 
@@ -518,6 +518,7 @@ def _cumulative_counts(
     ascending = np.sort(scores)
     is_first = np.append(True, ascending[1:] != ascending[:-1])  # of equal scores
     thresholds = ascending[is_first][::-1] + 0.0  # turns -0.0 into 0.0
+    # The true positives are all positives, less those below the threshold.
     tp = np.count_nonzero(positive) - np.searchsorted(np.sort(scores[positive]), thresholds)
     n_predicted = scores.size - np.flatnonzero(is_first)[::-1]  # tp + fp
     return tp, n_predicted - tp, thresholds
@@ -544,8 +545,7 @@ def f1(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """
     positive, scores = check_ranking(y_true, y_score)
     predicted = scores > 0
-    n_predicted = int(np.count_nonzero(predicted))
-    return 2 * int(positive[predicted].sum()) / (int(np.count_nonzero(positive)) + n_predicted)
+    return 2 * int(positive[predicted].sum()) / int(positive.sum() + predicted.sum())
 
 
 def f1_max(y_true: ArrayLike, y_score: ArrayLike) -> float:
@@ -903,9 +903,9 @@ class Metric:
         pattern = self._spec.written
         # `fields` are the parameters that the pattern shows; the others follow it in parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
-        values = {name: name for name in fields}  # a parameter without a value stands for itself
+        values = {name: name for name in fields}  # shown by name without a value or default
         for name, default in self._spec.parameters.items():
-            values[name] = name if default is inspect.Parameter.empty else default  # if it has one
+            values[name] = name if default is inspect.Parameter.empty else default
         text = pattern.format(**values | self.params)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)

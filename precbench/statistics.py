@@ -125,16 +125,16 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
             f"the first method has {len(one)} values and the second {len(other)}; give a value of "
             "both for each split"
         )
-    # Differences up to `smallest` are due to rounding.
-    n, smallest = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
+    # Differences up to `rounding` count as equal.
+    n, rounding = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
     with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         differences = one - other
         mean, error = _mean_and_error(differences, test_share)
         half = error * _quantile(n)
         if n == 1:
             p = np.nan
-        elif np.ptp(differences) <= smallest:  # all are equal
-            p = 1.0 if abs(mean) <= smallest else 2.0 ** (1 - n)
+        elif np.ptp(differences) <= rounding:  # all are equal
+            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)
         else:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
@@ -163,7 +163,7 @@ def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[flo
 
 def _checked_share(test_share: float) -> float:
     if not 0 <= test_share < 1:
-        raise InputError(f"test_share = {test_share} is invalid; give a number in [0, 1)")
+        raise InputError(f"test_share = {test_share} is outside [0, 1); give a share of the rows")
     return test_share
 
 
@@ -197,7 +197,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
     variance = min(variance, spread / 1.001)  # just below that of a variable that is 0 or 1
-    size = spread / variance - 1  # the beta distribution with this mean and variance
+    size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
     a, b = shrunk * size, (1 - shrunk) * size  # its parameters
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
@@ -220,9 +220,9 @@ def expected_total(
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
-    # The total is `rows` times the mean; without k it is the mean itself.
-    mean, rows = values.mean(), 1 if k is None else k
-    return Interval(*(float(rows * end) for end in (mean, mean - half, mean + half)))
+    # The total is `factor` times the mean; without k it is the mean itself.
+    mean, factor = values.mean(), 1 if k is None else k
+    return Interval(*(float(factor * end) for end in (mean, mean - half, mean + half)))
 
 
 def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
@@ -235,9 +235,9 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
             f"tested = {tested} and k = {k} are not both above 0; give positive numbers"
         )
     share = _checked_share(test_share)
-    return tested * (  # of tested / share rows, each drawn by chance 1 - (1 - share) ** n_splits
-        n_splits if share == 0 else float(-np.expm1(n_splits * np.log1p(-share)) / share)
-    )
+    # There are tested / share rows, each drawn with the chance 1 - (1 - share) ** n_splits.
+    chance = -np.expm1(n_splits * np.log1p(-share))
+    return tested * (n_splits if share == 0 else float(chance / share))
 
 
 def _variance_of_list(
@@ -345,8 +345,8 @@ def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 def friedman_test(values: ArrayLike) -> float:
     """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
 
-    In the form of Iman and Davenport, with the variance of the tied ranks; 1 where all methods are
-    tied everywhere.
+    In the form of Iman and Davenport, with the variance of the tied ranks: 1 if all methods are
+    tied everywhere, else NaN for one data set.
 
     Parameters
     ----------
@@ -377,11 +377,11 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     """
     table = _pairs(first, second)
     scale = np.abs(table).max() or 1.0
-    differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # so that ties are ties
+    differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # rounded: ties stay ties
     ranks = _rank(np.abs(differences))
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
     # Mean ranks of ties are halves: doubled, all sums are integers.
-    twice = np.rint(2 * ranks[differences != 0]).astype(int)
+    twice = np.rint(2 * ranks[differences != 0]).astype(int)  # halves of 0 cancel
     # probability[t]: that the doubled ranks of positive differences sum to t if signs are random.
     probability = np.ones(1)
     for rank in twice:  # a rank is added to the sum, or not, with probability 1/2
@@ -442,7 +442,7 @@ def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
             f"p has the shape {pairs.shape}, and ranks has {len(order)} methods; give p a row "
             "and a column for each method"
         )
-    # From here on methods are numbered by rank.
+    # Methods are numbered by rank. At first the group is empty, all are candidates, none excluded.
     alike = pairs[np.ix_(order, order)] > LEVEL
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(alike)]
     ordered = sorted(
@@ -529,7 +529,7 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     sums = differences[:, None] + differences  # twice the mean of each two
     strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
     total = strength.sum()
-    # Expected probability of each two differences under the posterior.
+    # Expected product of the probabilities of each two differences, by the Dirichlet posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
     above, below = (float(joint[side].sum()) for side in (sums > 2 * rope, sums < -2 * rope))
     return Posterior(above, 1 - above - below, below)

@@ -89,7 +89,7 @@ def _suggestion(k: object) -> str:
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
     """Return `k` as a number of rows, fractions rounded up; an error if the list has fewer rows.
 
-    Without `n_rows` the error is for fewer positives, and for a fraction of the rows.
+    Without `n_rows`, `k` must not exceed the number of positives, nor be a fraction of the rows.
     """
     if n_rows is None and _share_of_rows(k) is not None:
         raise InputError(
@@ -101,7 +101,7 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
     if count > most:
         raise InputError(
             f"k = {count} exceeds the number of {what}, {most}; "
-            "give a smaller count or a fraction in (0, 1]"
+            "give a smaller count, or a fraction of the positives in (0, 1]"
         )
     return count
 
@@ -117,8 +117,7 @@ def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     """Return `k` as a number of rows, fractions rounded up, however many rows there are."""
     check_k(k)  # for its error
-    share = _share_of_rows(k)
-    if share is not None:
+    if (share := _share_of_rows(k)) is not None:
         return ceil_share(share, n_rows)
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 

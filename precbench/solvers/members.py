@@ -45,8 +45,7 @@ class Member:
         return log_odds(scores) if self.trees.is_forest else scores
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        # Return the arrays to save by name: ``coef``, of random features ``random_…``, of trees
-        # ``tree_…``, as far as the member has them.
+        # Return the arrays that the member has, by name: ``coef``, ``random_…`` and ``tree_…``.
         parts: dict[str, dict[str, NDArray[Any]]] = {}
         if self.random_features is not None:
             parts["random"] = vars(self.random_features)
@@ -61,6 +60,7 @@ class Member:
     ) -> Self:
         """Rebuild a member from untrusted arrays, named as by `to_arrays`, and its other fields.
 
+        `trees` holds the options of `Trees.from_arrays`, or is None for a member without trees.
         Raise a KeyError, TypeError or ValueError if an array is missing, of another type or shape,
         or not finite, or if the name is not text or the weight not a number.
         """

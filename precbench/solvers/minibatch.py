@@ -129,7 +129,7 @@ class MiniBatchRanker(PassRanker):
                 )
                 minibatch.minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
         for solver in solvers:
-            solver.n_empty_batches_ = int(solver._counts[0])  # [1] counts mistakes
+            solver.n_empty_batches_, _n_mistakes = solver._counts.tolist()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -149,7 +149,7 @@ class PrecisionRanker(MiniBatchRanker):
         return self.average if self.keep is None else self.keep == "mean"
 
     def _reset(self, n_features: int) -> None:
-        self._best: tuple[float, NDArray[np.float64]] | None = None
+        self._best: tuple[float, NDArray[np.float64]] | None = None  # prec@k, w
         super()._reset(n_features)
 
     def _finish_pass(self, rows: Rows, labels: NDArray[np.int8]) -> None:
@@ -162,7 +162,7 @@ class PrecisionRanker(MiniBatchRanker):
             k, _uncapped = training_k(self.k, int(np.count_nonzero(positive)), len(labels))
             above, tied, free = split_at(scores, k)  # free: places left for tied rows
             precision = float(positive[above].sum() + free * positive[tied].mean()) / k
-            if self._best is None or precision >= self._best[0]:  # that of the w before
+            if self._best is None or precision >= self._best[0]:  # prec@k of `_best`
                 self._best = precision, self._w.copy()
 
     def _model(self) -> NDArray[np.float64]:
@@ -438,7 +438,7 @@ class TwoPMB(ObjectiveRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        # Yield the row order of each epoch, which is pass 2 of the paper, in pieces: batches of
+        # Yield the row order of each epoch (pass 2 of kar2014's Algorithm 2) in pieces: batches of
         # negatives, each after the buffer, a sample of the positives.
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)

@@ -108,7 +108,7 @@ class OAM(OnlineAUCRanker):
         return 2 * size * n_features, f"two reservoirs of {size:,} rows"
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
+        # Empty the reservoirs. Allocate first: if memory fails, earlier weights and state remain.
         reservoirs = np.zeros((2, self.reservoir_size, n_features))  # of negatives, of positives
         super()._reset(n_features)
         # A random stream of its own: the reservoirs do not change the order of the rows.
@@ -188,11 +188,10 @@ class PGD(OnlineAUCRanker):
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        scratch = np.empty(len(self._w))
         t = np.arange(self.t_ + 1, self.t_ + 1 + len(order), dtype=np.float64)
         online_auc.pgd_pass(
             rows, labels, order, self.eta0 / t**self.power_t, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, scratch,
+            self._counts, self._sums, self._moments, np.empty(len(self._w)),  # scratch
         )  # fmt: skip
 
 
@@ -245,18 +244,18 @@ class AdaOAM(OnlineAUCRanker):
         return 2 * n_features**2, "the second moments of both classes"
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
-        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # by class; of gradients
+        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
+        sums, squares = np.zeros((2, n_features)), np.zeros(n_features)  # sums by class
         moments = np.zeros((2, n_features, n_features))  # sums of x x' by class
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments  # counts of rows
-        self._squares = squares
+        self._squares = squares  # sums of the squared gradients
 
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None:
-        scratch = np.empty(2 * len(self._w))
         online_auc.adaoam_pass(
             rows, labels, order, self.eta0, self.reg, self.delta, self._w, self._w_sum,
-            self._counts, self._sums, self._moments, self._squares, scratch,
+            self._counts, self._sums, self._moments, self._squares,
+            np.empty(2 * len(self._w)),  # scratch
         )  # fmt: skip
 
 
@@ -317,7 +316,7 @@ class SPAM(OnlineAUCRanker):
     allowed = Allowed(eta0=POSITIVE, reg=NOT_NEGATIVE, l1_reg=NOT_NEGATIVE)
 
     def _reset(self, n_features: int) -> None:
-        # Allocated first: if memory fails, the earlier weights and their state stay together.
+        # Set all sums to 0. Allocate first: if memory fails, the earlier weights and state remain.
         sums = np.zeros((2, n_features))
         super()._reset(n_features)
         self._counts, self._sums = np.zeros(2), sums

@@ -258,7 +258,7 @@ class Fit(NamedTuple):
 def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     """Fit solvers to the same rows, which are read once for all of them.
 
-    Each solver gets bitwise the weights, and sees as many rows, as in a fit of its own.
+    The weights and the number of rows seen of each solver are bitwise those of a fit of its own.
 
     Parameters
     ----------
@@ -279,10 +279,10 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     True
     """
     first = fits[0].solver
-    for solver, _ in fits:
+    for solver, _trace in fits:
         solver._validate_params()
     X, labels = first._check_input(X, y, reset=True)
-    for solver, _ in fits[1:]:
+    for solver, _trace in fits[1:]:
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):
@@ -312,7 +312,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
     >>> ranker.n_rows_seen_  # 3 epochs of 4 pieces of 2 rows
     24
     """
-    for solver, _ in fits:
+    for solver, _trace in fits:
         solver.require_memory(n_features)
         solver.n_features_in_ = n_features
         solver.classes_ = np.array([-1.0, 1.0])
@@ -337,13 +337,14 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
     first = fits[0].solver
     rng = np.random.default_rng(first.random_state)
     rows = as_rows(X)
-    for solver, _ in fits:
+    for solver, _trace in fits:
         solver._prepare(labels)
         solver._reset(X.shape[1])
-    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)  # by epoch
-    started = _active(fits)  # the traces start their clocks
-    for solver, _ in started:
+    batch_size, orders = first._batch_length(labels), first._passes(labels, rng)
+    started = _active(fits)  # the first call of a trace starts its clock
+    for solver, _trace in started:
         solver._compute_totals(rows, labels)
+    # next(orders) is the row order of an epoch, in pieces.
     _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))
 
 

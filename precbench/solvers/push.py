@@ -86,7 +86,8 @@ class PushRanker(LinearRanker):
 
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
-        point, damping, flat = risk.at(self.coef_), _DAMPING, np.empty((len(self.coef_), 0))
+        point, damping = risk.at(self.coef_), _DAMPING
+        flat = np.empty((len(self.coef_), 0))  # axes of almost no curvature, none so far
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
@@ -94,14 +95,14 @@ class PushRanker(LinearRanker):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
             curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
-            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]  # axes of almost no curvature
+            flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
                 break
             w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
-            self.unbounded_ = _separates(risk.relation, point.scores)  # no pair wrongly ranked
+            self.unbounded_ = _separates(risk.relation, point.scores)  # if no pair is wrong
         if not self.unbounded_:  # along a flat axis the risk may decrease without end
             self.unbounded_ = risk.is_unbounded_along(flat)
         self.converged_ &= not self.unbounded_
@@ -119,7 +120,7 @@ class PushRanker(LinearRanker):
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
-            slopes = np.where(used, 0, point.gradient)  # derivatives by feature
+            slopes = np.where(used, 0, point.gradient)  # by feature; "signed" takes the lowest
             j = int((np.abs(slopes) if self.derivative == "absolute" else -slopes).argmax())
             if abs(slopes[j]) <= point.noise:  # 0 but for rounding
                 break
@@ -161,7 +162,7 @@ def _damped_step(
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
     # changes by rounding only, if the gradient gets smaller. Else the damping grows.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # the risk may change so by rounding
     while damping <= _MOST_DAMPING:
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
@@ -267,8 +268,8 @@ class PairPushRanker(PushRanker):
         X = validate_data(self, X, accept_sparse="csr", dtype=STORED, order="C")
         relation = _check_pairs(pairs, X.shape[0])
         self.classes_ = np.array([-1, 1])
-        above = PairLists.of_matrix(relation)  # for each row the rows that should be above it
-        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # and those below
+        above = PairLists.of_matrix(relation)  # by column k: the rows above k
+        sides = self._sides(above, PairLists.of_matrix(relation.tocsr()))  # by row: those below it
         risk = PairwiseRisk(with_short_indices(X), above, self.p, self.loss == "logistic", sides)
         with np.errstate(all="ignore"):
             self._train(risk, trace or untraced)
@@ -277,7 +278,7 @@ class PairPushRanker(PushRanker):
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
-        if self.loss == "exponential":  # terms (rate of positives, of negatives, constant)
+        if self.loss == "exponential":  # terms: rate of positives, of negatives, constant
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
@@ -289,7 +290,7 @@ class PairPushRanker(PushRanker):
         top, bottom = (1.0, 0.0, above), (-1.0, self._bottom_constant(), below)
         return {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
 
-    def _bottom_constant(self) -> float:
+    def _bottom_constant(self) -> float:  # what `bottom_weight` adds to log(R) / p of its term
         return float(np.log(self.bottom_weight)) / self.p if self.push == "both" else 0.0
 
 
@@ -417,11 +418,12 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     if relation.nnz == 0:
         raise InputError("pairs is empty; name at least one pair of rows")
     if relation.nnz > np.iinfo(np.int32).max:
-        raise InputError(f"pairs has {relation.nnz:,} entries; give at most 2**31 - 1")
+        raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
+        wrong = relation.tocoo()
         raise InputError(
-            f"pairs has the entry {relation.data[~valid][0]} in row {relation.indices[~valid][0]}, "
-            "counted from 0; give positive numbers only"
+            f"pairs has the entry {wrong.data[~valid][0]} at [{wrong.row[~valid][0]}, "
+            f"{wrong.col[~valid][0]}], counted from 0; give positive numbers only"
         )
     if (above_itself := np.flatnonzero(relation.diagonal())).size:
         raise InputError(f"pairs puts row {above_itself[0]}, counted from 0, above itself; drop it")

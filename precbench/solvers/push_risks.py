@@ -44,8 +44,7 @@ class Classes:
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
     def least_gap(self, values: NDArray[np.float64]) -> float:
-        # Return the least gap ``values[i] - values[k]`` above 0, of positives i and negatives k. No
-        # gap may be below 0.
+        # Return the least gap above 0 of a positive and a negative. No gap may be below 0.
         least, _most = self.range(values)
         if least > 0:
             return least
@@ -90,7 +89,7 @@ class PairLists(NamedTuple):
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
         # Yield each slice of the lists, with the upper rows of its lists, one list after the other,
-        # and the place at which each list begins among them, followed by the number of these rows.
+        # and the place at which each list begins among them; the last entry is their number.
         for first, last in self.slices(most):
             part = slice(first, last)
             lists = zip(self.starts[part], self.stops[part], strict=True)
@@ -146,11 +145,11 @@ class PushRisk(ABC):
     def is_unbounded_along(self, axes: NDArray[np.float64]) -> bool:
         # Return whether for a column w of `axes`, of norm 1, the scores X w or -X w rank some pair
         # rightly and none wrongly: then the risk falls without end. Differences below a millionth
-        # of the greatest count as 0.
+        # of the greatest one, or of the largest value in X, count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             low, high = self.relation.range(scores)
-            least, most = (low, high) if high >= -low else (-high, -low)  # of w or of -w
+            least, most = (low, high) if high >= -low else (-high, -low)  # of X w or -X w
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
                 return True
         return False
@@ -170,7 +169,7 @@ class PushRisk(ABC):
     ) -> NDArray[np.float64]:
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'`` over the rows x_i."""
         total = np.zeros((len(centre), len(centre)))
-        weighted = np.flatnonzero(weights)
+        weighted = np.flatnonzero(weights)  # the other rows add nothing
         n_values = self.rows.n_rows * len(centre)
         is_thin = self.rows.data.size < _THIN * n_values  # few values are not 0
         if is_thin:
@@ -198,17 +197,17 @@ def _dense(X: Any) -> NDArray[np.float64]:
 class ExponentialRisk(PushRisk):
     """``log(R) / p`` for the exponential loss and all pairs of two classes."""
 
-    # ``terms`` holds the rates (a, b) and a constant c of each term of R, see the kernels:
-    # ``log(R) / p = 1/p log sum_m exp(p (G_m + c_m))``.
+    # ``terms`` holds the rates (a, b) and a constant c of each term of R. With the G of the kernels
+    # term m has the value v_m = G_m + c_m, and ``log(R) / p = 1/p log sum_m exp(p v_m)``.
 
     def __init__(self, X: Any, labels: NDArray[np.int8], p: float, terms: NDArray[np.float64]):
         super().__init__(X, Classes(labels))
         self.labels, self.p, self.terms = labels, p, terms
-        self.reach = 4 / float(terms[:, :2].max())  # of a step that changes the weights little
+        self.reach = 4 / float(terms[:, :2].max())  # a step that changes exponents by 4 at most
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
         # The value is ``log(R) / p = 1/p log sum_m exp(p v_m)``, v_m being the value of term m. The
-        # gradient of v_m is the weighted mean row of the negatives less that of the positives.
+        # gradient of v_m is the weighted mean row of negatives, index 1, less that of positives.
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
         gradient = gradients[0]
@@ -219,9 +218,9 @@ class ExponentialRisk(PushRisk):
         return Evaluation(scores, value, gradient, log_risk=self.p * value, noise=noise)
 
     def _terms_at(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        # Return the scores; the value ``G_m + c_m`` of each term m (n_terms,); and by class,
-        # positives first, the logarithm of the sum of the exponentials (n_terms, 2) and the mean
-        # row that these weigh (n_terms, 2, n_features).
+        # Return the scores; the value v_m of each term (n_terms,); and by class, positives first,
+        # the logarithm of the sum of the exponentials (n_terms, 2) and the mean row that these
+        # weigh (n_terms, 2, n_features).
         rows, n_terms = self.rows, len(self.terms)
         scores, length = np.empty(rows.n_rows), max(1, rows.per_slice() // 4)  # rows of a slice
         values, logs = np.empty(n_terms), np.empty((n_terms, 2))
@@ -235,7 +234,7 @@ class ExponentialRisk(PushRisk):
                 )  # fmt: skip
             means[m] /= totals[:, None]
             logs[m] = peaks + np.log(totals)
-            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # G_m + c_m
+            values[m] = logs[m, 0] / rate_pos + logs[m, 1] / rate_neg + constant  # v_m
         return scores, values, logs, means
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -246,13 +245,14 @@ class ExponentialRisk(PushRisk):
         shares, gradients = softmax(self.p * values), means[:, 1] - means[:, 0]  # o_m, g_m
         mean = shares @ gradients  # g
         total = -self.p * np.outer(mean, mean)
-        negative = self.labels < 0  # as numbers 0 and 1: the places of the classes in `logs`
+        negative = self.labels < 0  # as 0 and 1, the places of the classes in `logs`
         for m, (rate_pos, rate_neg, _constant) in enumerate(self.terms):
             total += shares[m] * self.p * np.outer(gradients[m], gradients[m])
             exponents = np.where(negative, rate_neg, -rate_pos) * scores
             weights = np.exp(exponents - logs[m, negative.astype(np.intp)])  # by class, of sum 1
-            total += shares[m] * rate_pos * self.scatter(weights * ~negative, means[m, 0])
-            total += shares[m] * rate_neg * self.scatter(weights * negative, means[m, 1])
+            mean_pos, mean_neg = means[m]
+            total += shares[m] * rate_pos * self.scatter(weights * ~negative, mean_pos)
+            total += shares[m] * rate_neg * self.scatter(weights * negative, mean_neg)
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
@@ -267,9 +267,9 @@ class ExponentialRisk(PushRisk):
             proposal = step - slope / curvature if curvature > 0 else math.inf
             tol = 1e-9  # relative change of the step; Newton's method then has all digits
             if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
-                most = self.reach + 4 * abs(step)  # where the curvature vanishes, bound the step
-                if not abs(proposal - step) <= most:  # NaN, too
-                    proposal, tol = step + (most if slope < 0 else -most), 0.0  # goes on
+                most = self.reach + 4 * abs(step)  # bounds the change of the step
+                if not abs(proposal - step) <= most:  # NaN, too: the step is not the last
+                    proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
             if abs(slope) <= _EPS:  # 0 but for rounding
@@ -288,7 +288,8 @@ class ScoreRisk(PushRisk):
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
         def slope(step: float) -> float:  # the derivative along `unit`, which grows with the step
-            return float(self.by_scores(point.scores + step * unit)[1] @ unit)  # [1]: gradient
+            _risk, gradient = self.by_scores(point.scores + step * unit)
+            return float(gradient @ unit)
 
         # Go from 0 in the direction of lower risk, ever twice as far, until the root is passed.
         end = -np.sign(slope(0.0))
@@ -301,9 +302,9 @@ class PairwiseRisk(ScoreRisk):
     """The risk over listed pairs, with the exponential or the logistic loss."""
 
     # Minimised is ``log(R) / p`` for the exponential loss and ``R ** (1/p)``, the p-norm of the
-    # h_k, for the logistic one: each is convex. ``sides`` holds a sign, a constant and a relation
-    # for each term of R: the push at the bottom is that at the top of the negated scores with all
-    # pairs turned round.
+    # h_k, for the logistic one: each is convex. ``sides`` holds for each term of R a sign, a
+    # constant to be added to log h_k, and a relation: the push at the bottom is that at the top
+    # of the negated scores with all pairs turned round.
 
     def __init__(
         self,
@@ -333,8 +334,8 @@ class PairwiseRisk(ScoreRisk):
         # ``sum_k o_k h_k' / h_k`` with ``o_k = h_k ** p / R``. h_k is the sum of the loss over the
         # pairs of row k: negatives k at the top; positives k, with turned signs, at the bottom.
         heights = self._log_heights(scores)  # log h_k by side
-        log_risks = self.p * np.concatenate(heights)
-        weights = np.split(softmax(log_risks), np.cumsum([len(h) for h in heights])[:-1])  # o_k
+        log_risks, ends = self.p * np.concatenate(heights), np.cumsum([len(h) for h in heights])
+        weights = np.split(softmax(log_risks), ends[:-1])  # o_k by side
         gradient = np.zeros(len(scores))
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
@@ -343,13 +344,13 @@ class PairwiseRisk(ScoreRisk):
             for first, last in pairs.slices(_EVALUATED):
                 push.pair_gradient(
                     signed, *pairs, self.logistic, first, last,
-                    log_heights - constant, shares, part,
+                    log_heights - constant, shares, part,  # log h_k, o_k, gradient
                 )  # fmt: skip
             gradient += sign * part
         return float(logsumexp(log_risks)) / self.p, gradient
 
     def _log_heights(self, scores: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return for each side ``log h_k`` of its lower rows k, plus the constant of its weight."""
+        """Return for each side ``log h_k`` of its lower rows k, plus the constant of the side."""
         heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
@@ -359,18 +360,18 @@ class PairwiseRisk(ScoreRisk):
         return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # With h_k' and h_k'' the derivatives of h_k, the sum of the loss over the pairs (i, k), and
-        # ``o_k = h_k ** p / R``, in blocks of pairs:
+        # Return, summed in blocks of pairs (i, k), one of the following. h_k is the sum of the loss
+        # over the pairs of k, h_k' and h_k'' are its derivatives, and ``o_k = h_k ** p / R``:
         #
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').
         scores = linear_scores(self.rows, w)
         heights = self._log_heights(scores)
         log_risk = float(logsumexp(self.p * np.concatenate(heights)))
-        n = len(w)
-        total, mean = np.zeros((n, n)), np.zeros(n)
+        n_features = len(w)
+        total, mean = np.zeros((n_features, n_features)), np.zeros(n_features)
         for (sign, constant, pairs), log_heights in zip(self.sides, heights, strict=True):
-            for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n)):
+            for part, upper, begins in pairs.blocks(max(1, _BLOCK_VALUES // n_features)):
                 n_upper, lower = np.diff(begins), pairs.lower[part]  # pairs of each k, rows k
                 z = sign * (np.repeat(scores[lower], n_upper) - scores[upper])  # s_k - s_i
                 log_h = np.repeat(log_heights[part] - constant, n_upper)  # log h_k by pair
@@ -381,7 +382,7 @@ class PairwiseRisk(ScoreRisk):
                 differences = sign * (  # x_k - x_i
                     np.repeat(_dense(self.X[lower]), n_upper, axis=0) - _dense(self.X[upper])
                 )
-                r = np.add.reduceat(differences * slope[:, None], begins[:-1])  # sums by k
+                r = np.add.reduceat(differences * slope[:, None], begins[:-1])  # r_k
                 weights = np.repeat(shares, n_upper) * curvature
                 total += differences.T @ (differences * weights[:, None])
                 total += (self.p - 1) * (r.T @ (r * shares[:, None]))
@@ -423,6 +424,6 @@ class InformationRetrievalRisk(ScoreRisk):
         above = logsumexp(scores[~self.positive]) - pos
         shares = np.zeros(len(scores))  # q, and 0 for positives
         shares[~self.positive] = np.exp(log_shares)
-        weights = shares * expit(above).sum()
-        weights[self.positive] = expit(above) * expit(-above)
+        weights = shares * expit(above).sum()  # of negatives, 0 for positives
+        weights[self.positive] = expit(above) * expit(-above)  # a_i (1 - a_i)
         return self.scatter(weights, self.by_weights(shares))

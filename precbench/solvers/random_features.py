@@ -72,7 +72,7 @@ class RandomFeatures:
                 raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
         n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
-        # The error states n_features, the width of X, and the text, which names the values.
+        # If they exceed the memory, the error states n_features, and names the values by this text.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)

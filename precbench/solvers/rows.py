@@ -116,7 +116,7 @@ def linear_scores(rows: Rows, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
-    """Return ``X.T @ coef``, bitwise identical on every machine.
+    """Return ``X.T @ coef``, and 0 for features that X lacks, bitwise identical on every machine.
 
     Examples
     --------
@@ -127,9 +127,9 @@ def weighted_sum(rows: Rows, coef: NDArray[np.float64], n_features: int) -> NDAr
     """
     if n_features < rows.n_features or len(coef) > rows.n_rows:  # the kernel trusts them
         raise InputError(
-            f"coef has {len(coef):,} weights and n_features is {n_features:,}, but there are "
-            f"{rows.n_rows:,} rows of {rows.n_features:,} features; give at most one weight for "
-            "each row, and at least their number of features"
+            f"coef has {len(coef):,} weights for {rows.n_rows:,} rows, and n_features is "
+            f"{n_features:,} for rows of {rows.n_features:,} features; give at most one weight for "
+            "each row, and at least as many features as the rows have"
         )
     out = np.zeros(n_features)
     linear.add_rows(rows, coef, out)

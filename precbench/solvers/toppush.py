@@ -104,8 +104,8 @@ class TopPush(LinearRanker):
         # each step starts from `ahead`, the iterate extrapolated by its momentum.
         rows = as_rows(X)
         n_top = self._count(int(np.count_nonzero(labels < 0)))
-        ones = (labels > 0).astype(np.float64)  # 1 for positives, 0 for negatives
-        weight = self.C / ones.sum()  # C/m
+        is_positive = (labels > 0).astype(np.float64)  # 1 or 0
+        weight = self.C / is_positive.sum()  # C/m
         self._start(rows.n_features)
         self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C
         self.converged_ = False
@@ -114,13 +114,13 @@ class TopPush(LinearRanker):
         momentum = lipschitz = 1.0  # the step has the length 1 / lipschitz
         while not trace(self) and self.n_iter_ < self.max_iter and not self.converged_:
             # Minimised is the quadratic C/m ||v||^2 / 2 + sum_i (c_i^2 / 4 - c_i), i positive.
-            gradient = weight * ahead.scores + ones * (ahead.c / 2 - 1)
+            gradient = weight * ahead.scores + is_positive * (ahead.c / 2 - 1)
             while True:  # shorten the step until its quadratic model bounds -D from above
                 c = _project(ahead.c - gradient / lipschitz, labels, n_top)
                 v = weighted_sum(rows, c, rows.n_features)  # X' c
                 step, change = c - ahead.c, v - ahead.v
                 # The second derivative along the step, times the square of its length.
-                curvature = weight * dot(change, change) + dot(ones * step, step) / 2
+                curvature = weight * dot(change, change) + dot(is_positive * step, step) / 2
                 if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
                 lipschitz *= 2  # never halved again: the steps only get shorter
@@ -144,7 +144,7 @@ class TopPush(LinearRanker):
         if self.top_negatives > n_neg:
             raise InputError(
                 f"top_negatives = {self.top_negatives} exceeds the number of negatives, {n_neg}; "
-                "give a smaller count or a fraction in (0, 1]"
+                "give a smaller count, or a fraction of them in (0, 1]"
             )
         return int(self.top_negatives)
 
@@ -154,10 +154,10 @@ class TopPush(LinearRanker):
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
         t = _mean_of_highest(scores[~positive], n_top)  # of the negatives
         hinges = np.maximum(0.0, 1 + t - scores[positive])
-        alpha = point.c[positive]  # the c_i of D
+        c_pos = point.c[positive]  # the c_i of D; `dot` with ones sums them the same everywhere
         self._publish(w)
         self.primal_ = square + weight * dot(hinges, hinges)  # P
-        bound = weight * (dot(alpha, np.ones_like(alpha)) - dot(alpha, alpha) / 4) - square  # D
+        bound = weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square  # D
         self.lower_bound_ = max(self.lower_bound_, bound)
         self.gap_ = self.primal_ - self.lower_bound_
         self.converged_ = bool(self.gap_ <= self.tol * self.primal_)

@@ -17,7 +17,7 @@ from precbench.solvers.rows import as_rows
 
 _VISITS_PER_SLICE = 2**18  # of a tree by a row: about 0.1 s
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
-_LARGEST = float(np.finfo(np.float64).max)  # stands for an infinite threshold
+_FINITE_MAX = float(np.finfo(np.float64).max)  # stands for an infinite threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,11 @@ class Trees:
                 f"the trees have {ends[-1]:,} nodes, more than 2**31 - 1; fit fewer trees, or "
                 "trees of fewer leaves"
             )
-        feature, value, right, cover = (  # the fields of a `Tree`, by their number in it
+        feature, value, right, cover = (  # the fields of a `Tree`, in its order
             np.concatenate([np.empty(0, kind), *(tree[part] for tree in trees)])
             for part, kind in enumerate((np.int32, np.float64, np.int32, np.float32))
         )
-        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the first of its tree
+        first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the root of its tree
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
         root = ends[:-1].astype(np.int32)
         return cls(n_features, feature, value, right, root, cover, **options)
@@ -99,7 +99,7 @@ class Trees:
         splits, feature, value, right, root, cover = (
             arrays[name] for name in ("splits", "feature", "value", "right", "root", "cover")
         )
-        n_features, n_nodes = len(splits), len(feature)
+        n_features, n_nodes = len(splits), len(feature)  # splits: one count by feature
         is_whole = (
             (type(base), type(is_forest)) == (float, bool)
             and np.isfinite(base)
@@ -115,16 +115,14 @@ class Trees:
             and not (is_forest and ((value < 0) | (value > 1))[feature < 0].any())
         )
         if not is_whole:
-            raise ValueError(
-                "trees: an array has a wrong type, shape or value; save the model anew"
-            )
+            raise ValueError("trees: an array has a bad type, shape or value; save the model anew")
         ends = np.append(root, n_nodes)
         if ends[0] != 0 or (np.diff(ends) < 1).any():
             raise ValueError("trees: the roots do not ascend from node 0; save the model anew")
-        # For each node, where its tree ends, its number, and whether it has children.
+        # Of each node: the end of its tree, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
         leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of the tree
-        children = np.concatenate([node[inner] + 1, right[inner], root])  # should be each node once
+        children = np.concatenate([node[inner] + 1, right[inner], root])  # left, right, roots
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError(
                 "trees: a node is not the child of exactly one earlier node; save the model anew"
@@ -187,7 +185,7 @@ def histogram_trees(boosting: Any, n_features: int) -> Trees:
     for [predictor] in boosting._predictors:  # one tree an iteration
         node, is_leaf = predictor.nodes, predictor.nodes["is_leaf"] == 1
         feature = np.where(is_leaf, -1, node["feature_idx"].astype(np.intp))
-        value = np.where(is_leaf, node["value"], np.minimum(node["num_threshold"], _LARGEST))
+        value = np.where(is_leaf, node["value"], np.minimum(node["num_threshold"], _FINITE_MAX))
         left, right = (node[side].astype(np.intp) for side in ("left", "right"))
         trees.append(Tree.of(feature, value, left, right, node["count"]))
     return Trees.of(trees, n_features, base=boosting._baseline_prediction.item())
@@ -209,7 +207,7 @@ def _lightgbm_tree(block: str) -> Tree:
         return np.array(lines.get(name, "").split(), dtype=kind)
 
     feature, leaf = array("split_feature", int), array("leaf_value", float)
-    threshold = np.clip(array("threshold", float), -_LARGEST, _LARGEST)
+    threshold = np.clip(array("threshold", float), -_FINITE_MAX, _FINITE_MAX)
     absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))

@@ -110,8 +110,8 @@ class WeightedRanker(Ranker):
         scores = self._scores(X)
         order = np.argsort(-scores, kind="stable")
         ends = np.cumsum(self._weights[order])  # total weights of the first 1, 2, ... rows
-        # 1e-12: the sum over the positives and the cumulative one round differently.
-        place = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
+        # The factor covers rounding: the sum over the positives adds them in another order.
+        n_top = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():
-            self.threshold_ = cut_below(scores, int(place))
+            self.threshold_ = cut_below(scores, int(n_top))
         return None
