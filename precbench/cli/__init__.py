@@ -58,9 +58,7 @@ class _Data(LazyGroup):
 
 
 class _Claims(LazyGroup):
-    listed: ClassVar = {
-        "new": ("claims:new_claims", "Write a printed number or table as claims."),
-    }
+    listed: ClassVar = {"new": ("claims:new_claims", "Write a printed number or table as claims.")}
 
 
 app = typer.Typer(
