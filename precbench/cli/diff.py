@@ -19,7 +19,7 @@ from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
 _TRIAL = [*_CELL, "split"]
-_UNEQUAL = {  # counts in a difference, with words for each
+_UNEQUAL_COUNTS = {  # counts in a difference, with words for each
     "differing": "differ",
     "only_first": "only in the first",
     "only_second": "only in the second",
@@ -55,7 +55,7 @@ def compare_results(
     pairs, unpaired = _pairs(first, second)  # folders of one experiment; names in one only
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
-        difference[name] for difference in differences for name in _UNEQUAL
+        difference[name] for difference in differences for name in _UNEQUAL_COUNTS
     )
     console = screen(quiet=as_json)
     if as_json:
@@ -117,7 +117,7 @@ def _finals(run: Run) -> pd.DataFrame:
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
     # Compare the means of a cell, such as the AUC of a solver, over the common splits. `place`
-    # names the cell; `shares` by data set is the fraction of rows tested. ``low`` to ``high`` is the
+    # names the cell; `shares`, by data set, the tested part of the rows. ``low`` to ``high`` is the
     # paired 95 % interval of the difference, or None; values differ in ``differing`` of ``splits``.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
@@ -143,7 +143,7 @@ def _json_number(value: float) -> float | None:
 
 def _sentence(difference: dict[str, Any]) -> str:
     parts = [f"{difference['equal']:,} numbers are the same in both"]
-    parts += [f"{difference[name]:,} {text}" for name, text in _UNEQUAL.items() if difference[name]]
+    parts += [f"{n:,} {text}" for name, text in _UNEQUAL_COUNTS.items() if (n := difference[name])]
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 

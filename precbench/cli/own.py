@@ -193,7 +193,8 @@ class OwnRows(FileLayout):
     gain: Annotated[
         float | None,
         typer.Option(
-            help="Gain of each hit, to compute the profit by length.", rich_help_panel=_WORTH
+            help="Gain of each hit, to compute the profit by length of the list.",
+            rich_help_panel=_WORTH,
         ),
     ] = None
     gain_column: Annotated[
