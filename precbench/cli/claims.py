@@ -52,8 +52,12 @@ def new_claims(
         Path | None,
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
-    columns: Annotated[str, typer.Option(help="Field given by column names of --csv.")] = "solver",
-    rows: Annotated[str, typer.Option(help="Field given by row names of --csv.")] = "metric",
+    columns: Annotated[
+        str, typer.Option(help="Field whose values are the column names of --csv.")
+    ] = "solver",
+    rows: Annotated[
+        str, typer.Option(help="Field whose values are the row names of --csv.")
+    ] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
 ) -> None:

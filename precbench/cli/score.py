@@ -42,7 +42,8 @@ def score(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns beside the scores, such as name,phone, or the word all (tables only)."
+            help="Columns to list beside the scores, such as name,phone, or the word all for every "
+            "column (tables only)."
         ),
     ] = None,
     out: Annotated[
