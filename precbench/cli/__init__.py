@@ -9,7 +9,8 @@ from precbench.cli.group import LazyGroup, MainGroup
 _EPILOG = """\
 Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
 usage, config or input; 3 data not available; 4 a verdict is worse than in the reference, or there
-is none to compare; 5 the rows have drifted (score --strict); 130 interrupted.
+is none to compare; 5 the rows have drifted (score --strict), or there are fewer hits than asked for
+(evaluate --fail-below); 130 interrupted.
 """
 
 
@@ -58,9 +59,7 @@ class _Data(LazyGroup):
 
 
 class _Claims(LazyGroup):
-    listed: ClassVar = {
-        "new": ("claims:new_claims", "Write a printed number or table as claims."),
-    }
+    listed: ClassVar = {"new": ("claims:new_claims", "Write a printed number or table as claims.")}
 
 
 app = typer.Typer(

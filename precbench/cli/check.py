@@ -37,7 +37,7 @@ from precbench.report.ledger import (
 from precbench.results import plain_strings
 from precbench.store import Store
 
-_REGRESSED = 4
+_REGRESSED = 4  # exit code
 
 
 @plain_strings
@@ -46,7 +46,7 @@ def check_results(
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Write these verdicts to the reference.")
+        bool, typer.Option("--update-reference", help="Write the new verdicts to the reference.")
     ] = False,
     reference: Annotated[
         Path | None, typer.Option(help="CSV file of earlier verdicts [default: the committed one].")
@@ -89,7 +89,7 @@ def check_results(
         raise InputError(f"reference {path} is missing; add --update-reference to write one")
     before = read_ledger(path) if path.exists() else []  # rows of the old reference
     evidence = read_evidence(results)
-    measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies
+    measured = {*evidence.outcomes, *evidence.values}  # experiments and studies in RESULTS, by name
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
     new_reference = updated(ledger, before)  # keeps old verdicts that too few runs decide now

@@ -21,7 +21,7 @@ from precbench.text import count
 from precbench.yaml.document import load, parse
 from precbench.yaml.models import repeats, unknown
 
-_ENTRY = "the new entry"
+_ENTRY_NAME = "the new entry"  # in messages, in place of a file
 
 
 class _Indented(yaml.SafeDumper):
@@ -38,7 +38,10 @@ def new_claims(
     ],
     fields: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIELD=VALUE]...", help="Fields of each claim, such as runs=5."),
+        typer.Argument(
+            metavar="[FIELD=VALUE]...",
+            help="More fields of each claim, for example dataset=letter runs=5.",
+        ),
     ] = None,
     config: Annotated[
         str,
@@ -49,8 +52,12 @@ def new_claims(
         Path | None,
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
-    columns: Annotated[str, typer.Option(help="Field that column names of --csv give.")] = "solver",
-    rows: Annotated[str, typer.Option(help="Field that row names of --csv give.")] = "metric",
+    columns: Annotated[
+        str, typer.Option(help="Field whose values are the column names of --csv.")
+    ] = "solver",
+    rows: Annotated[
+        str, typer.Option(help="Field whose values are the row names of --csv.")
+    ] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -68,7 +75,7 @@ def new_claims(
     """
     experiment = load_config(config)
     common = {"kind": "mean", **dict(_parse_field(text) for text in fields or [])}  # default: mean
-    where = place.partition("/")[0].replace("-", " ").capitalize()  # table-5/avg: Table 5
+    where = place.partition("/")[0].replace("-", " ").capitalize()  # "Table 5" of table-5/avg
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
         key = "claims"
@@ -78,7 +85,7 @@ def new_claims(
         entry |= {"common": common, **_cells(table, columns, rows)}
     head = {"paper": paper, "experiment": experiment.name}  # of the whole file of claims
     new_file = _as_yaml({**head, key: [entry]})
-    claims = parse_claims(new_file, _ENTRY, config)  # raises if the entry is invalid
+    claims = parse_claims(new_file, _ENTRY_NAME, config)  # raises if the entry is invalid
     if isinstance(experiment, Experiment):  # a study names no solvers
         _refuse_unknown_names(claims, experiment)
     if to is not None:
@@ -99,9 +106,9 @@ def _add_entry(
     # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
-    whole = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
-    parse_claims(whole, str(to), config)  # raises if the file would be invalid
-    write_whole({to: whole})
+    text = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
+    parse_claims(text, str(to), config)  # raises if the file would be invalid
+    write_whole({to: text})
 
 
 def _parse_field(text: str) -> tuple[str, Any]:
@@ -113,7 +120,7 @@ def _parse_field(text: str) -> tuple[str, Any]:
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     # Read a CSV table, with names in its first row and column, into "columns" and "rows" of an
-    # entry. Its column names are values of the field `columns`, such as solver; likewise `rows`.
+    # entry. `columns` is the field, such as solver, that the column names give; likewise `rows`.
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
         lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
@@ -122,9 +129,9 @@ def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(f"{path}: no table; put names in its first row and first column")
     header, *body = lines  # the corner, header[0], is not used
-    for names in header[1:], [name for name, *_ in body]:
+    for what, names in ("columns", header[1:]), ("rows", [name for name, *_ in body]):
         for i in repeats(names):  # indices of names that an earlier one equals
-            raise InputError(f"{path}: two columns or rows are named {names[i]!r}; rename one")
+            raise InputError(f"{path}: two {what} are named {names[i]!r}; rename one")
     return {
         "columns": {name: {columns: name} for name in header[1:]},
         "rows": {name: {"fields": {rows: name}, "printed": cells} for name, *cells in body},
@@ -140,25 +147,26 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     }
     problems = []
     for claim in claims:
-        metrics = filter(None, [getattr(claim, "metric", "")])  # some kinds of claims have none
+        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # some have none
         named = {"data set": claim.data, "solver": claim.labels, "metric": metrics}
         for what, names in named.items():
             for name in names:
                 problems += unknown(f"{what} of {experiment.name}", name, known[what])
     if problems:
-        raise InputError("\n".join(f"{_ENTRY}: {text}" for text in dict.fromkeys(problems)))
+        raise InputError("\n".join(f"{_ENTRY_NAME}: {text}" for text in dict.fromkeys(problems)))
 
 
 def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
     # Return the text of a file of claims with an entry added, and its comments kept. The entry
     # comes first in the list `key`. `head` is what the file must say of paper and experiment.
-    present = load(path).data or {}
+    old = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
-        if present.get(name) != value:
-            raise InputError(f"{path} is about {present.get(name)}, not {value}; use another file")
+        if old.get(name) != value:
+            raise InputError(f"{path}: {name} is {old.get(name)}, not {value}; use another file")
     indented = indent(_as_yaml([entry]), "  ")
-    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")  # a key at line begin
+    # The line of the key begins after a line break, which the first line gets here.
+    before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
     if not key_line:  # the file has no such list yet
         return f"{text.rstrip()}\n{key}:\n{indented}"
     return f"{before}{key_line}{indented}{after}".removeprefix("\n")

@@ -45,7 +45,7 @@ class CompareOptions(OwnRows):
     ] = None
     prefer: Annotated[
         Literal["best", "simple"],
-        typer.Option(help="With simple: the simplest method within a standard error of the best."),
+        typer.Option(help="Choose the best method, or the simplest within a standard error of it."),
     ] = "best"
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and solvers.")] = 0
     jobs: Annotated[
@@ -123,7 +123,7 @@ def compare(options: CompareOptions) -> int:
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
     del own  # it is not needed beside the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
-    # Without figures: `report_length` draws them, when the length is known.
+    # Silent (as_json), without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
     # The function that `prepared` returns is called at once: it trains the missing trials.
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
@@ -135,7 +135,7 @@ def compare(options: CompareOptions) -> int:
     )
     assert choice.length is not None and choice.expected is not None
     command = _next_command(options, choice.expected.k)
-    headline, *sentences = choice.card
+    headline, *sentences = choice.card  # what to use; why, and how sure that is
     console.print(headline, style="bold")
     console.print(*sentences, f"Next: {command}", "", sep="\n")
     print_table(choice_table(choice, contest.experiment.title), console)
@@ -175,8 +175,8 @@ def _size_in_words(contest: "Contest") -> str:
 def _next_command(options: CompareOptions, k: int) -> str:
     """Return the command to type next: score with the saved model, or else compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # --save added
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no --json
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
-        words += ["--id", options.id[0].split(",")[0]]  # score takes a single one
+        words += ["--id", options.id[0].split(",")[0]]  # score takes one id column
     return shlex.join(words)

@@ -20,9 +20,7 @@ _NAME = typer.Argument(
 
 
 def fetch_data(
-    names: Annotated[list[str], _NAME],
-    mirror: Mirror = None,
-    as_json: Json = False,
+    names: Annotated[list[str], _NAME], mirror: Mirror = None, as_json: Json = False
 ) -> None:
     """Download data sets from the mirror or the official addresses into the cache.
 

@@ -19,7 +19,7 @@ from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
 _TRIAL = [*_CELL, "split"]
-_UNEQUAL = {  # counts in a difference, with words for each
+_UNEQUAL_COUNTS = {  # counts in a difference, with words for each
     "differing": "differ",
     "only_first": "only in the first",
     "only_second": "only in the second",
@@ -34,7 +34,7 @@ def compare_results(
         float,
         typer.Option(
             min=0,
-            help="Share of the larger number, such as 1e-9, by which equal numbers may differ.",
+            help="Share of the larger number up to which differences do not count, such as 1e-9.",
         ),
     ] = 0.0,
     as_json: Json = False,
@@ -55,7 +55,7 @@ def compare_results(
     pairs, unpaired = _pairs(first, second)  # folders of one experiment; names in one only
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
-        difference[name] for difference in differences for name in _UNEQUAL
+        difference[name] for difference in differences for name in _UNEQUAL_COUNTS
     )
     console = screen(quiet=as_json)
     if as_json:
@@ -74,7 +74,7 @@ def compare_results(
 def _pairs(first: Path, second: Path) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the two folders of each common experiment, and the names that only one has."""
     folders = [find_result_folders(folder, "results.csv") for folder in (first, second)]
-    if folders == [[first], [second]]:  # each is that of a single experiment
+    if folders == [[first], [second]]:  # single experiments, maybe with other names
         return [(first, second)], []
     in_first, in_second = ({path.name for path in paths} for paths in folders)
     both = sorted(in_first & in_second)
@@ -96,7 +96,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
-        for cell, rows in both.groupby(level=_CELL, sort=False)
+        for cell, rows in both.groupby(level=_CELL, sort=False)  # cell: values of _CELL
         if rows["differs"].any()
     ]
     return {
@@ -116,9 +116,9 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the two means of a cell, such as the AUC of a solver, over the common splits. `place`
-    # names the cell; `shares` are test shares by data set. ``low`` to ``high`` is the paired 95 %
-    # interval of the difference, or None. Values differ in ``differing`` of ``splits`` splits.
+    # Compare the means of a cell, such as the AUC of a solver, over the common splits. `place`
+    # names the cell; `shares`, by data set, the tested part of the rows. ``low`` to ``high`` is the
+    # paired 95 % interval of the difference, or None; values differ in ``differing`` of ``splits``.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
@@ -143,7 +143,7 @@ def _json_number(value: float) -> float | None:
 
 def _sentence(difference: dict[str, Any]) -> str:
     parts = [f"{difference['equal']:,} numbers are the same in both"]
-    parts += [f"{difference[name]:,} {text}" for name, text in _UNEQUAL.items() if difference[name]]
+    parts += [f"{n:,} {text}" for name, text in _UNEQUAL_COUNTS.items() if (n := difference[name])]
     return f"{difference['experiment']}: {', '.join(parts)}"
 
 

@@ -71,7 +71,8 @@ def evaluate(
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
-    k_given = plain_value(k) if k is not None else quality.k if quality else 0.25  # default of fit
+    fitted_k = quality.k if quality else 0.25  # else the default of fit
+    k_given = fitted_k if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
             f"{file}: no row is positive, so a k of {k_given} gives no length; give --k as a "
@@ -83,8 +84,10 @@ def evaluate(
     listed = _listing_probabilities(scores, length)  # by row, fractions where scores are tied
     hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class only
-    result: dict[str, Any] = {"rows": n_rows, "positives": n_pos, "k": length, "hits": hits}
-    result |= {"precision": hits / length, "auc": area}
+    result: dict[str, Any] = {
+        "rows": n_rows, "positives": n_pos, "k": length, "hits": hits,
+        "precision": hits / length, "auc": area,
+    }  # fmt: skip
     text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
         # The curve is of a list with another number of rows: compare the same share of both.
@@ -152,7 +155,7 @@ def _compare_lists(
     from scipy.stats import fisher_exact
 
     only_own, only_other = np.maximum(own - other, 0), np.maximum(other - own, 0)
-    n_rows, own_hits, other_hits = (
+    n_rows, own_hits, other_hits = (  # ties make fractions, the test needs whole numbers
         round(float(n)) for n in (only_own.sum(), only_own @ is_hit, only_other @ is_hit)
     )
     by_list = [[hits, n_rows - hits] for hits in (own_hits, other_hits)]

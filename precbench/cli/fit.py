@@ -109,7 +109,7 @@ def fit(options: FitOptions) -> None:
             scaling=cast("Any", options.scaling),
             fourier=options.fourier,
             weight=options.weight,
-            gain=None if worth is None else worth.column or worth.gain,
+            gain=None if worth is None else worth.column or worth.gain,  # a name or a number
             cost=None if worth is None else worth.cost,
             list_rows=options.list_rows,
             n_splits=options.splits,

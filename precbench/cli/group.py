@@ -40,8 +40,8 @@ def harmless_streams() -> Iterator[None]:
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
-        except OSError:  # closed: without a substitute, the next file opened takes its number
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also in workers
+        except OSError:  # closed: the next file opened would take its number, and its text
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # workers have it, too
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
@@ -110,7 +110,7 @@ class LazyGroup(TyperGroup):
     def _load(self, name: Any) -> Any:
         """Import the function of a command and return it as a click command."""
         place, summary = self.listed[name]  # "module:function" and a line of help
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)  # has this command only
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)  # of one command
         single.command(name, cls=InGroups, short_help=summary)(
             resolve_name(f"precbench.cli.{place}")
         )
@@ -151,10 +151,10 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
         case PrecbenchError():
             return str(error), error.exit_code
         case KeyboardInterrupt():
-            return "interrupted", 130
+            return "interrupted", 130  # as shells: 128 + the number of SIGINT
         case (
             MemoryError()
-            | OSError(errno=errno.ENOMEM | errno.EAGAIN)
+            | OSError(errno=errno.ENOMEM | errno.EAGAIN)  # EAGAIN: no process can be started
             | RuntimeError(args=("can't start new thread",))
         ):
             return _EXHAUSTED.format(error), 1

@@ -30,8 +30,11 @@ def _about_solver(name: str) -> str:
     from precbench.solvers import SOLVERS
 
     preset = getattr(SOLVERS[name], "keywords", {})  # a variant is a functools.partial
-    details = [", ".join(f"{parameter}: {value}" for parameter, value in preset.items())]
-    details += [f"package {package}" if (package := SOLVERS.package(name)) else ""]
+    details = [
+        ", ".join(f"{parameter}: {value}" for parameter, value in preset.items()),
+        f"package {package}" if (package := SOLVERS.package(name)) else "",
+    ]
+    # A variant has no docstring of its own: that of the class of an instance is taken.
     return first_line(type(SOLVERS[name]())) + "".join(f" ({text})" for text in details if text)
 
 
@@ -93,7 +96,7 @@ def _claims() -> list[dict[str, Any]]:
             "verdict": verdicts.get(claim.id, ""),
             "place": claim.place,
             **claim.model_dump(mode="json", exclude_none=True),
-            "paper": claim.paper,
+            "paper": claim.paper,  # a property, as place is: neither is in the dump
         }
         for claim in load_claims()
     ]
@@ -156,7 +159,7 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    filters = {  # by key of a member: the name and the value of the option that selects by it
+    filters = {  # by key of a member: the option that selects by this key, and its value
         "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
     }  # fmt: skip
     for key, (option, value) in filters.items():

@@ -26,14 +26,13 @@ def merge_results(
     folders: Annotated[
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the merged results; earlier ones stay.")],
+    out: Annotated[Path, typer.Option(help="Folder to merge into; the results that it has stay.")],
     keep: Annotated[
         Path | None,
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
     ] = None,
     config: Annotated[
-        list[str] | None,
-        typer.Option(help="Config file of an experiment of your own; repeatable."),
+        list[str] | None, typer.Option(help="Config file of an experiment of your own; repeatable.")
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -60,7 +59,7 @@ def merge_results(
     console = screen(quiet=as_json)
     summaries = []
     with ExitStack() as stack:
-        for target, _, _ in merges:  # no other command may write there
+        for target, _sources, _winners in merges:  # no other command may write there
             stack.enter_context(target.lock())
         compared = [compare_records(*merge) for merge in merges]  # records to take; conflicts
         if conflicts := [conflict for _, in_conflict in compared for conflict in in_conflict]:
@@ -70,7 +69,7 @@ def merge_results(
                 f"({one_line('; '.join(conflicts[:_MOST_LISTED]))}{more}): nothing was written; "
                 "choose the folder to keep with --keep"
             )
-        for (target, sources, _), (taken, _) in zip(merges, compared, strict=True):
+        for (target, sources, _winners), (taken, _conflicts) in zip(merges, compared, strict=True):
             take_records(target, taken)
             summary = _note_request(target, sources) | {"taken": len(taken)}  # counts of trials
             console.print(_sentence(summary))
@@ -95,14 +94,14 @@ def _merges(
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
     kept = keep and keep.resolve()  # its records win conflicts
     if kept and kept not in {folder.resolve() for folder in (*folders, out)}:
-        raise InputError(f"--keep {keep}: expected one of the folders to merge, or that of --out")
+        raise InputError(f"--keep {keep}: give one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
             winners = [target] if kept == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
-            sources.append(store)  # changes the lists in `merges`
+            sources.append(store)  # this list and `winners` are in `merges`
             if folder.resolve() == kept:
                 winners.append(store)
     return [*merges.values()]
@@ -142,7 +141,7 @@ def _config_of(
     """Return the config of results with this name, or None; its name; whether it is smoke size."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
-            return *known[candidate], candidate != name
+            return *known[candidate], candidate != name  # True: "-smoke" was removed
         if shipped := shipped_config(candidate):
             return load_config(shipped), shipped, candidate != name
     return None, "", False

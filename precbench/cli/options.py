@@ -56,7 +56,7 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         # Return a command with an option for each field, which it passes on as one object.
-        *parameters, _ = signature(function).parameters.values()
+        *parameters, _ = signature(function).parameters.values()  # _: the one for the object
         fields = signature(options).parameters
 
         @wraps(function)
@@ -65,9 +65,9 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
             return function(**arguments, options=options(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        flat = [*parameters, *fields.values()]
-        command.__signature__ = Signature(flat)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in flat}
+        in_full = [*parameters, *fields.values()]
+        command.__signature__ = Signature(in_full)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in in_full}
         return command
 
     return decorate

@@ -49,11 +49,7 @@ def show_fetching(
 
 
 def show_outlook(
-    plan: Plan,
-    store: Store,
-    trials: Collection[Trial],
-    at_once: int,
-    console: Console,
+    plan: Plan, store: Store, trials: Collection[Trial], at_once: int, console: Console
 ) -> float:
     """Print the trials of a run, of which `at_once` run at a time; return the expected seconds."""
     for trial in trials:

@@ -31,7 +31,7 @@ _CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
 _FILE = "Your file"
 _LAYOUT = "File format, detected where possible"
 _WORTH = "Profit"
-_NAMES = ("label", "positive", "groups", "time", "missing")
+_READER_OPTIONS = ("label", "positive", "groups", "time", "missing")
 _COLUMN_LISTS = ("drop", "id", "categorical", "numeric")
 
 
@@ -193,7 +193,8 @@ class OwnRows(FileLayout):
     gain: Annotated[
         float | None,
         typer.Option(
-            help="Gain of each hit, to compute the profit by length.", rich_help_panel=_WORTH
+            help="Gain of each hit, to compute the profit by length of the list.",
+            rich_help_panel=_WORTH,
         ),
     ] = None
     gain_column: Annotated[
@@ -243,7 +244,7 @@ class OwnRows(FileLayout):
     def reading(self) -> dict[str, Any]:
         """The options that are set, as parameters of `precbench.data.own.read.read_own_file`."""
         options: dict[str, Any] = dict(self.layout)
-        options |= {name: getattr(self, name) for name in (*_NAMES, *_COLUMN_LISTS)}
+        options |= {name: getattr(self, name) for name in (*_READER_OPTIONS, *_COLUMN_LISTS)}
         if self.positive and len(self.positive) == 1:
             options["positive"] = self.positive[0]  # a label, not a list of labels
         if self.categorical in (["one-hot"], ["error"]):
@@ -261,7 +262,7 @@ class OwnRows(FileLayout):
                 raise
             separator = "\n  " if "\n" in str(error) else "; "
             proposed = self.line(command, error.remedies)
-            raise InputError(f"{error}{separator}this would do: {proposed}") from None
+            raise InputError(f"{error}{separator}this would be accepted: {proposed}") from None
 
     def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
         """Return this command as it is typed, with some options changed.
@@ -272,22 +273,23 @@ class OwnRows(FileLayout):
         for name, value in changes:
             if name not in _COLUMN_LISTS:
                 values[name] = value
-            elif str(value) not in (columns := values[name] or []):  # "error" is no column
+            elif str(value) not in (columns := values[name] or []):
+                # "error", a treatment of text that --categorical takes, is no column.
                 values[name] = [*(column for column in columns if column != "error"), str(value)]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
         for name in ("categorical", "numeric"):
             values[name] = [c for c in values[name] or () if c not in left_out] or None
-        for name in ("id", "categorical", "numeric"):  # several columns in one option: zip,product
+        for name in ("id", "categorical", "numeric"):  # one option names all columns: zip,product
             if values[name] and not any("," in column for column in values[name]):
                 values[name] = [",".join(values[name])]
         words = ["precbench", command, str(values.pop("file"))]
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
-            value = values.get(field.name)
+            value = values.get(field.name)  # None for the file, which is in `words` already
             if value is None or value == field.default:
                 continue
-            option = hints[field.name].__metadata__[0]  # the typer.Option
-            # typer takes a declaration such as "--open" for the default, as it comes first.
+            option = hints[field.name].__metadata__[0]  # the typer.Option of the annotation
+            # A name such as "--open" is the first argument of it, which typer stores as default.
             declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
             default_name = f"--{field.name.replace('_', '-')}"
             name = next((text for text in declared if text.startswith("--")), default_name)
@@ -320,7 +322,8 @@ def check_target(
     """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
-    package, extra = _NEEDS.get(path.suffix, ("json", ""))  # json is part of Python
+    # The others need no package; json, a part of Python, stands for that.
+    package, extra = _NEEDS.get(path.suffix, ("json", ""))
     if suffixes and find_spec(package) is None:
         raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
     if not path.parent.is_dir():
@@ -359,13 +362,14 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     ranking = model.rank(X, n_jobs=-1)
     places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # places from 0
     ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file, from 1
-    for name in reversed([name for names in options.id or () for name in names.split(",")]):
-        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind rank and row, last first
+    id_columns = [name for names in options.id or () for name in names.split(",")]
+    for name in reversed(id_columns):  # each goes before the one inserted last
+        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind rank and row
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
     k, n_rows = options.lengths[0], len(rows)
     n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
-    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
+    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)  # int: rows
     hits = model.calibration.expected(scores[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "

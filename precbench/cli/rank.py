@@ -93,12 +93,12 @@ def rank(
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    study = Result.model_construct(  # what the page shows, made without validation
+    study = Result.model_construct(  # unchecked, with what the page shows in place of a study
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
     )
     contents = {
         stem.with_suffix(".csv"): ranks.to_csv(lineterminator="\n"),
-        stem.with_suffix(".html"): study_page(study, tables, [], []).html,
+        stem.with_suffix(".html"): study_page(study, tables, figures=[], ledger=[]).html,
     }
     write_whole(contents)
     if options.as_json:
@@ -118,7 +118,7 @@ def _join_survey(table: pd.DataFrame) -> Survey:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or --splits"
         )
-    rivals = shared.drop_duplicates().merge(committed)
+    rivals = shared.drop_duplicates().merge(committed)  # results of the other methods
     return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
 
 
@@ -139,7 +139,7 @@ def _standing(survey: Survey, label: str) -> Table:
         if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # looked_at: positives of a test part
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # positives of a test part, by task
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,

@@ -72,7 +72,7 @@ def write_pages(
     for folder in folders:
         page = write_report(folder, "changed", ledger).page  # "changed": figures of new results
         assert page is not None
-        content = "; ".join([page.fact, *page.marks])
+        content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:

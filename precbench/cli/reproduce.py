@@ -143,11 +143,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
 
 
 def _planned(
-    name: str,
-    claims: list[Claim],
-    datasets: set[str],
-    options: RunOptions,
-    missing: dict[str, str],
+    name: str, claims: list[Claim], datasets: set[str], options: RunOptions, missing: dict[str, str]
 ) -> list[_Run]:
     """Return the run of a config in a list, or []; add unavailable data sets to `missing`."""
     config = load_config(name)
@@ -176,6 +172,6 @@ def _planned(
     )
     # Nothing is trained: this estimates the time of the trials that are missing.
     outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
-    decided = [c for c in claims if not c.data or {*c.data} & {*available}]
+    decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need none
     n_trials = outlook["trials"] - outlook["cached"]
     return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]

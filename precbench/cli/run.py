@@ -136,7 +136,7 @@ class RunOptions:
         bool,
         typer.Option(
             "--timing",
-            help="Run one trial at a time, to compare times, and repeat those run in parallel.",
+            help="Run one trial at a time, to compare times; those that ran in parallel run again.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
@@ -185,8 +185,7 @@ class RunOptions:
         ),
     ] = False
     as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=_SCREEN),
+        bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=_SCREEN)
     ] = False
 
     @property
@@ -233,7 +232,7 @@ def prepared(
     name: str = "",
     datasets: "Mapping[str, Dataset] | None" = None,
 ) -> Callable[..., dict[str, Any]]:
-    """Check the options against a config and return a function that runs it, maybe on a cluster.
+    """Check the options against a config; return a function that runs it, on a cluster if given.
 
     `name` is that of the config, empty without a file; `datasets` are those loaded already.
     """
@@ -304,7 +303,7 @@ def _run(
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:
         n_all = len(keys)
-        keys = shard.keys(plan, keys, by_split=options.timing)  # each split on one machine
+        keys = shard.keys(plan, keys, by_split=options.timing)  # whole splits, to compare times
         console.print(f"shard {shard}: {len(keys):,} of {n_all:,} trials")
     if options.dry_run:
         trials = _select_trials(plan, store, keys, options, console)
@@ -324,12 +323,7 @@ def _run(
 
 
 def _measure(
-    plan: "Plan",
-    store: Store,
-    part: Experiment,
-    options: RunOptions,
-    console: Screen,
-    name: str,
+    plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Screen, name: str
 ) -> tuple["Report", dict[str, Any]]:
     # Write results and report of the stored trials; return the report and entries of the summary.
     from precbench.score import final_means, not_ok, write_results
@@ -441,7 +435,7 @@ def _train(
     """Train trials here or on a cluster, with a line or a bar that shows how many are done."""
     from precbench.runner import run_plan
 
-    # At least 2 on a cluster, so that times are marked as parallel, not to be compared.
+    # On a cluster at least 2, so that the records say "parallel": their times are not compared.
     n_workers = options.jobs if cluster is None else max(2, cluster.n_workers)
     n_workers = 1 if options.timing else n_workers
     outcomes = run_plan(
@@ -480,7 +474,7 @@ def split_numbers(text: str | None) -> list[int] | None:
     except ValueError:
         raise InputError(f"--splits {text!r}: expected numbers such as 0,2 or 0-4") from None
     if max(splits[-1] for splits in ranges) >= MOST_SPLITS:
-        raise InputError(f"--splits {text!r}: expected numbers of splits below {MOST_SPLITS:,}")
+        raise InputError(f"--splits {text!r}: expected split numbers below {MOST_SPLITS:,}")
     return sorted({*itertools.chain(*ranges)})
 
 
@@ -521,7 +515,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     """Run configs and return their summaries; mistakes in any are reported before one runs."""
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
-        _start_workers(loaded[0][0], options)  # of the first config, while data are read
+        first_config, _ = loaded[0]
+        _start_workers(first_config, options)  # while the data are read
     runs = [prepared(config, options, name) for config, name in loaded]
     with _connect(options) as cluster:
         if cluster is not None:
@@ -542,10 +537,7 @@ def _start_workers(config: Experiment | Study, options: RunOptions) -> None:
 
 
 @takes(RunOptions)
-def run(
-    configs: Configs,
-    options: RunOptions,
-) -> int:
+def run(configs: Configs, options: RunOptions) -> int:
     """Run experiments: train the missing trials, then write tables and figures.
 
     A run that was stopped resumes; after a change to a config only the affected trials run again.

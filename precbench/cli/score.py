@@ -42,7 +42,8 @@ def score(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to list beside the scores, such as name,phone, or all (tables only)."
+            help="Columns to list beside the scores, such as name,phone, or the word all for every "
+            "column (tables only)."
         ),
     ] = None,
     out: Annotated[
@@ -131,7 +132,7 @@ def score(
     training_rows, n_seen = loaded.training_rows, 0  # n_seen: rows that the model was fitted to
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        """Pass a block of rows to `monitor`; count in `n_seen` the model's training rows."""
+        # Pass a block of rows to `monitor`; count in `n_seen` the model's training rows.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -155,7 +156,7 @@ def score(
     if explainer is not None:
         ranking, records = explainer.with_reasons(ranking)  # records: rows for --json
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
-    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):
+    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # or none
         record["row"] = row
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
     sentences = []
@@ -207,7 +208,7 @@ def _check_options(
             raise InputError("--json and --out exclude each other: give one of the two")
         check_target("--out", out, others, LISTS)
     if drift is not None:
-        others |= {name: path for name, path in {"--out": out, "--last": last}.items() if path}
+        others |= {option: path for option, path in {"--out": out, "--last": last}.items() if path}
         check_target("--drift", drift, others, [".json"])
     elif strict:
         raise InputError("--strict needs --drift; give a JSON file to write")
@@ -229,7 +230,7 @@ def _on_disk(file: Path) -> Iterator[Path]:
 def _read_names(last: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
     if format_of(last) not in TABLES:
-        raise InputError(f"--last {last}: expected a list that score has written, CSV or Parquet")
+        raise InputError(f"--last {last}: give a list that score has written, CSV or Parquet")
     no_features = Encoding("csv", n_features=0, dense=True)  # so that only the column is read
     blocks = read_new_blocks(last, no_features, keep=[column])
     return {name for _, columns in blocks for name in columns[column]}

@@ -35,7 +35,7 @@ class Screen(Console):
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
     """Return a console, which wraps lines on a terminal, but not in a pipe."""
     stream = sys.stderr if stderr else sys.stdout
-    stream = getattr(stream, "rich_proxied_file", stream)  # unwrapped: `Screen` escapes, too
+    stream = getattr(stream, "rich_proxied_file", stream)  # the stream inside: `Screen` escapes
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
     if not console.width:  # COLUMNS is 0
@@ -59,17 +59,17 @@ def progress(
     started = shown = time.monotonic()
 
     def finished(job: "Job", record: Record) -> None:
-        """Advance the bar by a trial, and print a line if one is due."""
+        # Advance the bar (`task` of `bars`, made below) by a trial, and print a line if one is due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
         failed = f"{n_failed} failed" if n_failed else ""
-        bars.update(task, completed=n_done, description=failed or "all trials")  # see below
+        bars.update(task, completed=n_done, description=failed or "all trials")
         ok = record.status == "ok"
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
-        # The trial completes a tenth of all, or a minute has passed since the last line.
-        is_due = 10 * n_done // n_trials > 10 * (n_done - 1) // n_trials or now > shown + 60
+        tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
+        is_due = tenths > tenths_before or now > shown + 60  # a tenth of all is done, or a minute
         if not has_bar:
             seconds = (now - started) / n_done * (n_trials - n_done)  # as long as those so far
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""

@@ -173,7 +173,7 @@ def _most_used(model: "Model") -> str:
         return ""
     values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
     order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
-    digits = ".3g" if model.trees is None else ","
+    digits = ".3g" if model.trees is None else ","  # of weights, or of counts of splits
     return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
 
 

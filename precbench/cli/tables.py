@@ -66,15 +66,15 @@ class _Column:
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # Sentences may be broken between words, other cells not at all.
+        # In a column with long cells all may be broken between words, in others none.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *cell_widths, *map(cell_len, words)])  # width in characters
+        self.least = max([1, *cell_widths, *map(cell_len, words)])  # in characters, not 0
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
 def _n_names(table: Table) -> int:
-    """Return how many first columns tell all rows apart; 1 if all but the last one do not."""
+    """Return how many first columns, not the last, tell all rows apart; 1 if no number does."""
     for n in range(1, len(table.header)):
         if len({tuple(cell.text for cell in row[:n]) for row in table.rows}) == len(table.rows):
             return n
@@ -88,7 +88,7 @@ def _text(cell: Cell, asterisks: bool) -> Text:
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
-    beside = width - 1 - sum(column.least + _GAP for column in names)  # room of a block
+    beside = width - 1 - sum(column.least + _GAP for column in names)  # for a block; 1 stays free
     blocks: list[list[_Column]] = [[]]
     room = beside
     for column in others:
@@ -103,7 +103,7 @@ def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[lis
 def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
     """Lay out the columns of names and a block of others, without rows that are empty in it."""
     columns = [*names, *others]
-    least = sum(column.least + _GAP for column in columns) - 1
+    least = sum(column.least + _GAP for column in columns) - 1  # with one free place at the end
     grid = Grid(
         box=SIMPLE_HEAD,
         show_edge=False,

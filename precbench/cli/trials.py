@@ -78,6 +78,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     }  # fmt: skip
     for column, value in place.items():
         rows = rows[rows[column] == value]
+    # A row without a key is taken by its place alone.
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
     records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
     return records
@@ -86,7 +87,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 def _changed(trial: Record) -> list[str]:
     """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
     recorded = trial.description.get("algorithm_version", {})
-    if trial.solver not in SOLVERS or not recorded:
+    if trial.solver not in SOLVERS or not recorded:  # nothing to compare
         return []
     current = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
     return [part for part in {**recorded, **current} if recorded.get(part) != current.get(part)]

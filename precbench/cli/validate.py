@@ -47,7 +47,7 @@ def _checked(name: str) -> dict[str, Any]:
 def _content(name: str) -> str:
     """Describe what a valid file holds, such as the number of its claims or trials."""
     if name.endswith(SUFFIX):
-        is_claims = Path(name).name != DEVIATIONS  # else deviations of solvers from papers
+        is_claims = Path(name).name != DEVIATIONS  # else it holds deviations from papers
         n = len(read_claims(Path(name)) if is_claims else load_deviations(Path(name)))
         return count(n, "claim" if is_claims else "deviation")
     config = load_config(name)

@@ -380,8 +380,8 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         options = ["--save", "m.npz", "--solver", "logistic-regression", "--splits", "1"]
         done = invoke("fit", name, *label, *options)
         if done.exit_code:
-            assert "this would do: " in done.stderr, (what, done.stderr)
-            words = shlex.split(done.stderr.rpartition("this would do: ")[2])
+            assert "this would be accepted: " in done.stderr, (what, done.stderr)
+            words = shlex.split(done.stderr.rpartition("this would be accepted: ")[2])
             done = invoke(*words[1:])
         assert done.exit_code == 0, (what, done.stderr)
         columns = {
@@ -401,7 +401,7 @@ def test_rows_without_a_label_are_the_list(rows):
     both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
     fit = ["fit", both, *given, *model, "--save", "m.npz"]
     message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
-    succeed(*shlex.split(message.partition("this would do: ")[2])[1:])
+    succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
     assert Path("both-ranked.csv").is_file()
     succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
     alone = ["--id", "customer", "--probability"]
@@ -498,7 +498,7 @@ def test_without_labels_no_column_is_judged(table, tmp_path):
 def test_the_profile_tells_the_command_that_works(table, tmp_path):
     done = invoke("profile", "mine.csv", "--label", "left", "--positive", "yes")
     assert done.exit_code == 0 and "3 duplicates of an earlier row" in done.stdout
-    [told] = [line for line in done.stdout.splitlines() if "this would do" in line]
+    [told] = [line for line in done.stdout.splitlines() if "this would be accepted" in line]
     options = told.partition("precbench compare ")[2].split()
     again = invoke("profile", *options)
     assert "compare refuses" not in again.stdout and "compare would train" in again.stdout
