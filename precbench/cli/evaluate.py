@@ -106,9 +106,9 @@ def evaluate(
         mean, low, high = forecast
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"
         result |= {"promised": forecast._asdict(), "verdict": verdict}
-        found = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
+        counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
-        lines.append(f"{found}, {outcome}")
+        lines.append(f"{counts}, {outcome}")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:

@@ -92,17 +92,17 @@ def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
-    kept = keep and keep.resolve()  # its records win conflicts
-    if kept and kept not in {folder.resolve() for folder in (*folders, out)}:
+    preferred = keep and keep.resolve()  # its records win conflicts
+    if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: give one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            winners = [target] if kept == out.resolve() else []
+            winners = [target] if preferred == out.resolve() else []
             _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
             sources.append(store)  # this list and `winners` are in `merges`
-            if folder.resolve() == kept:
+            if folder.resolve() == preferred:
                 winners.append(store)
     return [*merges.values()]
 

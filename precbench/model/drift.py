@@ -230,13 +230,13 @@ class Drift:
         # Make bins of the frequent categories, of all others together, and of those that are new.
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
-        kept, others = order[:n_kept], order[n_kept:]
+        shown, others = order[:n_kept], order[n_kept:]
         # Good-Turing estimate of rows with a new category: rows whose category has no other row.
         n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
         return _Compared(
-            [*np.array(column.categories)[kept].tolist(), "other categories", _NEW],
-            np.array([*before[kept], before[others].sum() - n_single, n_single]),
-            np.array([*now[kept], now[others].sum(), self.gaps.uncategorised[column.name]]),
+            [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],
+            np.array([*before[shown], before[others].sum() - n_single, n_single]),
+            np.array([*now[shown], now[others].sum(), self.gaps.uncategorised[column.name]]),
             {"new_categories": sorted(self.gaps.unseen[column.name])},
         )
 

@@ -149,10 +149,10 @@ class FTRL(LinearRanker):
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]
-        kept = np.arange(n_features)  # columns of X
+        used = np.arange(n_features)  # columns of X
         if sparse.issparse(X) and X.nnz:  # planes are dense vectors: drop columns of zeros
-            kept = np.unique(X.indices)
-            X = X[:, kept]
+            used = np.unique(X.indices)
+            X = X[:, used]
         loss = self._loss(X, labels > 0)
         starts = np.arange(0, len(labels), self.batch_size)
         self.lipschitz_ = np.add.reduceat(loss.lipschitz(), starts)  # G_t: sums over each batch
@@ -161,17 +161,17 @@ class FTRL(LinearRanker):
         self.gap_ = self.error_ = 0.0  # the largest so far
         self.n_iter_ = self.n_rows_seen_ = 0
         if not trace(self):
-            self._play(loss, kept, starts, trace)
+            self._play(loss, used, starts, trace)
 
     def _play(
-        self, loss: IncrementalLoss, kept: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
+        self, loss: IncrementalLoss, used: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
     ) -> None:
         # For each batch, note its penalty, the loss of the current w on it, then compute the best w
-        # for all rows so far. `kept` are the columns that the loss has, `starts` the first rows of
+        # for all rows so far. `used` are the columns that the loss has, `starts` the first rows of
         # the batches.
         n_features, n_rows = len(self.coef_), len(loss.positive)
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # eta ||w||^2 <= this
-        penalties, mean = np.empty(len(starts)), np.zeros(len(kept))  # mean: of the w so far
+        penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
         for t, start in enumerate(starts.tolist()):
@@ -193,7 +193,7 @@ class FTRL(LinearRanker):
             self.gap_ = max(self.gap_, descent.gap)
             self.error_ = max(self.error_, descent.error)
             self.coef_ = np.zeros(n_features)
-            self.coef_[kept] = mean if self.average else w
+            self.coef_[used] = mean if self.average else w
             self.penalties_ = penalties[: t + 1]
             n_failed += not descent.converged
             self.n_iter_ += 1

@@ -219,10 +219,10 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     """
     ranks = values.round(12).rank(axis=1, ascending=False)  # 1 is the best; ties share a rank
     n = values.shape[1]  # contestants
-    each = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
+    measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
     drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
     columns: dict[str, Any] = {}
-    for name, table in each.items():
+    for name, table in measures.items():
         means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])  # by sample
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
         columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}

@@ -167,9 +167,9 @@ def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()
     return [
-        each
-        for each in ([date_format] if date_format else formats)
-        if pd.to_datetime(distinct, format=each, errors="coerce").notna().all()
+        notation
+        for notation in ([date_format] if date_format else formats)
+        if pd.to_datetime(distinct, format=notation, errors="coerce").notna().all()
     ]
 
 

@@ -180,13 +180,13 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
     for value in values.dropna().drop_duplicates():
         single = pd.Series([value], dtype=object)
         if option == "date_format":
-            readings = [str(moments_of(single, where, each)[0].date()) for each in notations]
+            readings = [str(moments_of(single, where, style)[0].date()) for style in notations]
         else:
-            readings = [f"{as_numbers(single, each)[0]:.15g}" for each in notations]
+            readings = [f"{as_numbers(single, style)[0]:.15g}" for style in notations]
         if len(set(readings)) > 1:  # the first value that the notations read differently
             break
     pairs = zip(readings, notations, strict=True)  # of that value
-    choices = " or ".join(f"{reading} ({option} {each})" for reading, each in pairs)
+    choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
     return TableError(where, f"column {name!r}: {value!r} can be {choices}; name one", column=name)
 
 

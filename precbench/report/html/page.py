@@ -117,7 +117,7 @@ def study_page(
 
 
 def _page(
-    about: Run | Result,
+    subject: Run | Result,
     fact: str,
     marks: list[str],
     figures: Iterable[Path],
@@ -126,12 +126,12 @@ def _page(
     **content: Any,
 ) -> Page:
     """Fill in the template of a page; parts without content are left out."""
-    # `about` is the experiment or study, `fact` says in a few words what is in it.
+    # `subject` is the experiment or study, `fact` says in a few words what is in it.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(
         "page.html.j2",
-        about=about,
+        subject=subject,
         marks=marks,
         figures=_figures(figures),
         advised=advised,
@@ -143,7 +143,7 @@ def _page(
         ),
         **content,
     )
-    return Page(html, about.title, about.source, fact, marks, verdicts)
+    return Page(html, subject.title, subject.source, fact, marks, verdicts)
 
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
