@@ -320,20 +320,6 @@ def tests(survey: Survey, metric: str) -> str:
     )
 
 
-def tasks(survey: Survey) -> str:
-    """Lay out the real tasks, with the average precision of the best and the best linear method."""
-    values = survey.values(AP)
-    shown = [survey.best(values)[0], survey.best(values, LINEAR)[0]]
-    rows = []
-    task: Any
-    for task in survey.tasks.reset_index().itertuples():
-        about = [task.task, f"{task.rows:,}", f"{task.columns}", f"{task.positives:,}"]
-        cells = [f"{v:.3f}" for v in values.loc[task.task, shown]]
-        rows.append([*about, *cells, f"{values.loc[task.task].max():.3f}"])
-    header = ["task", "rows", "columns", "positives", *shown, "best of all"]
-    return laid_out(header, rows, numbers=len(header) - 1)
-
-
 def cost(survey: Survey) -> str:
     """Compare what it takes to choose and to train."""
     values, seconds = survey.values(AP, sound(survey, AP)), median_seconds(survey)
@@ -388,21 +374,6 @@ def synthetic(survey: Survey) -> str:
     return laid_out(["best of its kind", *titles], rows, numbers=len(titles))
 
 
-def broken(survey: Survey) -> list[str]:
-    """Return contestants whose AUC on a real task is significantly below that of no skill.
-
-    The mean AUC over the splits of a task is compared with 1/2 by three standard errors of the AUC
-    of a scoring by chance (Hanley and McNeil), since the splits share rows.
-    """
-    auc = survey.values("auc")
-    n_pos = 0.3 * survey.tasks["positives"].loc[auc.index]
-    n_neg = 0.3 * (survey.tasks["rows"] - survey.tasks["positives"]).loc[auc.index]
-    error = ((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) ** 0.5
-    below = auc.lt(0.5 - 3 * error, axis=0)
-    names = [solver for solver in auc if solver != "no-skill"]
-    return [f"{solver} on {task}" for solver in names for task in auc.index[below[solver]]]
-
-
 def draw(name: str, folder: Path) -> Path:
     """Draw the best of each kind over the real tasks: `PICTURES`, one at a time."""
     survey = committed()
@@ -440,7 +411,7 @@ def _seconds(seconds: float) -> str:
 
 _PARTS: Sequence[Callable[..., str]] = (
     *(answer, measures, situations, contestants, pairs),
-    *(tests, tasks, cost, papers, synthetic, panel, folds, fits),
+    *(tests, cost, papers, synthetic, panel, folds, fits),
 )
 PARTS = {part.__name__: part for part in _PARTS}
 """By the names that the marks in the pages have."""
