@@ -141,14 +141,21 @@ def _answer(survey: Survey, metric: str) -> str:
         solver: _interval(table, solver, "lost", "{:.1%}")
         for solver in (first, trees, found.linear)
     }
+    where = f"all {len(tasks)} real tasks"
+    if len(tasks) < len(survey.real):
+        where = (
+            f"the {len(tasks)} of {len(survey.real)} real tasks where it looks at {LEAST_ROWS} "
+            "rows of a test part or more"
+        )
+    against = f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}"
+    if found.rival != second:
+        against += f"; against the best of another kind, `{found.rival}`, {found.standing}"
     return (
-        f"**{title[0].upper()}{title[1:]}: `{first}`.** On the {len(tasks)} of {len(survey.real)} "
-        f"real tasks where it looks at {LEAST_ROWS} rows of a test part or more, its mean rank of "
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank of "
         f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
         f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
-        f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}; against "
-        f"the best of another kind, `{found.rival}`, {found.standing}. The best trees, `{trees}`, "
-        f"lose {lost[trees]}, the best linear method, `{found.linear}`, {lost[found.linear]}."
+        f"{against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear method, "
+        f"`{found.linear}`, {lost[found.linear]}."
     )
 
 

@@ -65,8 +65,7 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     tasks, solvers, splits = (list(dict.fromkeys(part)) for part in zip(*rows, strict=True))
     means = [  # a fit that failed ranks as no skill
         [np.mean([float(rows.get((t, s, i), rows[t, "no-skill", i])) for i in splits])
-         for s in solvers]
-        for t in tasks
+         for s in solvers] for t in tasks
     ]  # fmt: skip
     rank, lost, _ = by_hand(np.array(means))
     first = int(rank.argmin())
@@ -77,15 +76,14 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     low, high = np.percentile(ranks[drawn].mean(axis=1), [2.5, 97.5])
     shown = re.search(rf"`{name}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text)
     assert np.allclose([float(x) for x in shown.groups()[:3]], [rank[first], low, high], atol=0.25)
-    assert float(shown[1]) == round(rank[first], 1) and float(shown[4]) == round(
-        100 * lost[first], 1
-    )
+    assert float(shown[1]) == round(rank[first], 1)
+    assert float(shown[4]) == round(100 * lost[first], 1)
 
 
 def test_the_committed_values_are_those_that_were_collected():
-    for reference in (ranking.REFERENCE, rare.REFERENCE):
-        text = gzip.decompress(reference.read_bytes()).decode()
-        assert program.digest_of(reference).read_text() == program.digest(text)
+    for path in (ranking.REFERENCE, rare.REFERENCE):
+        text = gzip.decompress(path.read_bytes()).decode()
+        assert program.digest_of(path).read_text() == program.digest(text)
 
 
 def test_a_situation_of_few_tasks_has_no_recommendation():
@@ -99,11 +97,8 @@ def test_a_situation_of_few_tasks_has_no_recommendation():
 
 
 def broken(survey):
-    """Return contestants whose AUC on a real task is significantly below that of no skill.
-
-    The mean AUC over the splits of a task is compared with 1/2 by three standard errors of the AUC
-    of a scoring by chance (Hanley and McNeil), since the splits share rows.
-    """
+    """Return contestants whose mean AUC on a task is significantly below that of no skill."""
+    # By three standard errors of the AUC of chance (Hanley and McNeil), since splits share rows.
     auc = survey.values("auc")
     tasks = survey.tasks.loc[auc.index]
     n_pos = tasks.get("test_share", 0.3) * tasks["positives"]
