@@ -89,8 +89,7 @@ def test_weights_are_learnt_from_rows_that_members_have_not_seen(monkeypatch):
     X, y = rng.standard_normal((300, 40)), np.where(np.arange(300) % 4 == 0, 1, -1)
     seen = []
     monkeypatch.setattr(
-        "precbench.solvers.ensemble._stack",
-        lambda *given: seen.append(given) or _stack(*given),
+        "precbench.solvers.ensemble._stack", lambda *given: seen.append(given) or _stack(*given)
     )
     Ensemble(**FEW).fit(X, y)
     [(scores, labels)] = seen

@@ -10,13 +10,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import precbench
-from precbench.advice.length import (
-    Length,
-    Worth,
-    measure_length,
-    profit_text,
-    read_length,
-)
+from precbench.advice.length import Length, Worth, measure_length, profit_text, read_length
 from precbench.advice.quality import held_out_quality, held_out_splits
 from precbench.advice.report import write_report
 from precbench.data import Dataset

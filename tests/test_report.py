@@ -33,14 +33,7 @@ from precbench.report.folder import PAGE, write_report
 from precbench.report.sheet import save_figure
 from precbench.report.style import MOST_CURVES, solver_styles
 from precbench.report.table import text_table
-from precbench.report.tables import (
-    _mean,
-    make_tables,
-    notes,
-    summarise,
-    three_digits,
-    write_tables,
-)
+from precbench.report.tables import _mean, make_tables, notes, summarise, three_digits, write_tables
 from precbench.results import read_run
 from precbench.solvers import SOLVERS
 from precbench.statistics import resampled_interval, resampled_test

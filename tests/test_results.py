@@ -22,14 +22,7 @@ from precbench.npz import pack, unpack
 from precbench.solvers import SGDAtK
 from precbench.statistics import resampled_test
 from precbench.store import Store, key_of
-from tests.helpers import (
-    invoke,
-    numbers,
-    records,
-    run,
-    shipped_config,
-    succeed,
-)
+from tests.helpers import invoke, numbers, records, run, shipped_config, succeed
 from tests.sentences import done_already, raises, refused, tells
 
 pytestmark = pytest.mark.usefixtures("in_this_process")

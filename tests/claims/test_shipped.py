@@ -13,12 +13,7 @@ from precbench.claims.evidence import WALL_SECONDS, Evidence
 from precbench.claims.kinds.mean import MeanClaim
 from precbench.claims.kinds.measured import FactClaim, OrderClaim, RatioClaim, VariationClaim
 from precbench.claims.kinds.stated import ExactClaim, StatementClaim
-from precbench.claims.verdicts import (
-    MIN_REPETITIONS,
-    MIN_SPLITS,
-    Verdict,
-    parse_printed,
-)
+from precbench.claims.verdicts import MIN_REPETITIONS, MIN_SPLITS, Verdict, parse_printed
 from precbench.data import DATASETS
 from precbench.experiment import Study, list_configs, load_config
 from precbench.solvers import SOLVERS

@@ -55,9 +55,7 @@ def test_block_boundaries_do_not_matter(monkeypatch, block_bytes):
 
 
 @pytest.mark.parametrize(
-    "lengths",
-    [range(60), range(60, 0, -1), [40] + 99 * [1]],
-    ids=["longer", "shorter", "one long"],
+    "lengths", [range(60), range(60, 0, -1), [40] + 99 * [1]], ids=["longer", "shorter", "one long"]
 )
 def test_rows_that_are_longer_or_shorter_than_those_before(tmp_path, monkeypatch, lengths):
     """So that less or more room is expected than is needed."""

@@ -44,7 +44,7 @@ def test_thinnings_are_the_splits_of_their_task():
     names = ["fars", "fars", "fars-1in100-0", "fars-1in100-2", "yeast4"]
     table = rare.joined(pd.DataFrame({"task": names, "split": [0, 1, 0, 0, 2]}))
     assert list(table.itertuples(index=False, name=None)) == [
-        *(("fars", 0), ("fars", 1), ("fars-1in100", 0), ("fars-1in100", 2), ("yeast4", 2)),
+        *(("fars", 0), ("fars", 1), ("fars-1in100", 0), ("fars-1in100", 2), ("yeast4", 2))
     ]
 
 
