@@ -91,7 +91,7 @@ class RunOptions:
     smoke: Annotated[
         bool,
         typer.Option(
-            "--smoke", help="Run the config at its small size for tests.", rich_help_panel=_CHOICE
+            "--smoke", help="Run the config at its smoke size, in seconds.", rich_help_panel=_CHOICE
         ),
     ] = False
     rerun: Annotated[
@@ -99,8 +99,8 @@ class RunOptions:
         typer.Option(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
-            "failed (one of these three), diverged or skipped; changed-code means trials that "
-            "other source code trained; repeatable.",
+            "failed (these three and errors), diverged or skipped; changed-code means trials "
+            "that other source code trained; repeatable.",
             rich_help_panel=_CHOICE,
         ),
     ] = None
