@@ -21,6 +21,7 @@ from precbench.survey.ranking import (
     MAIN,
     MEASURES,
     REFERENCE,
+    ROPE,
     TREES,
     Survey,
     compared,
@@ -147,13 +148,18 @@ def _answer(survey: Survey, metric: str) -> str:
             f"the {len(tasks)} of {len(survey.real)} real tasks where it looks at {LEAST_ROWS} "
             "rows of a test part or more"
         )
-    against = f"Against the next, `{second}`, it is {in_words(compared(values, first, second))}"
+    posterior = compared(values, first, second)
+    against = (
+        f"Against the next, `{second}`, it is {in_words(posterior)}: better by more than {ROPE} on "
+        f"the next task with probability {posterior.first:.2f}"
+    )
     if found.rival != second:
         against += f"; against the best of another kind, `{found.rival}`, {found.standing}"
     return (
-        f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank of "
-        f"{len(survey.solvers)} is {_interval(table, first, 'rank', '{:.1f}')}, and it loses "
-        f"{lost[first]} to the best method of each task, at most {found.most:.0%} ({found.where}). "
+        f"**{title[0].upper()}{title[1:]}: `{first}`.** On {where}, its mean rank among "
+        f"{len(survey.solvers)} methods is {_interval(table, first, 'rank', '{:.1f}')}, and it "
+        f"loses {lost[first]} to the best method of each task, at most {found.most:.0%} "
+        f"({found.where}). "
         f"{against}. The best trees, `{trees}`, lose {lost[trees]}, the best linear method, "
         f"`{found.linear}`, {lost[found.linear]}."
     )
