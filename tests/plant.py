@@ -39,7 +39,7 @@ CHECKS = {
     "all": (*_MAKE, "REGRESSION=", "check"),
 }
 """The parts of the check, the cheapest first."""
-TEST = "test"
+TEST, _TESTS = "test", (sys.executable, "-m", "pytest", "-xq", "-m", "not measured")
 _LEFT_OUT = shutil.ignore_patterns(
     *("__pycache__", ".*_cache", ".git", ".venv", "build", "*.egg-info"), "results"
 )
@@ -96,7 +96,7 @@ class Copy:
             shutil.rmtree(self.tree / "results", ignore_errors=True)
             shutil.copytree(TABLE.parent, self.tree / "results" / "reference")
             for part in parts:
-                if part in CHECKS and (words := self.run(*CHECKS[part])):
+                if words := self.run(*(CHECKS | {TEST: _TESTS})[part]):
                     sys.exit(f"{part} fails without an error planted:\n{words}")
             shutil.copytree(self.tree / "results", self.results, ignore=_RECORDS)
 
@@ -114,6 +114,7 @@ class Copy:
     def build(self, file: str) -> None:
         """Compile the kernels, if the file is one."""
         if file.endswith(".pyx"):
+            shutil.rmtree(self.tree / "build", ignore_errors=True)  # other errors, compiled
             words = self.run(sys.executable, "setup.py", "-q", "build_ext", "--inplace")
             if words:
                 raise RuntimeError(words)
@@ -128,7 +129,7 @@ class Copy:
 
         for path in sorted(sorted((self.tree / "tests").rglob("test_*.py")), key=unlikely):
             tests = str(path.relative_to(self.tree))
-            words = self.run(sys.executable, "-m", "pytest", "-xq", "-m", "not measured", tests)
+            words = self.run(*_TESTS, tests)
             if words:
                 failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", words, re.MULTILINE)
                 return failed[-1] if failed else tests
