@@ -168,10 +168,20 @@ def test_an_interval_in_the_limit_of_no_threshold():
 def test_an_interval_of_all_rows():
     """No threshold is drawn: what remains is Wilson's interval of 200 draws, of which 60 hit."""
     y, scores = np.repeat([1, -1], [60, 140]), -np.arange(200.0)
-    centre, z = (0.3 + 1.96**2 / 400) / (1 + 1.96**2 / 200), 1.96
-    half = z / (1 + z**2 / 200) * np.sqrt(0.3 * 0.7 / 200 + z**2 / (4 * 200**2))
-    expected = centre - half, centre + half
-    assert interval_at_k(y, scores, 200) == pytest.approx(expected, abs=1e-4)
+    assert interval_at_k(y, scores, 200) == pytest.approx(wilson(0.3, 200), abs=1e-4)
+
+
+def test_an_interval_where_no_row_near_rank_k_is_positive():
+    """Their share is taken as half a row of 11, as that of the first 10 has half a row more."""
+    y, scores = np.repeat([1, -1], [3, 997]), -np.arange(1000.0)
+    near, share = 0.5 / 11, 3.5 / 11
+    excess = 1 + (share - near) ** 2 * 0.99 / (share * (1 - share))
+    assert interval_at_k(y, scores, 10) == pytest.approx(wilson(0.3, 10 / excess), abs=1e-4)
+
+
+def wilson(share, n, z=1.96):
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return tuple((share + z**2 / (2 * n) + side) / (1 + z**2 / n) for side in (-half, half))
 
 
 @pytest.mark.parametrize("steepness", [1, 10])
