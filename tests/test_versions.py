@@ -23,7 +23,7 @@ from tests.test_laws import MEMBERS, OWN
 
 pytestmark = pytest.mark.promise("R25")
 
-MORE = "raise the version of what you changed, and renew its numbers in golden.json"
+MORE = "raise the version of what you changed, and put its new numbers into golden.json"
 GOLDEN = json.loads((ROOT / "tests" / "golden.json").read_text())
 PREPARED = {
     **{f"{scaling}, fitted on {part}": {"scaling": scaling, "scaling_fitted_on": part}
@@ -55,8 +55,7 @@ def test_no_solver_moves_without_its_version(name):
     found = digest(laws.weights(solver))
     version, number = GOLDEN["solvers"].get(name, [None, None])
     same = solver.algorithm_version == version and found == pytest.approx(number, rel=1e-6)
-    entry = f'"{name}": [{solver.algorithm_version}, {found:.12f}]'
-    assert same, f'{MORE}, or the solver is new: put {entry} into "solvers" of tests/golden.json'
+    assert same, f'{MORE}: "{name}": [{solver.algorithm_version}, {found:.12f}] in "solvers"'
 
 
 @pytest.mark.parametrize("name", PREPARED)
