@@ -543,9 +543,9 @@ def test_select(read):
 
 def test_select_refuses_what_is_not_there(read):
     wrong = {"solvers": ["sgd-agv"], "datasets": ["letter", "lettr"], "seeds": [0, 2]}
-    found = mistakes(lambda: read(SMALL).select(**wrong))
+    lines = mistakes(lambda: read(SMALL).select(**wrong))
     places = ("'sgd-agv' 'sgd-avg'", "'lettr' 'letter'", "2 0 1")
-    for line, words in zip(found, places, strict=True):
+    for line, words in zip(lines, places, strict=True):
         names(line, words)
     with raises(InputError, "2 3 4 5 6 ..."):
         read(SMALL).select(seeds=[*range(100), 200, 300, 301])

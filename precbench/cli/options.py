@@ -13,6 +13,8 @@ from precbench.cli import completion
 from precbench.errors import InputError, nearest_or_all
 
 NOT_HELD = 5  # exit code of --strict and --fail-below
+JSON = "Print JSON instead of text."
+MIRROR = "Folder or address to try first for data [default: $PRECBENCH_MIRROR]."
 Configs = Annotated[
     list[str],
     typer.Argument(
@@ -21,7 +23,7 @@ Configs = Annotated[
         autocompletion=completion.configs,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Json = Annotated[bool, typer.Option("--json", help=JSON)]
 NoRowHashes = Annotated[
     bool,
     typer.Option(
@@ -29,10 +31,7 @@ NoRowHashes = Annotated[
         help="Store no hashes of training rows in the model; score then cannot recognise them.",
     ),
 ]
-Mirror = Annotated[
-    str | None,
-    typer.Option(help="Folder or address to try first for data [default: $PRECBENCH_MIRROR]."),
-]
+Mirror = Annotated[str | None, typer.Option(help=MIRROR)]
 
 
 def refuse_unknown(what: str, value: str | None, known: Collection[str], listed: str = "") -> None:

@@ -16,7 +16,7 @@ import typer
 
 from precbench import workers
 from precbench.cli import completion
-from precbench.cli.options import Configs, refuse_unknown, takes
+from precbench.cli.options import JSON, MIRROR, Configs, refuse_unknown, takes
 from precbench.cli.screen import Screen, progress, screen
 from precbench.errors import InputError
 from precbench.experiment import Experiment, Study, Trial, load_config
@@ -153,10 +153,7 @@ class RunOptions:
     )
     mirror: Annotated[
         str | None,
-        typer.Option(
-            help="Folder or address to try first for data [default: $PRECBENCH_MIRROR].",
-            rich_help_panel=_FILES,
-        ),
+        typer.Option(help=MIRROR, rich_help_panel=_FILES),
     ] = None
     no_stand_in: Annotated[
         bool,
@@ -184,9 +181,7 @@ class RunOptions:
             "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
         ),
     ] = False
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=_SCREEN)
-    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
 
     @property
     def is_quiet(self) -> bool:

@@ -95,10 +95,9 @@ def _changed(trial: Record) -> list[str]:
 
 def _command(store: Store, trial: Record, config: str | None) -> str:
     """Return the command that repeats a trial into the same folder, or "" without a config."""
+    is_smoke = store.folder.name.endswith("-smoke")
     parts = repeat_command(
-        *(trial.experiment, trial.label, trial.dataset),
-        config=config,
-        smoke=store.folder.name.endswith("-smoke"),
+        trial.experiment, trial.label, trial.dataset, config=config, smoke=is_smoke
     )
     if parts is None:
         return ""

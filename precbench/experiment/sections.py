@@ -377,7 +377,7 @@ class Fourier(Section):
         """``500 random Fourier features``, with all candidates for their number."""
         numbers = self.candidates.get("n_components", [self.n_components])
         *most, last = (f"{n:,}" for n in numbers)
-        return f"{', '.join(most)}{' or ' * bool(most)}{last} random Fourier features"
+        return f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
 
 
 class SolverEntry(Section):

@@ -55,8 +55,8 @@ def write_report(
         measured = read_values(folder)
         study = read_study(measured)
         tables = study_tables(study)
-        files = [tables_file := folder / "tables.md"]
-        write_whole({tables_file: markdown_page(study.title, study.source, tables)})
+        files = [folder / "tables.md"]
+        write_whole({files[0]: markdown_page(study.title, study.source, tables)})
         if figures == "none":
             return Report(tables, files)
         drawn = draw_study(study, sources)

@@ -78,8 +78,8 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
         warn(
-            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training takes "
-            f"the first {n_pos:,} rows as the top; a smaller k is taken as it is"
+            f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
+            f"k = {n_pos:,}"
         )
     return capped
 

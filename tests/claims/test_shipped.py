@@ -199,8 +199,8 @@ def test_wrong_draws_are_detected(tmp_path, monkeypatch):
     evidence = read_evidence([write_results(tmp_path, cells, name="rudin2009-table-5-housing")])
     monkeypatch.setattr(power, "PAPERS", 5)
     names = ["none", "p has no effect", "columns p = 2 and 4 change places", "AUC 1 % too high"]
-    found = power.collect(evidence, ("table-5",), names).set_index("wrong")
-    assert list(found.index) == names
-    assert list(found["rows_that_tell"] > 0) == [False, True, True, False]
-    assert found.loc["none", "power"] < 0.5 and found.loc["p has no effect", "power"] == 1
-    assert len(power.power_rows(found.reset_index())) == 4
+    powers = power.collect(evidence, ("table-5",), names).set_index("wrong")
+    assert list(powers.index) == names
+    assert list(powers["rows_that_tell"] > 0) == [False, True, True, False]
+    assert powers.loc["none", "power"] < 0.5 and powers.loc["p has no effect", "power"] == 1
+    assert len(power.power_rows(powers.reset_index())) == 4

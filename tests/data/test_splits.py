@@ -275,11 +275,11 @@ def test_float32_rows_become_the_nearest_of_those_scaled_in_float64(whole, kind)
         return
     single = whole.astype(np.float32)
     double = single.astype(np.float64)
-    found = Scaler(kind).fit(single).transform_in_place(single.copy())
+    scaled = Scaler(kind).fit(single).transform_in_place(single.copy())
     expected = Scaler(kind).fit(double).transform_in_place(double.copy())
-    assert found.dtype == np.float32
+    assert scaled.dtype == np.float32
     twice_rounded = kind == "standardise-unit-norm"
-    assert abs(found - expected.astype(np.float32)).max() <= 1e-7 * twice_rounded
+    assert abs(scaled - expected.astype(np.float32)).max() <= 1e-7 * twice_rounded
 
 
 LARGE = np.insert(DENSE[:, 1:], 6, np.where(np.arange(len(DENSE)) % 2, 1e308, -1e308), axis=1)

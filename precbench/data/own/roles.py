@@ -50,7 +50,7 @@ def signs(
         folded = {str(label).strip().casefold() for label in positives}
         counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
         similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
-        case = f" ({listed(similar)} only for upper or lower case)" if similar else ""
+        case = f", of which {listed(similar)} differ only in letter case" if similar else ""
         warnings.warn(
             f"{where}: labels other than {listed(positives)} count as negative: {counted}{case}; "
             "name all positive labels if that is wrong",

@@ -31,9 +31,7 @@ def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> N
     """Draw a panel for each data set and objective, a row of panels for each data set."""
     table = result.values[result.values["dataset"] != ""]
     named = table.assign(panel=table["dataset"] + ", " + table["objective"])
-    draw_panels(
-        figure, named, panel="panel", n_columns=table["objective"].nunique(), **options
-    )  # fmt: skip
+    draw_panels(figure, named, panel="panel", n_columns=table["objective"].nunique(), **options)
 
 
 def _draw_errors(figure: "SubFigure", result: Result) -> None:

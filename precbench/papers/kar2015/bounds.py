@@ -403,9 +403,7 @@ def _top_averages(
     top = h[drawn[:, : ceil_share(share, size)]].mean(axis=1)  # one for each sample
     deviations = np.abs(top - h[: ceil_share(share, len(h))].mean())
     bound = 4 * math.sqrt(math.log(2 / DELTA) / (share * size))
-    return {
-        "measured": float(np.quantile(deviations, 1 - DELTA)), "bound": bound, "trivial": 1.0
-    }  # fmt: skip
+    return {"measured": float(np.quantile(deviations, 1 - DELTA)), "bound": bound, "trivial": 1.0}
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
