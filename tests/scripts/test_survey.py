@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from precbench.claims import LedgerRow, load_claims
 from precbench.claims.verdicts import Verdict
+from precbench.experiment import load_config
 from precbench.survey import ranking
 from precbench.survey.ranking import AP, Survey
 from scripts.survey import __main__ as program
@@ -58,6 +59,12 @@ def test_the_rare_panel_looks_at_the_test_rows_of_each_task():
     assert "flare-F" not in page.panel(panel, AP) and "| 37 |" in page.panel(panel, AP)
 
 
+def test_rivals_choose_by_five_folds(tmp_path):
+    task = next(task for task in rare.read_tasks(folds=True) if not task.package)
+    [config] = map(load_config, rare.write(tmp_path, [task], folds=True))
+    assert config.tuning.folds == 5 and len(config.solvers) == 4
+
+
 @pytest.mark.parametrize("metric", ["precision_at_k(k=100)", AP])
 def test_the_answer_of_the_rare_panel_by_hand(metric):
     with gzip.open(rare.REFERENCE, "rt") as file:
@@ -70,11 +77,10 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     rank, lost, _ = by_hand(np.array(means))
     first = int(rank.argmin())
     text = page.answer(page.rare_panel(), metric)
-    name = solvers[first]
     drawn = np.random.default_rng(7).integers(0, len(means), (4000, len(means)))
     ranks = np.array([rankdata(-np.round(row, 12)) for row in means])[:, first]
     low, high = np.percentile(ranks[drawn].mean(axis=1), [2.5, 97.5])
-    shown = re.search(rf"`{name}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text)
+    shown = re.search(rf"`{solvers[first]}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text)
     assert np.allclose([float(x) for x in shown.groups()[:3]], [rank[first], low, high], atol=0.25)
     assert float(shown[1]) == round(rank[first], 1)
     assert float(shown[4]) == round(100 * lost[first], 1)
