@@ -273,8 +273,7 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     X, y = rows_of()
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(e=rng.choice(["x", "y", "z"], 300))
-    gaps = rng.random(frame.shape) < 0.3
-    frame = frame.mask(gaps)
+    frame = frame.mask(rng.random(frame.shape) < 0.3)
     frame.assign(label=y).to_csv(tmp_path / "mine.csv", index=False)
     few = {"k": 15, "solvers": [LOG, TREES], "n_splits": 2, "categorical": "one-hot"}
     found = precbench.compare(frame, y, missing="most-frequent", **few)

@@ -219,8 +219,7 @@ def test_subgradients_at_the_edges(name, scores, y, expected):
 
 def scores_of_many_rows():
     """Scores of many rows: spread, clustered, tied, all equal, in order, and the extremes."""
-    rng = np.random.default_rng(0)
-    normal = rng.standard_normal(5_000)
+    normal = np.random.default_rng(0).standard_normal(5_000)
     yield from (normal, 1e-300 * normal, 1e300 * normal, np.round(normal), np.zeros(5_000))
     yield from (np.sort(normal), np.where(normal > 1, 1e9, 1e-9) * normal, normal[:1])
 

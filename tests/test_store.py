@@ -240,8 +240,7 @@ ENDINGS = ["ok", "ok", "crashed", "failed", "interrupted"]
 
 @cache
 def plan():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
+    X = np.random.default_rng(0).standard_normal((60, 2))
     dataset = Dataset("X", "X", X, np.where(X[:, 0] > 0.5, 1.0, -1.0), "0" * 64)
     return prepare(dataset, 5, solvers=["sgd-avg", "pnorm-push"], n_splits=3).plan
 

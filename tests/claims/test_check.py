@@ -123,8 +123,7 @@ def test_worse_verdict_is_a_regression(checked, claims, monkeypatch):
 
 def test_check_without_results(checked):
     (checked / "empty").mkdir()
-    result = check(checked, results="empty")
-    assert result.exit_code == 4
+    assert check(checked, results="empty").exit_code == 4
     found = verdicts(checked / "empty" / "ledger.csv")
     assert found["rudin2009/table-1/zero-one/swap-none"] is Verdict.REPRODUCED
 

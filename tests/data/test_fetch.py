@@ -385,8 +385,7 @@ def test_ppi(tmp_path):
 
 def test_kdd08(tmp_path):
     """The patient is the fifth of the columns beside the label, which are all different here."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6, 117))
+    X = np.random.default_rng(0).standard_normal((6, 117))
     patients = [40, 7, 40, 12, 7, 7]
     labels = [-1, 1, -1, -1, 1, -1]
     info = np.column_stack([labels, *np.arange(18).reshape(3, 6), patients, np.zeros((6, 2))])

@@ -440,8 +440,7 @@ def test_what_is_missing_among_lists_is_missing(rows):
     )
     assert dataset.feature_names == ("visits", "tags=[0]", "tags=[1]", "tags is missing")
     assert dataset.X[0].tolist()[1:] == [0, 1, 1]
-    known = TrainingRows.learn(dataset.X)
-    assert known.count(encoding.encode(table)) == N
+    assert TrainingRows.learn(dataset.X).count(encoding.encode(table)) == N
 
 
 # --- the profile of a table: what it holds by hand, and what would be done with it ---

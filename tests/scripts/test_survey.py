@@ -80,7 +80,9 @@ def test_the_answer_of_the_rare_panel_by_hand(metric):
     drawn = np.random.default_rng(7).integers(0, len(means), (4000, len(means)))
     ranks = np.array([rankdata(-np.round(row, 12)) for row in means])[:, first]
     low, high = np.percentile(ranks[drawn].mean(axis=1), [2.5, 97.5])
-    shown = re.search(rf"`{solvers[first]}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text)
+    shown = re.search(
+        rf"`{solvers[first]}`.*is ([\d.]+) \(([\d.]+) to ([\d.]+)\).*loses ([\d.]+)%", text
+    )
     assert np.allclose([float(x) for x in shown.groups()[:3]], [rank[first], low, high], atol=0.25)
     assert float(shown[1]) == round(rank[first], 1)
     assert float(shown[4]) == round(100 * lost[first], 1)
