@@ -52,8 +52,8 @@ SEEDS = (0, 1, 2)
 PICK = "recommended by compare"
 RIVALS: dict[str, dict[str, Any]] = {
     "logistic-regression": {"scaling": "standardise"},
-    "random-forest": {"n_estimators": 100},
-    "extra-trees": {"n_estimators": 100},
+    "random-forest": {"n_estimators": 100, "random_state": 0},
+    "extra-trees": {"n_estimators": 100, "random_state": 0},
     "hist-gradient-boosting": {},
     "lightgbm": {},
 }

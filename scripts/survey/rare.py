@@ -90,7 +90,7 @@ def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]
     if folds:
         template = load(shipped("configs") / "top" / "survey.yaml").data
         changed = {
-            "tuning": {"by": "average_precision", "draw": template["tuning"]["draw"], "folds": FOLDS},
+            "tuning": {"by": AP, "draw": template["tuning"]["draw"], "folds": FOLDS},
             "solvers": {name: template["solvers"][name] for name in rivals()},
             "common": {},  # parameters of solvers that are not among the rivals
         }
