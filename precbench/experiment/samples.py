@@ -31,7 +31,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
-_SCORES_AT_ONCE = 2**23  # 64 MiB
+_SCORES_AT_ONCE = 2**23  # of streamed rows, 64 MiB
 _LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that it can be measured
 
 
@@ -44,8 +44,8 @@ def read_data(
     dtype: Dtype = "float64",
 ) -> Dataset:
     """Load the data set of a config entry, with at most `rows` rows."""
-    # The rows are drawn with a fixed seed: of a streamed file each for itself, of other data as in
-    # `_subsample_rows`. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    # Which rows are kept is drawn with a fixed seed: in a streamed file for each row by itself, of
+    # other data by `_subsample_rows`. Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
         from precbench.data import open_stream
 
@@ -207,7 +207,7 @@ class Rows:
 
     @cached_property
     def test(self) -> Sample:
-        # The test rows, scaled and mapped by what the training rows determine
+        # The test rows, scaled and made random features by what is fitted to the training rows
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
         (train, test), _n_fit = self.split
@@ -222,7 +222,7 @@ class Rows:
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """Pairs of the training rows that candidates are fitted to and compared on."""
+        """Pairs: the training rows that candidates are fitted to, and those to compare them on."""
         # Rows are given by a slice or by places; of a stream, by a function that accepts them.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
@@ -243,7 +243,7 @@ class Rows:
         return divide_stream(self._trial, self._dataset)
 
     def _streamed(self, part: str, rows: RowStream) -> Streamed:
-        """Return the rows of a part, scaled."""
+        """Return the rows of a part of a stream, scaled; the part's name is for messages."""
         trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
         return Streamed(
@@ -252,7 +252,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, scaled and mapped, and the function that does so to other rows."""
+        """The training rows, scaled and as random features, and the function that does so."""
         trial, (division, _n_fit) = self._trial, self.split
         train = division.train
         X_train = self._dataset.gathered(train, train)
@@ -270,7 +270,8 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw rows by class, 2 of each or more; the rarer class is `_LEAST_SHARE` of them or more."""
+    """Draw about `rows` rows by class: 2 or more of each, and `_LEAST_SHARE` of the rarer one."""
+    # The rarer class has its own share if that is larger, and no more rows than there are.
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
@@ -278,7 +279,7 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: 0 or 1
     if sizes[rare] <= fewest:
-        sizes[rare] = min(fewest, len(members[rare]))  # no more than there are
+        sizes[rare] = min(fewest, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]  # the other class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)
