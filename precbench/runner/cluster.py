@@ -97,7 +97,7 @@ class Cluster:
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Return the future of a job, which is sent; its rows are sent once, and noted in `rows`."""
+        """Send a job and return its future; its rows are sent once, and then kept in `rows`."""
         dataset_id = id(job.dataset)
         if dataset_id not in rows:  # sent as the result of a task, which Dask repeats if it is lost
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
@@ -142,7 +142,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler; start a local one, to end with `opened`."""
+    """Return the arguments of a client for its scheduler; one that is started here ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
