@@ -142,7 +142,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler; one that is started here ends with `opened`."""
+    """Return the arguments of a client for its scheduler; one started here ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
