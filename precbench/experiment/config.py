@@ -192,10 +192,10 @@ class Experiment(Section):
         """Yield the problems of keys that mean nothing beside another key, or for a stream."""
         tuning = self.tuning
         if tuning.folds and tuning.rows:
-            yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
+            yield ("tuning", "rows"), "means nothing with folds, which take all rows; remove one"
         given: list[Keys] = [("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)]
         if self.protocol.split == "time":
-            why = "has no meaning with split: time, where the latest rows are measured"
+            why = "has no meaning with split: time, which validates on the latest rows; remove this"
             yield from ((place, why) for place in given)
         streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
         if streams:  # messages name the first one: they would be the same for the others
@@ -206,16 +206,16 @@ class Experiment(Section):
         from precbench.solvers import SOLVERS
 
         of_solvers = [("solvers", n, "fourier") for n, e in self.solvers.items() if e.fourier]
-        why = f"has no meaning for {name}, which is streamed"
+        why = f"has no meaning for {name}, which is streamed; remove this, or stream: true"
         yield from ((place, why) for place in (*of_tuning, *of_solvers))
         of_protocol = {  # whether each key of `protocol` is set
             "stratified": self.protocol.stratified,
             "train_size": self.protocol.train_size,
             "split": self.protocol.split == "time",
         }
-        why = f"has no meaning for {name}: the rows of a stream are divided one by one"
+        why = f"has no meaning for {name}: a stream is divided row by row; remove one of the two"
         yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
-        why = f"needs all rows at once, and {name} is streamed"
+        why = f"needs all rows at once, and {name} is streamed; remove this, or stream: true"
         yield from (
             (("solvers", label), f"{entry.solver} {why}")
             for label, entry in self.solvers.items()
@@ -433,7 +433,7 @@ def _parameters_of(kind: str) -> type[Section]:
 def load_config(config: str | Path) -> Experiment | Study:
     """Read a config: a shipped one by its name (see `list_configs`), or a file.
 
-    If there is no such file, the place in the repository, ``configs/NAME.yaml``, works, too.
+    Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
     """
     names, path = config_names(), Path(config)
     if str(config) in names or not path.is_file():  # shipped names go before files
@@ -446,7 +446,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Check the content of a config file; relative paths in it start at `folder`."""
+    """Return the content of a config file, checked; relative paths in it start at `folder`."""
     document = extended(document, folder)
     # A study has the key `study`; one where it is misspelt is known by its `parameters`.
     keys = set(document.data) if isinstance(document.data, dict) else set()

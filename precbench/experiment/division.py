@@ -33,11 +33,8 @@ def check_division(rule: Split, dataset: Dataset) -> None:
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
             "column of times beside its file (time: COLUMN), or set protocol.split to random"
         )
-    if (
-        isinstance(dataset, StreamedDataset)
-        and dataset.groups is not None
-        and rule.groups == "keep"
-    ):
+    keeps_groups = dataset.groups is not None and rule.groups == "keep"
+    if isinstance(dataset, StreamedDataset) and keeps_groups:
         raise InputError(
             f"data set {dataset.name} has groups, but the rows of a stream are divided one by one, "
             "which separates them; set protocol.groups to ignore, or remove stream: true from the "

@@ -43,23 +43,14 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set of a config entry, with at most `rows` rows."""
-    # Which rows are kept is drawn with a fixed seed: in a streamed file for each row by itself, of
-    # other data by `_subsample_rows`. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    """Load the data set of a config entry, with at most `rows` rows, drawn with a fixed seed."""
+    # Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
-        from precbench.data import open_stream
-
-        # Here and below: the other fields of an entry are arguments of the function that reads it.
-        options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
-        streamed = open_stream(entry.file, dtype=dtype, **options)
-        streamed = replace(streamed, name=entry.name, title=entry.name)
-        n_rows = streamed.X.shape[0]
-        if rows is None or rows >= n_rows:
-            return streamed
-        return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
+        return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
         from precbench.data.own.read import read_own_file
 
+        # The other fields are arguments of the function that reads the file.
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
         # With `split_key=None` the splits depend on the name in the config.
@@ -75,6 +66,18 @@ def read_data(
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
         return replace(stream_dataset(dataset, **options), name=entry.name)
     return dataset
+
+
+def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
+    # Open a streamed file; each row is drawn by itself, so that about `rows` of them are kept.
+    from precbench.data import open_stream
+
+    options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
+    opened = open_stream(entry.file, dtype=dtype, **options)
+    X = opened.X
+    if rows is not None and rows < X.shape[0]:
+        X = X.part(share(0.0, rows / X.shape[0], "rows"))
+    return replace(opened, X=X, name=entry.name, title=entry.name)
 
 
 @dataclass(frozen=True, eq=False)

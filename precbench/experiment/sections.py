@@ -243,7 +243,7 @@ class Protocol(Section):
                 (
                     name,
                     name in given and self.split not in kinds,
-                    f"has no meaning with split: {self.split}",
+                    f"has no meaning with split: {self.split}; remove this",
                 )
                 for name, kinds in kinds_that_use.items()
             ),
@@ -252,7 +252,7 @@ class Protocol(Section):
                 {"test_size", "train_size"} <= given,
                 "cannot be combined with test_size: give one of the two",
             ),
-            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs at least 2"),
+            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs 2 or more"),
             (
                 "test_size",
                 self.split == "time" and self.n_splits * self.test_size >= 1,
