@@ -35,7 +35,7 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # Names that are one letter off go first, however short (cutoff 0); else a similar one is near.
+    # Names one letter off go first, however short (cutoff 0); if there are none, similar ones.
     near = difflib.get_close_matches(lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
@@ -50,7 +50,7 @@ def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> st
 
 
 def _is_one_letter_off(given: str, valid: str) -> bool:
-    """Return whether one letter of `valid` was mistyped, or two neighbours were swapped."""
+    """Return whether `given` is `valid` with a letter added, left out, wrong or swapped."""
     start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (it compares letters)
     rest, valid_rest = given[start:], valid[start:]
     return (

@@ -32,7 +32,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def refusal(entry: EntryPoint, reason: str) -> InputError:
-    """Return the error for an entry point that cannot be used; `reason` is its verb phrase."""
+    """Return the error for an entry point that cannot be used; `reason` goes on after its name."""
     return InputError(
         f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
         f"{reason}; repair or uninstall the package"

@@ -192,7 +192,7 @@ class Experiment(Section):
         """Yield the problems of keys that mean nothing beside another key, or for a stream."""
         tuning = self.tuning
         if tuning.folds and tuning.rows:
-            yield ("tuning", "rows"), "means nothing with folds, which take all rows; remove one"
+            yield ("tuning", "rows"), "has no meaning with folds, which take all rows; remove one"
         given: list[Keys] = [("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)]
         if self.protocol.split == "time":
             why = "has no meaning with split: time, which validates on the latest rows; remove this"

@@ -49,8 +49,8 @@ class Plan:
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
         drawn = "stratified" if protocol.stratified else "random"
-        percent = round(100 * (1 - protocol.test_size))  # of the rows are for training
-        random = f"{percent}/{100 - percent} {drawn} split"
+        trained = round(100 * (1 - protocol.test_size))  # percent of the rows
+        random = f"{trained}/{100 - trained} {drawn} split"
         if protocol.train_size is not None:
             random = f"trained on {protocol.train_size:,} {drawn} rows, measured on the others"
         folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"

@@ -71,7 +71,7 @@ _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its paramete
 
 
 def _checkpoints(value: Any) -> Any:
-    """Return checkpoints if they are a count, "every", or a list of passes over the rows."""
+    """Return a count, "every", or a list of passes over the rows; refuse anything else."""
     if isinstance(value, list):
         are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
         # They are distinct, ascending and above 0 if sorting, with 0 in front, changes nothing.
@@ -262,7 +262,7 @@ class Protocol(Section):
             (
                 "repetitions",
                 n_all > MOST_SPLITS,
-                f"{n_all:,} splits in all; at most {MOST_SPLITS:,} are possible",
+                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer",
             ),
         ]
         problems: list[Problem] = [((name,), text) for name, is_wrong, text in cases if is_wrong]

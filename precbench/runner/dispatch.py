@@ -70,10 +70,10 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
             # Jobs that had begun are yielded: those with a record of this run, or with a mark.
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
-                status = record.status if record is not None and record.run == job.run else None
-                if status or job.mark.exists():
+                outcome = record.status if record is not None and record.run == job.run else None
+                if outcome or job.mark.exists():
                     job.mark.unlink(missing_ok=True)
-                    yield waiting.pop(job.key), status
+                    yield waiting.pop(job.key), outcome
             is_lost_at_start = len(waiting) == n_waiting
             if is_lost_at_start and was_lost_at_start:  # once may be by chance
                 raise PrecbenchError(
