@@ -213,7 +213,7 @@ class Experiment(Section):
             "train_size": self.protocol.train_size,
             "split": self.protocol.split == "time",
         }
-        why = f"has no meaning for {name}: a stream is divided row by row; remove one of the two"
+        why = f"has no meaning for {name}, a stream divided row by row; remove this, or stream: true"
         yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
         why = f"needs all rows at once, and {name} is streamed; remove this, or stream: true"
         yield from (
@@ -285,7 +285,7 @@ class Experiment(Section):
         return tuple(metric.replace(**swept) for metric in self.metrics)
 
     def trials(self) -> list[Trial]:
-        """Return all trials: by split, data set, sweep value, solver.
+        """Return all trials, ordered by split, data set, sweep value and solver.
 
         Solvers to compare are next to each other, so that a slow drift of the machine affects all
         of them. Trials with the same key share one record.

@@ -23,7 +23,7 @@ from precbench.seeds import trial_seed, uniforms
 
 
 def check_division(rule: Split, dataset: Dataset) -> None:
-    """Refuse a rule for splits that needs what the data set lacks, or that its stream forbids."""
+    """Refuse a rule for splits that the data set does not allow."""
     if rule.kind == "provided" and dataset.n_train is None:
         raise InputError(
             f"data set {dataset.name} has no provided split; set protocol.split to random or kfold"

@@ -193,7 +193,7 @@ class Rows:
 
     @cached_property
     def split(self) -> tuple[RowSplit, int]:
-        """The row numbers of training and test set, see `divide_rows`."""
+        """The row numbers of the parts, and how many training rows are for fitting."""
         return divide_rows(self._trial, self._dataset)
 
     @cached_property

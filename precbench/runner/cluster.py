@@ -119,7 +119,7 @@ def _write_record(job: Job, future: distributed.Future) -> str | None:
 
 @contextmanager
 def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
-    """Connect to a cluster whose workers have the versions of this process.
+    """Yield a connection to a cluster; raise if a worker has other versions than this process.
 
     `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or
     ``local:N`` for N processes of this machine, which end with the connection. After `wait` seconds
