@@ -213,7 +213,7 @@ class Experiment(Section):
             "train_size": self.protocol.train_size,
             "split": self.protocol.split == "time",
         }
-        why = f"has no meaning for {name}, a stream divided row by row; remove this, or stream: true"
+        why = f"has no meaning for {name}, a stream divided by row; remove this, or stream: true"
         yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
         why = f"needs all rows at once, and {name} is streamed; remove this, or stream: true"
         yield from (
