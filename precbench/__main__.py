@@ -23,8 +23,8 @@ def main() -> None:
     finally:
         _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
         workers.end()
-        # If a KeyboardInterrupt has left code run by exec, CPython ends by SIGINT in place of exit
-        # code 130, unless another exec, even of nothing, follows.
+        # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT in place of
+        # exit code 130. Another `exec`, even of nothing, makes it forget the interrupt.
         with suppress(MemoryError):
             exec("")
 
@@ -44,7 +44,7 @@ def _interrupt(*_: Any) -> None:
 
 
 def _interrupt_again(lost: Any) -> None:
-    """Repeat an interrupt that was lost in a callback, as of garbage collection."""
+    """Repeat a `KeyboardInterrupt` that Python dropped in a callback, as of garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
         signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM raises another
     else:

@@ -35,14 +35,14 @@ def did_you_mean(name: object, valid: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # A name that is one letter off is near, however short (cutoff 0); without one, a similar name.
+    # Names one letter off go first, however short (cutoff 0); if there are none, similar ones.
     near = difflib.get_close_matches(lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
 
 def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> str:
-    """Return the end of a message about an unknown name: the nearest valid one, else all."""
-    # `listed` is what follows ``precbench list`` to show all of them, such as "solvers".
+    """Return the end of a message about an unknown name: the nearest valid name, else all names."""
+    # `listed` is the word after ``precbench list`` that shows all names, such as "solvers".
     near = did_you_mean(name, valid)
     if not near:
         return f"; choose from {', '.join(valid)}"
@@ -50,8 +50,8 @@ def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> st
 
 
 def _is_one_letter_off(given: str, valid: str) -> bool:
-    """Return whether `given` is `valid` with one slip: a letter, or two swapped ones."""
-    start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (of letters, as meant)
+    """Return whether `given` is `valid` with a letter added, left out, wrong or swapped."""
+    start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (it compares letters)
     rest, valid_rest = given[start:], valid[start:]
     return (
         rest[1:] == valid_rest  # a letter too many

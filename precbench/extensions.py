@@ -21,7 +21,7 @@ _Member = TypeVar("_Member")
 
 
 def find_entry_points(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, such as ``precbench.solvers``, by name."""
+    """Return the entry points of a group, such as ``precbench.solvers``, sorted by name."""
     return sorted(entry_points(group=group), key=lambda entry: entry.name)
 
 
@@ -32,7 +32,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def refusal(entry: EntryPoint, reason: str) -> InputError:
-    """Return the error for an entry point that cannot be used."""
+    """Return the error for an entry point that cannot be used; `reason` goes on after its name."""
     return InputError(
         f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
         f"{reason}; repair or uninstall the package"
@@ -55,14 +55,14 @@ class Registry(Mapping[str, _Member]):
         load: Callable[[str], _Member] | None = None,
     ):
         self._group = group  # of entry points, such as "precbench.solvers"
-        self._built_in = built_in  # names with members, or with what `load` needs
+        self._built_in = built_in  # by name: the member itself, or where `load` finds it
         self._check = check  # takes the object of an entry point, returns the member or raises
         self._load = load or built_in.__getitem__  # takes the name of a built-in member, returns it
         self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
-        """The entry points of installed packages, by name; a name in use is refused."""
+        """The entry points of packages, by name; raises if two members would have one name."""
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:
@@ -91,8 +91,8 @@ class Registry(Mapping[str, _Member]):
             try:
                 self._loaded[name] = self._check(entry.load())
             except Exception as error:
-                kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-                raise refusal(entry, f"cannot be used: {kind}{one_line(str(error))}") from error
+                prefix = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+                raise refusal(entry, f"cannot be used: {prefix}{one_line(str(error))}") from error
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:

@@ -27,8 +27,8 @@ def temporary(target: Path) -> Iterator[Path]:
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is removed first and put in place last: where it exists, all belong together.
-    *others, mark = contents
+    # The last file is removed first and put in place last: where it exists, all are of one call.
+    *others, last_file = contents
     with ExitStack() as stack:
         # All are written under temporary names before any is put in its place.
         paths = {target: stack.enter_context(temporary(target)) for target in contents}
@@ -37,7 +37,7 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
                 content if isinstance(content, bytes) else visible(content).encode()
             )
         if others:
-            mark.unlink(missing_ok=True)
+            last_file.unlink(missing_ok=True)
         for target, path in paths.items():
             path.replace(target)
 
@@ -46,8 +46,8 @@ def write_whole(contents: Mapping[Path, bytes | str]) -> None:
 def writing(
     place: Path | str, advice: str = "", refused: type[PrecbenchError] = PrecbenchError
 ) -> Iterator[None]:
-    """Report an error of the operating system in one line, with `advice`."""
-    # `refused` is the type of error raised, unless the disk is full or the name too long.
+    """Turn an `OSError` while writing to `place` into a one-line error that ends with `advice`."""
+    # The error has the type `refused`, unless the disk is full or the name of the file too long.
     try:
         yield
     except OSError as error:
@@ -62,7 +62,7 @@ def writing(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write a file of the user's choice to, whole or not at all."""
+    """Yield a temporary path; what is written there then replaces `path`, whole or not at all."""
     target = Path(os.path.realpath(path))  # what a link leads to is replaced, the link stays
     with writing(path, "choose another place", InputError), temporary(target) as unfinished:
         if target.exists() and not target.is_file():  # `writing` reports the error

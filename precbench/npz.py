@@ -55,7 +55,7 @@ def unpack(
                         f"the array {name} has the type {array.dtype} of kind {array.dtype.kind}; "
                         f"convert it to a type of kind {', '.join(kinds)} (see numpy.dtype.kind)"
                     )
-                arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)  # native
+                arrays[name] = array.astype(array.dtype.newbyteorder("native"), copy=False)
     except (FileNotFoundError, DamagedError):
         raise
     except Exception as error:  # a damaged archive has many ways to fail

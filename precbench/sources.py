@@ -11,9 +11,9 @@ from pathlib import Path
 
 @cache
 def code_of(package: str, without: Collection[str] = ()) -> str:
-    """Hash the source of a package or module, without some modules; 12 hexadecimal digits."""
-    # A compiled module counts by its variable SOURCE, a hash of the source that it was compiled
-    # from, because binaries differ between machines.
+    """Return a hash of the source of a package or module, as 12 hexadecimal digits."""
+    # `without` names parts of the package to leave out, such as "cli". A compiled module counts by
+    # its variable SOURCE, a hash of what it was compiled from, as binaries differ by machine.
     spec = find_spec(package)
     assert spec is not None and spec.origin is not None, package
     if not spec.submodule_search_locations:  # a module, not a package

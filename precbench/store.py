@@ -332,7 +332,7 @@ def _read_record(path: Path) -> Record:
         schema = parse(content, _Head).version
         record = parse(content, Record) if schema <= SCHEMA else None
         if record is not None and record.key != path.stem:
-            raise ValueError("key is not the name of the file")
+            raise ValueError("it holds the result of another key than its name")
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     if record is None:

@@ -18,7 +18,7 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object; `ValueError` names the first mistake."""
+    """Return the fields of a JSON object; `ValueError` names missing ones, or the first mistake."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -34,7 +34,7 @@ def checked(data: Any, kind: type[_Fields]) -> _Fields:
 
 
 def _refusal(error: ValidationError) -> ValueError:
-    """Return an error with all missing fields in one line, else with the first problem."""
+    """Return an error that names all missing fields; if none is missing, the first problem."""
     first, *others = problems = error.errors(include_url=False, include_input=False)
     places = [".".join(map(str, problem["loc"])) for problem in problems]  # "" for the whole object
     missing = [place for place, e in zip(places, problems, strict=True) if e["type"] == "missing"]

@@ -22,8 +22,8 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 _ENVIRONMENT = {_SAFE_PATH: "1"} | dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-_PR_SET_PDEATHSIG = 1
-_LOOK_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1  # of Linux: asks for a signal when the parent process dies
+_LOOK_SECONDS = 1.0  # between looks at whether all workers live
 _executor: Any = None
 
 
@@ -44,7 +44,7 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # now: joblib 1.5 unblocks the signal when it starts it
+        resource_tracker.ensure_running()  # before: its start by joblib 1.5 unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -53,12 +53,12 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, unless as many run, and return their executor without waiting."""
+    """Start workers, or keep those that run if they are as many; return their executor at once."""
     # Each worker first calls `function` (``module:name``); the default does nothing.
     global _executor  # also `end` uses it
     from joblib.executor import get_memmapping_executor
 
-    own = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
+    settings = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
     with safe_path(), no_interrupt(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # joblib's, when other workers than before are wanted
         _executor = get_memmapping_executor(
@@ -66,7 +66,7 @@ def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> An
             initializer=_prepare,
             # `_prepare` uses the first. The others make joblib start new workers if they change.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
-            env=_ENVIRONMENT | own,  # one BLAS thread; the settings of this process
+            env=_ENVIRONMENT | settings,  # one BLAS thread; the settings of this process
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
             temp_folder=os.devnull,  # never used, see max_nbytes; joblib would create a folder
         )
@@ -80,7 +80,7 @@ def _call(function: str, *arguments: Any) -> None:
 
 
 def _prepare(parent: int, *_unused: str) -> None:
-    """End this process when its parent dies, but not by Ctrl-C, which the parent handles."""
+    """Make this worker end when its parent dies, and ignore Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
@@ -92,8 +92,9 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 
 def _all_live(executor: Any) -> bool:
-    """Return whether all workers live; joblib's own check sees pipes, which children may hold."""
-    # A copy, since the thread that watches the workers removes dead ones.
+    """Return whether all workers live, and the thread of joblib that watches them."""
+    # That thread notices a closed pipe, and a child of a dead worker may hold its pipe open. The
+    # workers are copied to a list, since the thread removes dead ones meanwhile.
     is_dead = any(process.exitcode for process in [*executor._processes.values()])
     return not is_dead and executor._executor_manager_thread.is_alive()
 
@@ -111,8 +112,8 @@ def run(
     function: Callable[..., _Result], calls: Iterable[Sequence[Any]], n_workers: int
 ) -> Generator[_Result]:
     """Call a function in worker processes and yield the results as they come."""
-    # `calls` yields the arguments when a worker is free; memory maps are passed by reference. If a
-    # worker dies, `BrokenProcessPool` is raised and all others are killed.
+    # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
+    # reference. If a worker dies, `BrokenProcessPool` is raised and all others are killed.
     executor, waiting = begin(n_workers), iter(calls)
     running: set[Future[_Result]] = set()
     try:

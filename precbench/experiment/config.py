@@ -125,7 +125,7 @@ class Experiment(Section):
     def _inherit_from_common(
         cls, metrics: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
     ) -> Any:
-        return read(metrics) if "common" in info.data else ()
+        return read(metrics) if "common" in info.data else ()  # `common` was refused
 
     @field_validator("plots")
     @classmethod
@@ -154,7 +154,7 @@ class Experiment(Section):
             yield from (((key, i), f"{names[i]} is repeated") for i in repeats(names))
 
     def _sweep_problems(self) -> Iterator[Problem]:
-        """Yield problems of ``sweep``, of what needs it, and of the data sets of ``smoke``."""
+        """Yield the problems of ``sweep``, of keys that need it, and of ``smoke.datasets``."""
         smoke, plots = self.smoke, self.plots or ()
         if self.sweep is None:
             if smoke.sweep:
@@ -176,53 +176,52 @@ class Experiment(Section):
             yield from at(("smoke", "datasets", i), unknown("data set of this config", name, names))
 
     def _swept_value_problems(self, path: Keys, name: str, values: Sequence[Any]) -> list[Problem]:
-        """Return the problems of swept values: invalid or repeated ones, metrics made the same."""
-        places = {(*path, i): value for i, value in enumerate(values)}  # in the file
-        if problems := _shared_problems(path, name, places, self.solvers, self.metrics):
+        """Return the problems of swept values: invalid, repeated, or making two metrics equal."""
+        by_place = {(*path, i): value for i, value in enumerate(values)}  # places in the file
+        if problems := _shared_problems(path, name, by_place, self.solvers, self.metrics):
             return problems
         problems = [((*path, i), f"{values[i]} is repeated") for i in repeats(map(repr, values))]
-        # Metrics that differ in the swept parameter alone become the same at any of its values, so
-        # the first value is enough to find them.
+        # Metrics that differ in the swept parameter alone become equal at each of its values, so
+        # that the first value is enough to find them.
         labels = [metric.replace(**{name: values[0]}).label for metric in self.metrics]
         return problems + at(
             path, [f"makes two metrics the same: {labels[i]}; remove one" for i in repeats(labels)]
         )
 
     def _inapplicable_keys(self) -> Iterator[Problem]:
-        """Yield the problems of keys that mean nothing for a stream, or beside another key."""
+        """Yield the problems of keys that mean nothing beside another key, or for a stream."""
+        tuning = self.tuning
+        if tuning.folds and tuning.rows:
+            yield ("tuning", "rows"), "has no meaning with folds, which take all rows; remove one"
+        given: list[Keys] = [("tuning", key) for key in ("folds", "rows") if getattr(tuning, key)]
+        if self.protocol.split == "time":
+            why = "has no meaning with split: time, which validates on the latest rows; remove this"
+            yield from ((place, why) for place in given)
+        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
+        if streams:  # messages name the first one: they would be the same for the others
+            yield from self._stream_problems(streams[0], given)
+
+    def _stream_problems(self, name: str, of_tuning: Sequence[Keys]) -> Iterator[Problem]:
+        """Yield the problems of keys and solvers that do not suit the streamed data set `name`."""
         from precbench.solvers import SOLVERS
 
-        protocol, tuning = self.protocol, self.tuning
-        # Settings by their places in the file; each is refused below if it is set.
-        settings: dict[Keys, object] = {
-            ("tuning", "folds"): tuning.folds,
-            ("tuning", "rows"): tuning.rows,
+        of_solvers = [("solvers", n, "fourier") for n, e in self.solvers.items() if e.fourier]
+        why = f"has no meaning for {name}, which is streamed; remove this, or stream: true"
+        yield from ((place, why) for place in (*of_tuning, *of_solvers))
+        of_protocol = {  # whether each key of `protocol` is set
+            "stratified": self.protocol.stratified,
+            "train_size": self.protocol.train_size,
+            "split": self.protocol.split == "time",
         }
-        is_by_time = protocol.split == "time"
-        if tuning.folds and tuning.rows:
-            yield ("tuning", "rows"), "has no meaning with folds, which take all training rows"
-        if is_by_time:
-            why = "has no meaning with split: time, where the latest rows are measured"
-            yield from ((place, why) for place, value in settings.items() if value)
-        streams = [e.name for e in self.datasets if isinstance(e, StreamedCard | StreamedFile)]
-        for name in streams[:1]:  # at most one round: messages name the first stream
-            settings |= {("solvers", n, "fourier"): e.fourier for n, e in self.solvers.items()}
-            why = f"has no meaning for {name}, which is streamed"
-            yield from ((place, why) for place, value in settings.items() if value)
-            of_protocol = {  # whether each key of `protocol` is set
-                "stratified": protocol.stratified,
-                "train_size": protocol.train_size,
-                "split": is_by_time,
-            }
-            why = f"has no meaning for {name}: the rows of a stream are divided one by one"
-            yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
-            why = f"needs all rows at once, and {name} is streamed"
-            yield from (
-                (("solvers", label), f"{entry.solver} {why}")
-                for label, entry in self.solvers.items()
-                # Only some solvers learn from pieces, and some only with suitable parameters.
-                if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
-            )
+        why = f"has no meaning for {name}, a stream divided by row; remove this, or stream: true"
+        yield from ((("protocol", key), why) for key, value in of_protocol.items() if value)
+        why = f"needs all rows at once, and {name} is streamed; remove this, or stream: true"
+        yield from (
+            (("solvers", label), f"{entry.solver} {why}")
+            for label, entry in self.solvers.items()
+            # Only some solvers learn from pieces, and some only with suitable parameters.
+            if not hasattr(SOLVERS[entry.solver](**entry.params), "fit_pieces")
+        )
 
     def select(
         self,
@@ -230,7 +229,7 @@ class Experiment(Section):
         datasets: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
     ) -> "Experiment":
-        """Return the part with some solvers, data sets and indices of splits; None means all."""
+        """Return the experiment with some solvers, data sets and splits (`seeds`); None: all."""
         names = [entry.name for entry in self.datasets]
         choices = (("solver", solvers, self.solvers), ("data set", datasets, names))
         complaints = [
@@ -254,7 +253,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def smoke_size(self) -> "Experiment":
-        """Return the experiment at its smoke size; call `select` before, not after."""
+        """Return the experiment at its smoke size; `select` goes first, as this drops data sets."""
         smoke = self.smoke
         lengths = smoke.model_dump(include={"epochs", "max_iter", "n_estimators"})
         chosen = tuple(e for e in self.datasets if e.name in (smoke.datasets or ()))
@@ -276,7 +275,7 @@ class Experiment(Section):
         return self.model_copy(update=changes)
 
     def sweep_points(self) -> list[tuple[str, Any] | None]:
-        """Return (parameter, value) for each value of the sweep; ``[None]`` without."""
+        """Return (parameter, value) for each value of the sweep; ``[None]`` without a sweep."""
         if self.sweep is None:
             return [None]
         return [(name, value) for name, values in self.sweep.items() for value in values]
@@ -286,7 +285,7 @@ class Experiment(Section):
         return tuple(metric.replace(**swept) for metric in self.metrics)
 
     def trials(self) -> list[Trial]:
-        """Return all trials: by split, data set, sweep value, solver.
+        """Return all trials, ordered by split, data set, sweep value and solver.
 
         Solvers to compare are next to each other, so that a slow drift of the machine affects all
         of them. Trials with the same key share one record.
@@ -299,7 +298,7 @@ class Experiment(Section):
         ]
 
     def _trial(self, index: int, dataset: Data, sweep: tuple[str, Any] | None, label: str) -> Trial:
-        """Return the trial of a solver, by its label, on a split at a point of the sweep."""
+        """Return the trial of the solver with this label on split `index` of a data set."""
         protocol, entry = self.protocol, self.solvers[label]
         seed = trial_seed(protocol.seed, dataset.name, index)
         split_seed = seed
@@ -309,8 +308,8 @@ class Experiment(Section):
             purpose = ("folds", repetition) if repetition else ("folds",)
             split_seed = trial_seed(protocol.seed, dataset.name, *purpose)
         swept = dict([sweep] if sweep else [])
-        params = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
-        defaults = solver_defaults(entry.solver)  # its parameters; other names drop out below
+        given = {**self.common, **entry.params, **swept}  # the last one that gives a value counts
+        defaults = solver_defaults(entry.solver)  # given parameters that it lacks are left out
         own_scaling = getattr(dataset, "scaling", None)  # goes before that of the config
         return Trial(
             experiment=self.name,
@@ -330,7 +329,7 @@ class Experiment(Section):
             ),
             solver=entry.solver,
             label=label,
-            params={name: params.get(name, value) for name, value in defaults.items()},
+            params={name: given.get(name, value) for name, value in defaults.items()},
             sweep=sweep,
             metric=(entry.tuned_by or self.tuning.by or self.metrics[0]).replace(**swept),
             folds=self.tuning.folds,
@@ -364,7 +363,7 @@ class Study(Section):
     @classmethod
     def _match_the_function(cls, parameters: dict[str, Any], info: ValidationInfo) -> Any:
         if "kind" in info.data:
-            _arguments(info.data["kind"], parameters)
+            _arguments(info.data["kind"], parameters)  # raises if one is invalid
         return parameters
 
     @field_validator("smoke")
@@ -374,7 +373,7 @@ class Study(Section):
         if {"kind", "parameters"} <= set(info.data):  # both, checked before, are valid
             parameters = info.data["parameters"]
             _arguments(info.data["kind"], {**parameters, **smoke})  # raises if one is invalid
-            refuse(  # keys of a mapping that it does not have at full size; a new one may have any
+            refuse(  # new keys in a mapping of the full size; a new mapping may have any keys
                 problem
                 for name, value in smoke.items()
                 if isinstance(value, dict)
@@ -434,7 +433,7 @@ def _parameters_of(kind: str) -> type[Section]:
 def load_config(config: str | Path) -> Experiment | Study:
     """Read a config: a shipped one by its name (see `list_configs`), or a file.
 
-    If there is no such file, the place in the repository, ``configs/NAME.yaml``, works, too.
+    Where there is no such file, ``configs/NAME.yaml`` means the shipped config NAME.
     """
     names, path = config_names(), Path(config)
     if str(config) in names or not path.is_file():  # shipped names go before files
@@ -447,7 +446,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
-    """Check the content of a config file; relative paths in it start at `folder`."""
+    """Return the content of a config file, checked; relative paths in it start at `folder`."""
     document = extended(document, folder)
     # A study has the key `study`; one where it is misspelt is known by its `parameters`.
     keys = set(document.data) if isinstance(document.data, dict) else set()
@@ -470,7 +469,7 @@ def _shared_problems(
     solvers: Mapping[str, SolverEntry],
     metrics: Iterable[Metric] = (),
 ) -> list[Problem]:
-    """Return the problems of a shared parameter, for the solvers and metrics that have it."""
+    """Return the problems that solvers and metrics have with a parameter that they share."""
     # `path` is the place of `name` in the file; `values` are keyed by their places in the file.
     if name == "random_state":  # refused, whatever the solver and the value
         return at(path, parameter_problems("", name, None))

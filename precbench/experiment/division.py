@@ -33,11 +33,8 @@ def check_division(rule: Split, dataset: Dataset) -> None:
             f"data set {dataset.name} has no times, which protocol.split: time needs; name the "
             "column of times beside its file (time: COLUMN), or set protocol.split to random"
         )
-    if (
-        isinstance(dataset, StreamedDataset)
-        and dataset.groups is not None
-        and rule.groups == "keep"
-    ):
+    keeps_groups = dataset.groups is not None and rule.groups == "keep"
+    if isinstance(dataset, StreamedDataset) and keeps_groups:
         raise InputError(
             f"data set {dataset.name} has groups, but the rows of a stream are divided one by one, "
             "which separates them; set protocol.groups to ignore, or remove stream: true from the "
@@ -52,7 +49,7 @@ def smallest_part(trial: Trial, dataset: Dataset) -> int:
     if test_share is None or trial.split.kind == "time":  # a time window has no exact share
         return 1
     validation_share = trial.validation_size if trial.folds is None else 1 / trial.folds
-    # The smaller share when all rows are divided in two, times that of the training rows
+    # The smaller of test and training share, times the smaller of validation and fitting share
     smaller = min(test_share, 1 - test_share) * min(validation_share, 1 - validation_share)
     return int(smaller * n_rows)
 
@@ -80,9 +77,9 @@ def part_sizes(trial: Trial, dataset: Dataset) -> dict[str, tuple[int, int]]:
 
 
 def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
-    """Divide rows in memory; return the split, and the number of training rows for fitting."""
-    # The training rows are in random order, those for validation last. The order is the same for
-    # every solver, so that comparisons on a split are paired.
+    """Divide rows in memory; return the split, and how many training rows are for fitting."""
+    # Those for fitting come first, those for validation last, each in random order. The order is
+    # the same for every solver, so that comparisons on a split are paired.
     rule = trial.split
     if rule.groups == "ignore":
         dataset = replace(dataset, groups=None)
@@ -102,7 +99,7 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
         fit, validation = validation_split(
             dataset.y[train], trial.validation_size, [trial.seed, "validation"], groups, time
         )
-    except InputError:  # too few rows: no error if nothing is tuned on them
+    except InputError:  # too few rows, which matters only if candidates are compared on them
         if trial.candidates and trial.folds is None:
             raise
         return RowSplit(train, test), len(train)
@@ -112,9 +109,9 @@ def divide_rows(trial: Trial, dataset: Dataset) -> tuple[RowSplit, int]:
 def divide_into_folds(
     trial: Trial, dataset: Dataset, rows: NDArray[np.intp]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Divide training rows, as places in `rows`, into stratified folds; groups stay together."""
+    """Divide the training rows `rows` into stratified folds, as places in `rows`."""
     # A fold is a pair of arrays of places: the rows to fit, then the rows of the fold, held out.
-    # There are at most as many folds as the rarer class has rows, or groups.
+    # Groups stay together. There are at most as many folds as the rarer class has rows, or groups.
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     assert trial.folds is not None
@@ -122,7 +119,7 @@ def divide_into_folds(
     if dataset.groups is not None and trial.split.groups == "keep":
         _, groups = np.unique(dataset.groups[rows], return_inverse=True)  # ids from 0
     ids = np.arange(len(rows)) if groups is None else groups  # rows of one id stay together
-    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # each needs both
+    most = min(len(np.unique(ids[y == label])) for label in (-1.0, 1.0))  # a fold needs both
     if most < 2:
         raise InputError(
             f"data set {dataset.name}: the training rows of split {trial.split.index} cannot be "
@@ -142,7 +139,7 @@ def divide_into_folds(
 
 
 class StreamDivision(NamedTuple):
-    """The parts of a stream, unscaled; `validation` accepts numbers of training rows."""
+    """The parts of a stream, unscaled; `validation` tells which training rows are held out."""
 
     train: RowStream
     test: RowStream
@@ -150,7 +147,7 @@ class StreamDivision(NamedTuple):
 
 
 def divide_stream(trial: Trial, dataset: StreamedDataset) -> StreamDivision:
-    # Return the parts of a stream; a function of row numbers tells which rows are in a part.
+    # Return the parts of a stream: functions of row numbers tell which rows are in which part.
     rule, rows = trial.split, dataset.X
     is_validation = share(0.0, trial.validation_size, trial.seed, "validation")
     if rule.kind == "none":  # trained and measured on all rows

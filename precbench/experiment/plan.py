@@ -32,41 +32,41 @@ class Plan:
 
     @cached_property
     def most_epochs(self) -> Mapping[tuple[str, Any], int]:
-        """The most epochs of any solver, by data set and point of the sweep."""
+        """The most epochs of any solver, by data set and point of the sweep, see `Limit`."""
         most: dict[tuple[str, Any], int] = {}
         for trial, _ in self.trials:
             if "epochs" in trial.params:
-                place = trial.dataset.name, trial.sweep
-                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])  # if not tuned
-                most[place] = max(most.get(place, 0), *epochs)
+                case = trial.dataset.name, trial.sweep
+                epochs = trial.candidates.get("epochs", [trial.params["epochs"]])  # or one value
+                most[case] = max(most.get(case, 0), *epochs)
         return most
 
     @property
     def protocol(self) -> str:
         """How rows are divided, in words, such as ``70/30 random split, 5 splits``."""
-        # All kinds of split get words; those of this kind are taken, and of data sets' own splits.
+        # There are words for each kind of split. Those of the protocol's kind are returned, with
+        # those of "provided" for data sets that have this split of their own.
         protocol = self.experiment.protocol
         splits = count(len(protocol.indices), "split")
-        kind = "stratified" if protocol.stratified else "random"
-        train, window = round(100 * (1 - protocol.test_size)), f"{100 * protocol.test_size:.3g} %"
-        random = f"{train}/{100 - train} {kind} split"
+        drawn = "stratified" if protocol.stratified else "random"
+        trained = round(100 * (1 - protocol.test_size))  # percent of the rows
+        random = f"{trained}/{100 - trained} {drawn} split"
         if protocol.train_size is not None:
-            random = f"trained on {protocol.train_size:,} {kind} rows, measured on the others"
+            random = f"trained on {protocol.train_size:,} {drawn} rows, measured on the others"
         folds = f"{'stratified ' * protocol.stratified}{protocol.n_splits}-fold cross-validation"
         if protocol.repetitions > 1:
             folds += f", {protocol.repetitions} repetitions"
-        windows = f"trained on the past, measured on the next {window}, {splits}"
-        if protocol.n_splits == 1:
-            windows = f"trained on the past, measured on the latest {window}"
+        which = "latest" if protocol.n_splits == 1 else "next"
+        windows = f"trained on the past, measured on the {which} {100 * protocol.test_size:.3g} %"
         texts = {
             "random": f"{random}, {splits}",
             "kfold": folds,
-            "time": windows,
+            "time": windows if protocol.n_splits == 1 else f"{windows}, {splits}",
             "provided": "the provided training and test sets",
             "none": "trained and measured on all rows",
         }
-        names = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
-        exceptions = [f"{', '.join(names)}: {texts['provided']}"] if names else []
+        own = [entry.name for entry in self.experiment.datasets if getattr(entry, "split", None)]
+        exceptions = [f"{', '.join(own)}: {texts['provided']}"] if own else []
         return "; ".join([texts[protocol.split], *exceptions])
 
     @property
@@ -100,9 +100,9 @@ def make_plan(
     smoke: bool = False,
     datasets: Mapping[str, Dataset] | None = None,
 ) -> Plan:
-    """Load the data of an experiment and compute the keys of its trials."""
+    """Load the data of an experiment, compute the keys of its trials, and check both."""
     # `only` names the data sets to load, `datasets` are those that are loaded already. Without
-    # `stand_ins`, ``on_missing: stand-in`` and ``skip`` are errors.
+    # `stand_ins`, a missing data set is an error whatever its ``on_missing`` says.
     from precbench.experiment.samples import read_data
 
     experiment = experiment.smoke_size() if smoke else experiment
@@ -138,22 +138,22 @@ def make_plan(
 
 
 def _refuse_two_limits(trials: Iterable[tuple[Trial, str]]) -> None:
-    """Refuse trials that differ in their limit only: with one key, they would share a record."""
+    """Refuse trials that differ in their limit only: they have one key, and so one record."""
     first_with_key: dict[str, Trial] = {}
     for trial, key in trials:
         other = first_with_key.setdefault(key, trial)
         if other.limit != trial.limit:
             raise InputError(
-                f"the solvers {other.label!r} and {trial.label!r} differ in their limit only; "
-                "give them the same limit, or run them in two experiments"
+                f"the solvers {other.label!r} and {trial.label!r} differ in limit only, and one "
+                "experiment stores one result for both; remove one, or run them in two experiments"
             )
 
 
 def _refuse_too_few_rows(
     experiment: Experiment, trials: Iterable[Trial], datasets: Mapping[str, Dataset], smoke: bool
 ) -> None:
-    """Refuse metrics that need more rows than the part that they measure has."""
-    checked = set[tuple[Any, ...]]()  # trials of one case have the same parts and metrics
+    """Refuse metrics that need more positives or rows than a part that they are measured on has."""
+    checked = set[tuple[Any, ...]]()  # cases: trials of one case have the same parts and metrics
     for trial in trials:
         dataset = datasets[trial.dataset.name]
         tuned_by = (trial.metric,) if trial.candidates else ()
@@ -162,9 +162,9 @@ def _refuse_too_few_rows(
             continue
         checked.add(case)
         metrics = experiment.metrics_at(trial.sweep)
-        measured = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}
-        # Dividing the rows takes time: it is left out if 1 positive, and half of the rows expected,
-        # are enough for every metric.
+        metrics_of = dict.fromkeys(experiment.parts, metrics) | {"validation": tuned_by}  # by part
+        # Dividing the rows takes time. It is left out if every metric could be measured on 1
+        # positive among half of the rows that the smallest part is expected to have.
         fewest = 1, max(1, smallest_part(trial, dataset) // 2)  # positives, rows
         if not any(_shortage(metric, fewest) for metric in (*metrics, *tuned_by)):
             continue
@@ -173,19 +173,19 @@ def _refuse_too_few_rows(
         except InputError:  # the rows cannot be divided, which the trial reports when it runs
             continue
         for part, size in sizes.items():
-            for metric in measured.get(part, ()):
+            for metric in metrics_of.get(part, ()):
                 if shortage := _shortage(metric, size):
                     sized = f"{dataset.name} at the smoke size" if smoke else dataset.name
                     remedies = ", or choose by another (tuned_by)" if part == "validation" else ""
                     remedies += ", or more rows to smoke" if smoke else ""
-                    raise InputError(  # a shortage ends with the first remedy: "give k = 5 or less"
+                    raise InputError(  # the shortage names a first remedy: "give k = 5 or less"
                         f"the metric {metric.label} cannot be measured on the {part} set of split "
                         f"{trial.split.index} of {sized}: {shortage}{remedies}"
                     )
 
 
 def _shortage(metric: Metric, size: tuple[int, int]) -> str:
-    """Return why a metric needs more than `size` (positives, rows); "" if it does not."""
+    """Return why `size` (positives, rows) is too small for a metric; "" if it is not."""
     try:
         metric.check_size(*size)
     except InputError as error:

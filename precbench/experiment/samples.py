@@ -31,7 +31,7 @@ from precbench.solvers.rows import as_rows, linear_scores
 
 Intercepts: TypeAlias = Sequence[float] | NDArray[np.float64] | None
 
-_SCORES_AT_ONCE = 2**23  # 64 MiB
+_SCORES_AT_ONCE = 2**23  # of streamed rows, 64 MiB
 _LEAST_SHARE = 0.02  # of the rarer class among drawn rows, so that it can be measured
 
 
@@ -43,23 +43,14 @@ def read_data(
     rows: int | None = None,
     dtype: Dtype = "float64",
 ) -> Dataset:
-    """Load the data set of a config entry, with at most `rows` rows."""
-    # The rows are drawn with a fixed seed: of a streamed file each for itself, of other data as in
-    # `_subsample_rows`. Without `stand_ins`, ``on_missing: stand-in`` is an error.
+    """Load the data set of a config entry, with at most `rows` rows, drawn with a fixed seed."""
+    # Without `stand_ins`, ``on_missing: stand-in`` is an error.
     if isinstance(entry, StreamedFile):
-        from precbench.data import open_stream
-
-        # Here and below: the other fields of an entry are arguments of the function that reads it.
-        options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
-        streamed = open_stream(entry.file, dtype=dtype, **options)
-        streamed = replace(streamed, name=entry.name, title=entry.name)
-        n_rows = streamed.X.shape[0]
-        if rows is None or rows >= n_rows:
-            return streamed
-        return replace(streamed, X=streamed.X.part(share(0.0, rows / n_rows, "rows")))
+        return _open_stream(entry, rows, dtype)
     if isinstance(entry, FileData):
         from precbench.data.own.read import read_own_file
 
+        # The other fields are arguments of the function that reads the file.
         options = entry.model_dump(exclude={"file", "name"}, exclude_none=True)
         dataset, _encoding = read_own_file(entry.file, dtype=dtype, **options)
         # With `split_key=None` the splits depend on the name in the config.
@@ -75,6 +66,18 @@ def read_data(
         options = entry.model_dump(include={"block_bytes", "buffer_bytes"}, exclude_none=True)
         return replace(stream_dataset(dataset, **options), name=entry.name)
     return dataset
+
+
+def _open_stream(entry: StreamedFile, rows: int | None, dtype: Dtype) -> StreamedDataset:
+    # Open a streamed file; each row is drawn by itself, so that about `rows` of them are kept.
+    from precbench.data import open_stream
+
+    options = entry.model_dump(exclude={"file", "name", "stream"}, exclude_none=True)
+    opened = open_stream(entry.file, dtype=dtype, **options)
+    X = opened.X
+    if rows is not None and rows < X.shape[0]:
+        X = X.part(share(0.0, rows / X.shape[0], "rows"))
+    return replace(opened, X=X, name=entry.name, title=entry.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +193,7 @@ class Rows:
 
     @cached_property
     def split(self) -> tuple[RowSplit, int]:
-        """The row numbers of training and test set, see `divide_rows`."""
+        """The row numbers of the parts, and how many training rows are for fitting."""
         return divide_rows(self._trial, self._dataset)
 
     @cached_property
@@ -207,7 +210,7 @@ class Rows:
 
     @cached_property
     def test(self) -> Sample:
-        # The test rows, scaled and mapped by what the training rows determine
+        # The test rows, scaled and made random features by what is fitted to the training rows
         if isinstance(self._dataset, StreamedDataset):
             return self._streamed("test", self._streams.test)
         (train, test), _n_fit = self.split
@@ -222,7 +225,7 @@ class Rows:
 
     @cached_property
     def divisions(self) -> Sequence[tuple[Any, Any]]:
-        """Pairs of the training rows that candidates are fitted to and compared on."""
+        """Pairs: the training rows that candidates are fitted to, and those to compare them on."""
         # Rows are given by a slice or by places; of a stream, by a function that accepts them.
         trial = self._trial
         if isinstance(self._dataset, StreamedDataset):
@@ -243,7 +246,7 @@ class Rows:
         return divide_stream(self._trial, self._dataset)
 
     def _streamed(self, part: str, rows: RowStream) -> Streamed:
-        """Return the rows of a part, scaled."""
+        """Return the rows of a part of a stream, scaled; the part's name is for messages."""
         trial, all_rows = self._trial, cast(RowStream, self._dataset.X)
         fitted_on = self._streams.train if trial.scaling_fitted_on == "train" else all_rows
         return Streamed(
@@ -252,7 +255,7 @@ class Rows:
 
     @cached_property
     def _prepared(self) -> tuple[Any, Callable[[Any], Any]]:
-        """The training rows, scaled and mapped, and the function that does so to other rows."""
+        """The training rows, scaled and as random features, and the function that does so."""
         trial, (division, _n_fit) = self._trial, self.split
         train = division.train
         X_train = self._dataset.gathered(train, train)
@@ -270,7 +273,8 @@ class Rows:
 
 
 def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
-    """Draw rows by class, 2 of each or more; the rarer class is `_LEAST_SHARE` of them or more."""
+    """Draw about `rows` rows by class: 2 or more of each, and `_LEAST_SHARE` of the rarer one."""
+    # The rarer class has its own share if that is larger, and no more rows than there are.
     if dataset.X.shape[0] <= rows:
         return dataset
     rng = np.random.default_rng(0)
@@ -278,7 +282,7 @@ def _subsample_rows(dataset: Dataset, rows: int) -> Dataset:
     sizes = [max(2, round(rows * len(numbers) / len(dataset.y))) for numbers in members]
     rare, fewest = int(np.argmin(sizes)), round(_LEAST_SHARE * rows)  # `rare`: 0 or 1
     if sizes[rare] <= fewest:
-        sizes[rare] = min(fewest, len(members[rare]))  # no more than there are
+        sizes[rare] = min(fewest, len(members[rare]))
         sizes[1 - rare] = rows - sizes[rare]  # the other class
     drawn = [
         rng.choice(numbers, min(size, len(numbers)), replace=False)

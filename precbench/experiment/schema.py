@@ -19,7 +19,7 @@ def config_schema() -> dict[str, Any]:
     It accepts whatever `load_config` does; what depends on several keys, or on data, only
     `load_config` checks.
     """
-    # Pydantic's schemas know types only: validators accept more forms, and registries fewer names.
+    # Pydantic's schemas know types only. Below, other forms and the registries' names are added.
     experiment, study = Experiment.model_json_schema(), Study.model_json_schema()
     definitions = experiment.pop("$defs")
     definitions["Metric"] = _metric()
@@ -73,7 +73,7 @@ def _metric() -> dict[str, Any]:
 
 
 def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below a label that is the name of a solver."""
+    """Return the schema below a label that is a solver's name; `solver` may name another one."""
     return {
         "description": first_line(type(SOLVERS[name]())),
         "if": {"type": "object", "required": ["solver"]},
@@ -88,7 +88,7 @@ def _solver(name: str, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema below any label, with the parameters of the named solver."""
+    """Return the schema below any label: `solver`, and keys that this solver has, or `shared`."""
     cases = [
         {
             "if": {"properties": {"solver": {"const": name}}, "required": ["solver"]},

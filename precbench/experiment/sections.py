@@ -71,12 +71,12 @@ _LARGEST_TRY = 100_000  # rows on which a metric is tried, to check its paramete
 
 
 def _checkpoints(value: Any) -> Any:
-    """Check a count, "every", or a list of passes, and return it."""
+    """Return a count, "every", or a list of passes over the rows; refuse anything else."""
     if isinstance(value, list):
         are_numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
         # They are distinct, ascending and above 0 if sorting, with 0 in front, changes nothing.
         if not value or not are_numbers or sorted({0.0, *value}) != [0.0, *value]:
-            refuse(at((), ["should be passes over the rows, ascending numbers above 0"]))
+            refuse(at((), ["should list passes over the rows: ascending numbers above 0"]))
         return tuple(map(float, value))
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not is_count and value != "every":
@@ -177,7 +177,7 @@ class StreamedFile(Section):
 
 
 def _dataset(entry: Any, info: ValidationInfo) -> Any:
-    """Validate an entry as the kind that its keys show, to report mistakes of this kind only."""
+    """Return an entry as the kind of data that its keys show, to report mistakes of that kind."""
     if isinstance(entry, str):
         entry = {"name": entry}
     if isinstance(entry, dict) and "file" in entry:
@@ -228,31 +228,31 @@ class Protocol(Section):
     @model_validator(mode="after")
     def _fits_the_split(self) -> "Protocol":
         """Refuse keys that the kind of split does not use, and impossible numbers of splits."""
-        applies = {
+        kinds_that_use = {
             "test_size": ("random", "time"),
             "train_size": ("random",),
             "stratified": ("random", "kfold"),
             "repetitions": ("kfold",),
         }
-        explicit = self.model_fields_set  # keys in the file
+        given = self.model_fields_set  # keys in the file
         splits = self.splits or ()
         n_all = len(self._all)  # splits of all repetitions
-        # Each case is a key, whether its value is wrong, and the message if it is.
+        # A case is a key, whether the key or its value is wrong, and the message if it is.
         cases = [
             *(
                 (
                     name,
-                    name in explicit and self.split not in kinds,
-                    f"has no meaning with split: {self.split}",
+                    name in given and self.split not in kinds,
+                    f"has no meaning with split: {self.split}; remove this",
                 )
-                for name, kinds in applies.items()
+                for name, kinds in kinds_that_use.items()
             ),
             (
                 "train_size",
-                {"test_size", "train_size"} <= explicit,
+                {"test_size", "train_size"} <= given,
                 "cannot be combined with test_size: give one of the two",
             ),
-            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs at least 2"),
+            ("n_splits", self.split == "kfold" and self.n_splits < 2, "kfold needs 2 or more"),
             (
                 "test_size",
                 self.split == "time" and self.n_splits * self.test_size >= 1,
@@ -262,7 +262,7 @@ class Protocol(Section):
             (
                 "repetitions",
                 n_all > MOST_SPLITS,
-                f"{n_all:,} splits in all; at most {MOST_SPLITS:,} are possible",
+                f"{n_all:,} splits in all, but {MOST_SPLITS:,} are the most: give fewer",
             ),
         ]
         problems: list[Problem] = [((name,), text) for name, is_wrong, text in cases if is_wrong]
@@ -290,7 +290,7 @@ class Protocol(Section):
 
 
 def _metric(entry: Any, info: ValidationInfo) -> Metric:
-    """Read a metric: a name, or ``{name: parameters}``; ``common`` gives those that are missing."""
+    """Read a metric: a name, or ``{name: parameters}``; ``common`` gives missing parameters."""
     if isinstance(entry, str):
         entry = {entry: {}}
     if not isinstance(entry, dict) or len(entry) != 1:
@@ -331,15 +331,15 @@ class Tuning(Section):
 class Limit(Section):
     """When a solver is stopped, with its last iterate as the result."""
 
-    # About that many times the time of the solver with most epochs, counted in rows, so that no
-    # number depends on a clock: the rows that it visits, divided by `LinearRanker.row_cost`
+    # After about that many times the time of the solver with most epochs. A visit to a row counts
+    # as the time `LinearRanker.row_cost` of its solver, so that no number depends on a clock.
     times_slowest: PositiveFloat | None = None
-    # Training time, for runs that only measure time: such numbers cannot be repeated
+    # After that training time, for runs that only measure time: such numbers cannot be repeated
     seconds: PositiveFloat | None = None
 
 
 def _tunable(kind: Any) -> PlainValidator:
-    """Return a validator of values of a type, and of ``{tune: [values of it]}``."""
+    """Return a validator that accepts values of a type, and ``{tune: [values of the type]}``."""
     adapter = TypeAdapter(kind)
 
     def check(value: Any) -> Any:
@@ -374,7 +374,7 @@ class Fourier(Section):
 
     @property
     def phrase(self) -> str:
-        """``500 random Fourier features``, with all candidates for their number."""
+        """Words such as ``100, 200 or 500 random Fourier features``, with each number to try."""
         numbers = self.candidates.get("n_components", [self.n_components])
         *most, last = (f"{n:,}" for n in numbers)
         return f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
@@ -396,7 +396,7 @@ class SolverEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _gather_parameters(cls, value: Any) -> Any:
-        """Move all keys but those of `SOLVER_KEYS` to `params`, as the fields need them."""
+        """Move all keys but those of `SOLVER_KEYS` to `params`, the field that takes them."""
         if not isinstance(value, dict):
             return value
         own = {name: value[name] for name in SOLVER_KEYS if name in value}
@@ -463,7 +463,7 @@ def is_tuned(value: Any) -> bool:
 
 
 def choice_problems(value: Any) -> list[str]:
-    """Return the problems of a mapping in place of a value, which should be a choice to tune."""
+    """Return the problems of a value that is a mapping, which should be ``{tune: [values]}``."""
     if not isinstance(value, dict):  # a plain value
         return []
     candidates = value["tune"] if is_tuned(value) else None
@@ -479,7 +479,7 @@ def choice_problems(value: Any) -> list[str]:
 
 
 def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
-    """Return the problems of a parameter, by the solver's own constraints."""
+    """Return the problems of a solver's parameter: its name, or values that the solver refuses."""
     from precbench.solvers import SOLVERS
     from precbench.solvers.parameters import K
 
@@ -505,7 +505,7 @@ def parameter_problems(solver: str, name: str, value: Any) -> list[str]:
 
 
 def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of a metric's parameters: names, types, an evaluation on trial."""
+    """Return the problems of a metric's parameters: of names, of types, or found by a trial."""
     spec = METRICS[metric]
     defaults, types = spec.parameters, get_type_hints(spec.function)
     problems: list[Problem] = [
@@ -522,7 +522,7 @@ def metric_problems(metric: str, params: Mapping[str, Any]) -> list[Problem]:
             TypeAdapter(types.get(name, Any)).validate_python(value, strict=True)
         except ValidationError as error:
             problems.append(((name,), in_plain_words(error.errors()[0])))
-    # A perfect ranking, with labels as scores and enough positives for any count in the parameters
+    # The trial is a perfect ranking: labels as scores, and as many positives as any parameter asks.
     n_pos = max([2, *(value for value in params.values() if isinstance(value, int))])
     if not problems and n_pos <= _LARGEST_TRY:  # a larger ranking would take long
         labels = [1] * n_pos + [0] * 2

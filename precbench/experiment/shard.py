@@ -39,13 +39,13 @@ class Shard:
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of the trials in this shard, among the `wanted` of all shards.
+        """Return the keys of the trials in this shard; `wanted` are those to deal to all shards.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With
         `by_split`, all trials on a split are dealt together, so that their times are of one
-        machine, the largest groups first. The result does not depend on the order of the config,
-        nor on what is done.
+        machine, the largest groups first. The result depends neither on the order of the config,
+        nor on which trials have run.
         """
         places: dict[str, tuple[str, str]] = {}  # data set, and split or label, by key
         for trial, key in plan.trials:

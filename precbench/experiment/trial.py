@@ -66,7 +66,7 @@ class Split:
         size = "test_size" if self.train_size is None else "train_size"
         drawn = {"seed": self.seed, "stratified": self.stratified}  # of random splits and folds
         fields: dict[str, dict[str, Any]] = {
-            "random": drawn | {size: getattr(self, size)},
+            "random": drawn | {size: getattr(self, size)},  # the seed differs by index
             "kfold": drawn | {"n_splits": self.n_splits, "index": self.fold},
             "time": {"test_size": self.test_size, "index": self.index},  # 0 is the latest
         }
@@ -118,17 +118,17 @@ class Trial:
 
     def combinations(self) -> list[dict[str, Any]]:
         """Return the values of the tuned parameters to try, in the order of their product."""
-        # If there are more than `draw`, only that many are drawn, without replacement. The seed
-        # depends on the names and lists alone.
+        # If there are more than `draw`, only that many are drawn, without replacement. The draw
+        # depends on the names and lists alone: it is the same for all data sets and splits.
         lists = self.candidates
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-        # Places in the lists are drawn for the sorted names, so that the order of the config does
-        # not change them; `order` then puts them in the order of the config.
+        # A place in each list is drawn in the order of the sorted names, so that the order of the
+        # config changes nothing; `order` then brings the places into the order of the config.
         names = sorted(lists)
         sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
-        drawn: set[tuple[int, ...]] = set()  # places in the lists
+        drawn: set[tuple[int, ...]] = set()  # combinations, each as places in the lists
         while len(drawn) < (self.draw or 0):
             drawn.add(tuple(rng.integers(sizes)[order].tolist()))
         return [
@@ -141,8 +141,8 @@ class Trial:
         return self.draw is not None and prod(map(len, self.candidates.values())) > self.draw
 
     def with_features(self, chosen: Mapping[str, Any]) -> "Trial":
-        """Return the trial with the random features of a choice of candidates."""
-        # The keys of random features begin with "fourier."; the others are of the solver.
+        """Return the trial with its random features set to the chosen candidates."""
+        # In `chosen`, keys of random features begin with "fourier."; the others are of the solver.
         if self.fourier is None:
             return self
         own = {n.removeprefix(_FOURIER): v for n, v in chosen.items() if n.startswith(_FOURIER)}
@@ -155,7 +155,7 @@ class Trial:
     @property
     def code(self) -> str:
         """A hash of the code that the trial runs, for its record; not part of its key."""
-        # Parts that no number depends on are left out; a solver of another package adds its hash.
+        # Modules that no number depends on are left out; a solver's own package adds its hash.
         from precbench.solvers import SOLVERS
 
         package = type(SOLVERS[self.solver]()).__module__.partition(".")[0]
@@ -171,7 +171,7 @@ class Trial:
         from precbench.solvers import SOLVERS, LinearRanker
 
         preprocessing: dict[str, Any] = {"scaling": self.scaling, "dtype": self.dtype}
-        # These two scalings fit nothing, so that the rows they would be fitted on do not count.
+        # These two scalings fit nothing, so that it does not matter which rows they are fitted on.
         if self.scaling not in ("none", "unit-norm"):
             preprocessing["fitted_on"] = self.scaling_fitted_on
         if not isinstance(self.dataset, NamedData):  # options that are not in the hash of the data
@@ -199,7 +199,8 @@ class Trial:
             "checkpoints": self.checkpoints,
             "seed": self.seed,
         }
-        if not isinstance(SOLVERS[self.solver](), LinearRanker):  # the scores of parts are stored
+        # Without weights, which give scores of any part, only the scores of these parts are stored.
+        if not isinstance(SOLVERS[self.solver](), LinearRanker):
             fields["parts"] = list(self.parts)
         return fields
 

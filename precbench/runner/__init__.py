@@ -26,17 +26,17 @@ def to_do(
     rerun: Collection[str] = (),
     changed_code: bool = False,
 ) -> dict[str, Trial]:
-    """Return the trials without a usable record by key, in the order of the plan."""
+    """Return by key, in the order of the plan, the trials to run: those without a usable record."""
     # With `timing`, records of trials that ran in parallel are unusable; with `changed_code`, those
     # of other code than the present one. `rerun` names statuses: only trials with one are returned.
-    missing: dict[str, Trial] = {}
+    to_run: dict[str, Trial] = {}
     for trial, key in plan.trials:
-        if key in missing or (wanted is not None and key not in wanted):
+        if key in to_run or (wanted is not None and key not in wanted):
             continue
         record = None if force else store.read(key)
         if rerun:  # in place of the conditions below
             if record is not None and record.status in rerun:
-                missing[key] = trial
+                to_run[key] = trial
         elif (
             record is None
             or record.status in RETRIED  # statuses without a result
@@ -44,23 +44,23 @@ def to_do(
             or (changed_code and record.code != trial.code)
             or _limit_has_changed(plan, trial, record)
         ):
-            missing[key] = trial
-    return missing
+            to_run[key] = trial
+    return to_run
 
 
 def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[str]:
-    """Return the keys of records of other code, of the same versions, than the present."""
+    """Return the keys of records that other code than the present made, under the same versions."""
     records = [(trial, store.read(key)) for trial, key in plan.trials if key in keys]
     return [record.key for trial, record in records if record and record.code != trial.code]
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a trial, stopped or not, would end otherwise under the present limits."""
+    """Return whether a recorded trial would end at another place under the present limits."""
     seconds, passes = _limits(plan, trial)
-    if record.stopped:  # by a limit in the record, where None means no limit
+    if record.stopped:  # by a limit, which the record names; None there means no limit
         limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
         return (record.limit_seconds, record.limit_passes) != limits
-    # It ended by itself: would it be stopped now?
+    # It ended by itself: would it be stopped before that now?
     n_rows = record.fitted.get("n_rows_seen_") or 0
     most_rows = passes * (record.n_train or inf)
     return (record.seconds or 0.0) > seconds or n_rows > most_rows
@@ -77,18 +77,18 @@ def run_plan(
     """Run trials and yield each with its status as it ends; the caller holds the store's lock.
 
     With more than one worker, times are marked as not comparable. `elsewhere`, such as
-    `precbench.runner.cluster.Cluster.run`, runs the trials in place of local processes, and notes
-    the machine.
+    `precbench.runner.cluster.Cluster.run`, runs the jobs in place of local processes, and puts the
+    machine in their records.
     """
     from precbench.runner.dispatch import dispatch, run_here
     from precbench.runner.worker import Job, base_record
 
-    machine = "" if elsewhere else store.add_environment(environment())
+    machine_id = "" if elsewhere else store.add_environment(environment())
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
         seconds, passes = _limits(plan, trial)
-        last = store.read(key)  # how it ended before becomes "status: reason" below
+        earlier = store.read(key)  # how that ended is kept as "status: reason"
         jobs.append(
             Job(
                 trial=trial,
@@ -98,9 +98,9 @@ def run_plan(
                 limit=seconds,
                 passes=passes,
                 timing="sequential" if n_workers == 1 else "parallel",
-                environment=machine,
+                environment=machine_id,
                 run=run,
-                before=": ".join(filter(None, (last.status, last.reason))) if last else "",
+                before=": ".join(filter(None, (earlier.status, earlier.reason))) if earlier else "",
             )
         )
     try:
@@ -123,6 +123,6 @@ def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
         seconds = trial.limit.seconds or inf
         if trial.limit.times_slowest is not None:
             epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-            # A pass counted by `epochs` costs 1 a row, and a pass of this solver `row_cost` a row.
+            # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this solver.
             passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
     return seconds, passes

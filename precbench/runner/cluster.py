@@ -31,7 +31,7 @@ except ImportError:
 
 
 _SENT_AHEAD = 100  # jobs for each worker
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 1.0  # between looks at whether the workers are at work
 _FETCH_SECONDS = 60.0  # for a result; if its worker has died, Dask runs the job again meanwhile
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "1TB",  # the rows are meant to be sent
@@ -61,8 +61,8 @@ class Cluster:
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, str | None]]:
         """Run jobs on the workers and yield each with its status as it ends.
 
-        The status is None for a job whose workers died. It is an error if no worker is at work for
-        `wait` seconds: the workers are gone, or Dask keeps the jobs back from them.
+        The status is None for a job whose workers died. An error is raised if no worker is at work
+        for `wait` seconds: the workers are gone, or Dask keeps the jobs back from them.
         """
         if any(job.timing == "sequential" for job in jobs):
             raise InputError(
@@ -76,7 +76,7 @@ class Cluster:
         with _errors_of_dask(self.where):
             waiting, most_sent = iter(jobs), _SENT_AHEAD * max(1, self.n_workers)
             while True:
-                for job in islice(waiting, most_sent - len(sent)):  # the next jobs
+                for job in islice(waiting, most_sent - len(sent)):  # as many as may be sent
                     future = self._submit(job, rows)
                     sent[future] = job
                     future.add_done_callback(ended.put)
@@ -97,13 +97,13 @@ class Cluster:
                     )
 
     def _submit(self, job: Job, rows: dict[int, distributed.Future]) -> distributed.Future:
-        """Send a job, and its rows unless `rows` has them; they are added there."""
+        """Send a job and return its future; its rows are sent once, and then kept in `rows`."""
         dataset_id = id(job.dataset)
-        if dataset_id not in rows:  # sent as the result of a task: Dask repeats it if they are lost
+        if dataset_id not in rows:  # sent as the result of a task, which Dask repeats if it is lost
             rows[dataset_id] = self.client.submit(lambda rows: rows, job.dataset, pure=False)
-        # `_run` takes the rows apart from the job: Dask passes the result in place of the future.
+        # `_run` gets the job without its rows, and the rows: Dask puts them in place of the future.
         without_rows = replace(job, dataset=cast(Dataset, None))
-        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # always run
+        return self.client.submit(_run, without_rows, rows[dataset_id], pure=False)  # never cached
 
 
 def _write_record(job: Job, future: distributed.Future) -> str | None:
@@ -119,17 +119,17 @@ def _write_record(job: Job, future: distributed.Future) -> str | None:
 
 @contextmanager
 def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
-    """Connect to a cluster whose workers have the versions of this process.
+    """Yield a connection to a cluster; raise if a worker has other versions than this process.
 
     `where` is the address of a scheduler (``tcp://host:8786``, ``tls://…``), its file, or
     ``local:N`` for N processes of this machine, which end with the connection. After `wait` seconds
     without scheduler, or without workers, an error is raised.
     """
-    for name in logging.root.manager.loggerDict:  # Dask's loggers would repeat errors at length
+    for name in logging.root.manager.loggerDict:  # Dask would log at length what is raised anyway
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as opened:
-        opened.enter_context(safe_path())  # for workers that start later, too
+        opened.enter_context(safe_path())  # up to the end, for workers that start later, too
         opened.enter_context(dask.config.set(_SETTINGS))
         with _errors_of_dask(where), no_interrupt():
             client = distributed.Client(
@@ -142,7 +142,7 @@ def connect(where: str, wait: float = 30.0) -> Iterator[Cluster]:
 
 
 def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
-    """Return the arguments of a client for its scheduler; a local one ends with `opened`."""
+    """Return the arguments of a client for its scheduler; one started here ends with `opened`."""
     kind, _, number = where.partition(":")
     if kind == "local" and number.isdigit() and int(number):
         # Pages of the dashboards are for this machine only.
@@ -160,7 +160,7 @@ def _scheduler(where: str, opened: ExitStack) -> dict[str, Any]:
 
 
 def _refuse_other_versions(client: distributed.Client) -> None:
-    """Require the same versions on all workers as in this process."""
+    """Raise if a worker has other versions than this process."""
     here = versions()
     for worker, there in client.run(versions).items():
         for name, version in here.items():

@@ -16,7 +16,7 @@ _ITERATIONS = 100  # of a solver that names no largest number of them and has no
 
 
 def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[float]:
-    """Estimate the seconds of each trial, from earlier trials or by its size."""
+    """Estimate the seconds of each trial: the median of records with its label and data set."""
     known: dict[tuple[str, str], list[float]] = {}  # seconds by label and data set
     for record in store.records():
         if record.status == "ok":
@@ -24,7 +24,7 @@ def expected_seconds(plan: Plan, store: Store, trials: Iterable[Trial]) -> list[
             known.setdefault((record.label, record.dataset), []).append(seconds)
     return [
         median(known.get((t.label, t.dataset.name)) or [_SECONDS_PER_TRIAL + _by_size(plan, t)])
-        for t in trials  # by size if no earlier trial has its label and data set
+        for t in trials  # by its size if there is no such record
     ]
 
 
@@ -35,13 +35,13 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     values_per_row = getattr(X, "nnz", n_rows * n_features) / n_rows  # stored ones, if sparse
     n_candidates = math.prod(map(len, trial.candidates.values()))
     tuned = n_candidates > 1  # below True counts as 1, False as 0
-    # Each sum is 1 for the training after tuning, plus the candidates. A candidate takes 0.8 of a
-    # training, as validation rows are left out.
+    # In each sum, 1 is the training after tuning. A candidate takes 0.8 of a training, as it leaves
+    # out validation rows; with epochs about half of that, as candidates share passes.
     if "epochs" in trial.params:
-        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")  # they share passes
+        passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
     elif trial.limit is not None and trial.limit.times_slowest is not None:
-        slowest = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
-        passes = (1 + tuned) * trial.limit.times_slowest * slowest  # all share one limit
+        most_epochs = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
+        passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # candidates share a limit
     else:
         passes = (1 + 0.8 * n_candidates * tuned) * _largest(trial, "max_iter", _ITERATIONS)
     n_train = n_rows * (1 - trial.split.test_size)
@@ -49,5 +49,5 @@ def _by_size(plan: Plan, trial: Trial) -> float:
 
 
 def _largest(trial: Trial, name: str, default: float | None = None) -> float:
-    """Return the value of a parameter, or its largest candidate."""
+    """Return the largest candidate of a parameter, or its value if it is not tuned."""
     return float(max(trial.candidates.get(name, [trial.params.get(name, default)])))

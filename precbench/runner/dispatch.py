@@ -23,7 +23,7 @@ from precbench.store import Store
 
 Run = Callable[[Sequence[Job]], Iterable[tuple[Job, str | None]]]
 
-_MOST_SENT = 2**20  # bytes of a data set that is sent with each of its jobs
+_MOST_SENT = 2**20  # bytes of rows that are sent with each job; more are shared by a file
 
 
 def dispatch(jobs: Sequence[Job], run: Run) -> Iterator[tuple[Job, str]]:
@@ -60,14 +60,14 @@ def run_here(jobs: Sequence[Job], n_workers: int) -> Iterator[tuple[Job, str | N
     # A single job also runs in a process of its own, so that a crash does not end the run.
     waiting = {job.key: job for job in jobs}
     was_lost_at_start = False
-    while waiting:  # once, and again with new workers after the death of one
+    while waiting:  # once, and again with new workers each time that one has died
         n_waiting = len(waiting)
         try:
             with _shared_rows(list(waiting.values())) as calls:
                 for key, status in workers.run(_run, calls, n_workers):
                     yield waiting.pop(key), status
         except BrokenProcessPool as error:  # one worker has died, and the others are ended, too
-            # Yield the jobs that had begun: those with a record of this run, or with a mark.
+            # Jobs that had begun are yielded: those with a record of this run, or with a mark.
             for job in list(waiting.values()):
                 record = Store(job.folder).read(job.key)
                 outcome = record.status if record is not None and record.run == job.run else None
@@ -89,12 +89,12 @@ def _run(job: Job) -> tuple[str, str]:
 
 @contextmanager
 def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
-    """Yield the jobs as arguments of `_run`; files with their rows are removed at the end."""
+    """Yield an iterator over the arguments of `_run`; files with rows are removed at the end."""
     mapped: dict[int, Dataset] = {}  # by the id of the data set
     paths: list[Path] = []
 
     def arguments() -> Iterator[tuple[Job]]:
-        # Yield jobs; many rows are replaced by a map of a file, written once for all jobs on them.
+        # Yield each job; many rows become a map of a file, written once for all jobs on them.
         for job in jobs:
             dataset_id = id(job.dataset)
             if dataset_id not in mapped and not _is_shared(job.dataset.X):
@@ -110,7 +110,7 @@ def _shared_rows(jobs: Iterable[Job]) -> Iterator[Iterator[tuple[Job]]]:
 
 
 def _is_shared(X: Any) -> bool:
-    """Return whether rows need no file to share them: few, streamed or mapped from the cache."""
+    """Return whether workers get rows without a new file: few, streamed, or a map of a file."""
     values = getattr(X, "data", X) if sparse.issparse(X) else X  # of a sparse X, its values
     if getattr(values, "nbytes", 0) <= _MOST_SENT:  # streamed rows have none
         return True
@@ -121,7 +121,7 @@ def _is_shared(X: Any) -> bool:
 
 
 def _mapped(dataset: Dataset, path: Path) -> Dataset:
-    """Write a data set to a file of this user, and map its arrays into memory."""
+    """Write a data set to a file of this user; return it with its arrays as maps of the file."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Other users cannot read the file (0o600), nor have put one there before ("x").

@@ -57,7 +57,7 @@ class Recorder:
                 self.next_rows = self._next_place(solver.n_rows_seen_)
         if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
-        # The clocks are read last, so that the work above is not counted.
+        # The clocks are read last, so that the time of this method is not counted.
         self._cpu = time.process_time()
         self._wall = time.perf_counter()
         return bool(self.stopped)
@@ -79,7 +79,7 @@ class Recorder:
         return {name: np.array(values) for name, values in self._states.items()}
 
     def _record_state(self, solver: Ranker) -> None:
-        """Append times, counts and the weights, or for other solvers the number of iterations."""
+        """Append times, counts, and the weights; without weights the number of iterations."""
         solver.catch_up()  # some solvers set their weights only when asked
         state = {
             "rows_seen": solver.n_rows_seen_,

@@ -10,7 +10,7 @@ from precbench.store import SCHEMA, Store
 def run_study(
     study: Study, store: Store, *, smoke: bool = False, mirror: str | None = None
 ) -> None:
-    """Compute a study, and write its values and its description."""
+    """Compute a study, and write its values and its description to the folder of `store`."""
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads

@@ -34,7 +34,7 @@ from precbench.topk import ceil_share
 _GRACE_SECONDS = 5.0  # for compiled code to return after the timeout
 # Growth of the rows between checkpoints of a solver whose number of passes is not known before
 _UNKNOWN_LENGTH_FACTOR = 1.3
-_MOST_SCORES = 2**25  # 256 MiB a trial
+_MOST_SCORES = 2**25  # that are stored of a trial, over all its checkpoints; 256 MiB
 _MOST_KEPT = 2**23  # values of rows that wait for another trial, 64 MiB
 
 
@@ -162,7 +162,7 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
 def _with_scores(
     arrays: dict[str, NDArray], solver: NonlinearRanker, measured: Mapping[Any, InMemory]
 ) -> dict[str, NDArray]:
-    """Return the arrays with scores, of as many checkpoints as `_MOST_SCORES` allows."""
+    """Add scores to the arrays, which keep only as many checkpoints as `_MOST_SCORES` allows."""
     n_checkpoints, n_rows = len(arrays["n_iter"]), sum(rows.n_rows for rows in measured.values())
     n_kept = min(n_checkpoints, max(1, _MOST_SCORES // n_rows))
     # Evenly spaced from the end, so that the last checkpoint, which is the result, is kept.
@@ -208,7 +208,7 @@ _prepared: list[tuple[dict[str, Any], Rows]] = []
 
 
 def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
-    """Return the prepared rows of a trial with these features; the last ones are kept."""
+    """Return the prepared rows of a trial with these features: those kept last, if they suit."""
     trial = replace(job.trial, fourier=fourier)
     description = trial.description(job.dataset.sha256)
     key = {name: description[name] for name in _ROW_FIELDS}
@@ -224,7 +224,7 @@ def _prepared_rows(job: Job, fourier: Fourier | None) -> Rows:
 
 
 def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
-    """Return the chosen parameters, the seconds it took, and "tuning limit" if that ended it."""
+    """Return the chosen parameters, the seconds that took, and "tuning limit" if a limit cut it."""
     # All candidates together have the limit of one training.
     trial = job.trial
     if not trial.candidates:
@@ -241,7 +241,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
             for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
                 fitting = rows.training.part(fitting_rows)
                 share = len(numbers) / (len(candidates) * len(rows.divisions))  # of all fits
-                # These fits share one clock and so `share` of the time; each counts its own rows.
+                # These fits run at once: each has all their seconds, but only its part of the rows.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
                 deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
@@ -261,7 +261,7 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
 def _groups_of_shared_visits(
     trial: Trial, candidates: list[dict[str, Any]]
 ) -> list[tuple[Fourier | None, list[int]]]:
-    """Return groups of candidates that can learn together: their features and their numbers."""
+    """Return groups of candidates that can learn together, as (random features, their numbers)."""
     # Solvers with equal `visits` take the same rows in the same order; one without learns alone.
     groups: dict[tuple[Fourier | None, Hashable], list[int]] = {}
     for number, candidate in enumerate(candidates):
@@ -315,7 +315,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     # The exception waits for compiled code to return. If that takes `_GRACE_SECONDS` more, the
     # process ends, and the parent finds a mark without a record.
     started = time.monotonic()
-    # Unlike a signal, this also ends a trial in a thread, as on a worker of Dask.
+    # Unlike a signal, this also reaches a trial in another thread, as on a worker of Dask.
     timer = threading.Timer(
         seconds,
         ctypes.pythonapi.PyThreadState_SetAsyncExc,
@@ -327,7 +327,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
     faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True, file=silent)
     try:
         yield
-        if time.monotonic() > started + seconds:  # but the timer has not raised it
+        if time.monotonic() > started + seconds:  # but the exception has not come yet
             raise TrialTimeoutError
     finally:
         try:
@@ -339,7 +339,7 @@ def _hard_limit(seconds: float) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of a `PrecbenchError`, else type, message and place, in one line."""
+    """Return why a trial failed: a `PrecbenchError`'s message, else type, message and place."""
     if isinstance(error, PrecbenchError):
         return str(error)
     if isinstance(error, MemoryError):
