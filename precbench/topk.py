@@ -122,8 +122,7 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 
 
-# Typed, since 1 and 1.0 are two values of k.
-@functools.lru_cache(maxsize=32, typed=True)
+@functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
     """Tabulate `k` as a number of rows, at most n, by the number n <= `length` of positives."""
     counts = (training_k(k, n, length)[0] for n in range(1, length + 1))

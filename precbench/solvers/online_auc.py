@@ -125,7 +125,7 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw a place for each next row in the reservoir of its class; beyond its end means none.
+        """Draw for each next row a place in the reservoir of its class; one beyond its end is none.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
         takes the next one.

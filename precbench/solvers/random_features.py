@@ -47,10 +47,8 @@ def mapped(sampler: Any, X: Any) -> Any:
 class RandomFeatures:
     """The map to random Fourier features ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
-    # `weights` (n_components, n_features) has a row for each new feature.
-
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
+    weights: NDArray[np.float64]  # (n_components, n_features): a row for each new feature
+    offset: NDArray[np.float64]  # (n_components,)
 
     @classmethod
     def fit(
