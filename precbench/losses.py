@@ -176,7 +176,7 @@ class Surrogate(Loss):
 
     def count(self, positive: NDArray[np.bool_]) -> int:
         n_pos = int(np.count_nonzero(positive))
-        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
+        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # without k it raises an error
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -428,7 +428,7 @@ def pair_hinges(
     if pos.size <= neg.size:
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, fewer first
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, the shorter first
     value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of threshold - value
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
@@ -440,7 +440,7 @@ def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # Count the pairs with ``few[i] < many[j]``: return an array with their number for each i, and
-    # one for each j. A short `few` is fast.
+    # one for each j. The shorter `few` is, the faster.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel takes one or more
