@@ -94,8 +94,8 @@ class Member:
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                f"member {member.name!r} has the weight {member.weight!r} and {member.n_features} "
-                "features, not a name of text, a finite weight and features; save the model anew"
+                f"member {member.name!r}: weight {member.weight!r}, {member.n_features} features, "
+                "but needed are a text as name, a finite weight and features; save the model anew"
             )
         return member
 

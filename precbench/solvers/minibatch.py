@@ -111,7 +111,7 @@ class MiniBatchRanker(PassRanker):
         # solvers and changes their w in place; its comment states the lengths of `scratch`.
         n_together = min(len(solvers), minibatch.MOST_CANDIDATES)
         scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
-        # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.
+        # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
         for n_before, part in ((0, whole), (n_whole, rest)):  # number of batches before the part

@@ -32,7 +32,7 @@ class _ShareOfRows(StrOptions):
     """Text such as "1 %"; a `StrOptions` because scikit-learn accepts no class of another kind."""
 
     def __init__(self) -> None:
-        super().__init__({"1 %"})
+        super().__init__({"1 %"})  # an example: `is_satisfied_by` decides
 
     def is_satisfied_by(self, val: Any) -> bool:
         try:

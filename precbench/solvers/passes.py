@@ -282,7 +282,7 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     for solver, _trace in fits:
         solver._validate_params()
     X, labels = first._check_input(X, y, reset=True)  # once: the others would find the same
-    for solver, _trace in fits[1:]:  # set and require what this has for `first`
+    for solver, _trace in fits[1:]:  # for each what that has done for `first`
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
     with np.errstate(all="ignore"):  # weights that overflow are reported at the end
@@ -319,7 +319,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         solver._reset(n_features)
     batch_size = fits[0].solver.batch_size
     _repeat(
-        _active(fits),
+        _call_traces(fits),
         lambda: (
             (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
             for X, y, order in epoch()  # reads the pieces anew
@@ -341,14 +341,14 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
         solver._prepare(labels)
         solver._reset(X.shape[1])
     batch_size, orders = first._batch_length(labels), first._passes(labels, rng)
-    started = _active(fits)  # the first call of a trace starts its clock
+    started = _call_traces(fits)  # the first call of a trace starts its clock
     for solver, _trace in started:
         solver._compute_totals(rows, labels)
     # next(orders) is the row order of an epoch, in pieces.
     _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))
 
 
-def _active(fits: Iterable[Fit]) -> list[Fit]:
+def _call_traces(fits: Iterable[Fit]) -> list[Fit]:
     """Call the trace of each fit with its solver; return the fits that are to go on."""
     return [fit for fit in fits if not fit.trace(fit.solver)]
 
@@ -370,7 +370,7 @@ def _visit(
     fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
     """Visit the rows of `order` in slices, call the traces after each; return the active fits."""
-    # A slice takes a fraction of 0.1 s, and ends no later than the next call that a trace asks for.
+    # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace asks to be called.
     n, start = len(order), 0
     while fits and start < n:
         solvers = [fit.solver for fit in fits]
@@ -388,6 +388,6 @@ def _visit(
             if stop == n:
                 solver._finish_pass(rows, labels)
             solver._publish(solver._model(), has_intercept=solver._has_intercept)
-        fits = _active(fits)
+        fits = _call_traces(fits)
         start = stop
     return fits
