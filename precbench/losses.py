@@ -313,7 +313,7 @@ class AvgSurrogate(Surrogate):
     def evaluate(self, scores, positive):
         # Of the labellings with a true and b = k - a false positives the best takes the highest
         # s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
-        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0. The first greatest counts.
+        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -321,11 +321,11 @@ class AvgSurrogate(Surrogate):
         n_false = k - n_true  # b for each a
         weights = n_false / np.maximum(pos.size - n_true, 1)  # D for each a; if a = n₊, b is 0
         values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
-        first = int(np.argmax(values))
+        best = int(np.argmax(values))  # of equal values the first
         gradient = np.zeros_like(scores)
-        gradient[neg[: n_false[first]]] += 1
-        gradient[pos[n_true[first] :]] -= weights[first]
-        return float(values[first]), gradient
+        gradient[neg[: n_false[best]]] += 1
+        gradient[pos[n_true[best] :]] -= weights[best]
+        return float(values[best]), gradient
 
 
 @dataclass(frozen=True)

@@ -176,8 +176,8 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
     The precision of a list is a beta variable with the mean of `precisions`. Its variance is that
-    of their mean (see `resampled_interval`), but at least that of as many rows as the tops of all
-    splits have distinct ones, plus that of `k` rows with this precision. Ends are rounded outwards.
+    of their mean (see `resampled_interval`), but at least that of a mean over the distinct rows at
+    the top of all splits, plus that of a mean over `k` rows. Ends are rounded outwards.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the first `k` rows of a new list, see `expected_hits`.
+    """Predict the total of the amounts of the first `k` rows of a new list, see `expected_hits`.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _vector(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, equal ones alike; NaN where the value is.
+    """Return the place of each value in ascending order, one for equal values; NaN for NaN.
 
     Differences by rounding do not count: the last bits of a mean depend on the order of summation.
     """
@@ -288,7 +288,7 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
-        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # to a new place
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # True: a new place begins
     places = np.empty(len(numbers))
     places[order] = np.cumsum([0, *steps])[: len(numbers)]  # nothing if there are no numbers
     places[np.isnan(numbers)] = np.nan
@@ -363,7 +363,7 @@ def friedman_test(values: ArrayLike) -> float:
     statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
     rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
     ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf  # the F ratio
-    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan
+    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan  # upper tail
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
@@ -486,7 +486,7 @@ def performance_profile(
     Returns
     -------
     tau : ndarray of shape (n_steps,)
-        Ascending, from 0 (of values) or 1 (of times).
+        The distances from the best that occur, ascending from 0 (of values) or 1 (of times).
     share : ndarray of shape (n_methods, n_steps)
     """
     table = _numbers(values)

@@ -53,8 +53,7 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    # By their text, in which 1 differs from 1.0.
-    return list({repr(value): check_k(value) for value in plain}.values())
+    return list({repr(value): check_k(value) for value in plain}.values())  # by text: 1 is not 1.0
 
 
 def _is_count(k: Any) -> bool:
@@ -184,7 +183,7 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that the `count` highest scores exceed, and no others."""
+    """Return a number that just the `count` highest scores exceed; of ties at the end, none do."""
     # Cut midway between the last score of the top and the highest one below, so that the last bit
     # of a score, which may differ between processors, does not decide. If scores of the top are
     # tied, up to noise, with the highest one below, cut above these; if the top has all rows, below
@@ -196,5 +195,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise
-    # The middle of the lowest gap; halved before the sum, which might overflow.
-    return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())
+    below, above = ascending[gaps[0] : gaps[0] + 2]  # the ends of the lowest gap
+    return float(below / 2 + above / 2)  # halved before the sum, which might overflow

@@ -149,7 +149,7 @@ class PushRisk(ABC):
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
             least, most = self.relation.extreme_gaps(scores)
-            if -least > most:  # -X w ranks more clearly
+            if -least > most:  # the scores -X w have the greater gap
                 least, most = -most, -least
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
                 return True
@@ -209,7 +209,7 @@ class ExponentialRisk(PushRisk):
         # The gradient of v_m is the weighted mean row of negatives, at 1, less that of positives.
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
-        gradient = gradients[0]
+        gradient = gradients[0]  # right, as `value` is, for one term
         if len(values) > 1:  # a term for the push at the top, and one for that at the bottom
             gradient = softmax(self.p * values) @ gradients
             value = float(logsumexp(self.p * values)) / self.p
