@@ -429,7 +429,7 @@ def pair_hinges(
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
         per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, the shorter first
-    value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of threshold - value
+    value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
     gradient[pos] = -per_pos

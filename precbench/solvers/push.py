@@ -166,14 +166,14 @@ def _damped_step(
     """Return the next w, the risk there and the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
-    # changes by rounding only, if the gradient gets smaller. Else the damping grows.
+    # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))  # the risk may change so by rounding
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # smaller changes of the risk are rounding
     while damping <= _MOST_DAMPING:
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
+        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))  # by the quadratic model
         gained = point.value - new.value
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):

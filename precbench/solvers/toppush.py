@@ -173,7 +173,7 @@ def _project(
     if n_top == 1:
         project(point, labels, c)
     else:  # the kernel needs the K-th largest -point of a negative, and the next one
-        parted = np.partition(-point[labels < 0], -n_top)  # [-n_top] is the K-th largest
+        parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
         following = parted[:-n_top].max(initial=-np.inf)
         project_capped(point, labels, n_top, parted[-n_top], following, c)
     return c

@@ -148,7 +148,7 @@ class Tree(NamedTuple):
         cover: NDArray[Any],
     ) -> Self:
         """Put the nodes of a tree, of which the first is the root, in preorder."""
-        order = np.arange(len(feature))
+        order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
         if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
             stack, visited = [0], []
             while stack:
