@@ -176,7 +176,7 @@ class Surrogate(Loss):
 
     def count(self, positive: NDArray[np.bool_]) -> int:
         n_pos = int(np.count_nonzero(positive))
-        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # which reports that k is missing
+        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # without k it raises an error
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -313,7 +313,7 @@ class AvgSurrogate(Surrogate):
     def evaluate(self, scores, positive):
         # Of the labellings with a true and b = k - a false positives the best takes the highest
         # s⁺_i and s⁻_j. Its value, by prefix sums for all a, is b + sum_{j <= b} s⁻_j -
-        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0. The first greatest counts.
+        # D sum_{i > a} s⁺_i with D = b / (n₊ - a), or 0 for b = 0.
         k = self.count(positive)
         pos, neg = _rank(scores, positive), _rank(scores, ~positive)
         pos_sums, neg_sums = _sums_of_first(scores[pos]), _sums_of_first(scores[neg])
@@ -321,11 +321,11 @@ class AvgSurrogate(Surrogate):
         n_false = k - n_true  # b for each a
         weights = n_false / np.maximum(pos.size - n_true, 1)  # D for each a; if a = n₊, b is 0
         values = n_false + neg_sums[n_false] - weights * (pos_sums[-1] - pos_sums[n_true])
-        first = int(np.argmax(values))
+        best = int(np.argmax(values))  # of equal values the first
         gradient = np.zeros_like(scores)
-        gradient[neg[: n_false[first]]] += 1
-        gradient[pos[n_true[first] :]] -= weights[first]
-        return float(values[first]), gradient
+        gradient[neg[: n_false[best]]] += 1
+        gradient[pos[n_true[best] :]] -= weights[best]
+        return float(values[best]), gradient
 
 
 @dataclass(frozen=True)
@@ -428,8 +428,8 @@ def pair_hinges(
     if pos.size <= neg.size:
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, fewer first
-    value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of threshold - value
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, the shorter first
+    value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
     gradient[pos] = -per_pos
@@ -440,7 +440,7 @@ def _count_pairs(
     few: NDArray[np.float64], many: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     # Count the pairs with ``few[i] < many[j]``: return an array with their number for each i, and
-    # one for each j. A short `few` is fast.
+    # one for each j. The shorter `few` is, the faster.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
     if n_few:  # the kernel takes one or more

@@ -62,7 +62,7 @@ Ties = Literal["expected", "best", "worst"]
 TiedPairs = Literal["half", "correct", "error"]
 PairLoss = Literal["zero-one", "exponential", "logistic"]
 
-_CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}
+_CREDIT = {"half": 0.5, "correct": 1.0, "error": 0.0}  # weights of a tied pair
 _BLOCK_PAIRS = 2**20  # of positives and negatives at once: 8 MiB
 _SMALL = -36.0  # below it ln(1 + e^z) is e^z in double precision
 
@@ -280,12 +280,12 @@ def interval_at_k(
     hits = _hits(positive, scores, count)
     # The longer the top, the smaller the part of it on each side: 5 ranks for k = 10, 73 for 500.
     half = max(5, math.ceil(0.5 * count**0.8))  # ranks on either side of k that estimate L
-    start, stop = max(0, count - half), min(n, count + half)
+    start, stop = max(0, count - half), min(n, count + half)  # the ranks start + 1 to stop
     near = _hits(positive, scores, stop) - (_hits(positive, scores, start) if start else 0)
     local = (near + 0.5) / (stop - start + 1)  # L, but never 0 or 1
-    others = 1 - count / n
+    others = 1 - count / n  # share of the rows below the top
     share = (hits + 0.5) / (count + 1)  # P, but never 0 or 1
-    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # in units of P (1 - P) / k
+    excess = 1 + (share - local) ** 2 * others / (share * (1 - share))  # variance / (P (1 - P) / k)
     return _wilson(hits / count, count / excess, level)  # as of count / excess independent rows
 
 
@@ -387,7 +387,7 @@ def partial_auc(
     negatives = np.minimum(fp, n_top)
     steps = np.diff(negatives, prepend=0)  # new negatives of each threshold
     won = int(steps[1:] @ tp[:-1])  # pairs in the right order
-    tied = int(steps @ tp) - won
+    tied = int(steps @ tp) - won  # pairs with equal scores
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)
 
 
@@ -824,7 +824,7 @@ class MetricSpec:
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
         """Parameter names and defaults, `inspect.Parameter.empty` for a required parameter."""
-        _, _, *parameters = inspect.signature(self.function).parameters.values()
+        _labels, _scores, *parameters = inspect.signature(self.function).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
 
@@ -903,10 +903,10 @@ class Metric:
         pattern = self._spec.written
         # `fields` are the parameters that the pattern shows; the others follow it in parentheses.
         fields = {name for _text, name, *_ in string.Formatter().parse(pattern) if name}
-        values = {name: name for name in fields}  # shown by name without a value or default
-        for name, default in self._spec.parameters.items():
-            values[name] = name if default is inspect.Parameter.empty else default
-        text = pattern.format(**values | self.params)
+        known = self._spec.parameters.items()
+        defaults = {name: value for name, value in known if value is not inspect.Parameter.empty}
+        # A field shows the given value, else the default, else its own name.
+        text = pattern.format(**{name: name for name in fields} | defaults | self.params)
         # At most three digits before a %: 5.5556 % becomes 5.56 %.
         text = re.sub(r"[\d.]+(?= %)", lambda share: f"{float(share[0]):.3g}", text)
         others = {name: value for name, value in self.params.items() if name not in fields}
@@ -921,7 +921,7 @@ class Metric:
         if self.name in ("precision_at_k", "recall_at_k", "lift_at_k"):
             resolve_k(self.params["k"], n_pos, n_rows)
 
-    def replace(self, **params: Any) -> "Metric":
+    def replace(self, **params: Any) -> "Metric":  # those that the metric lacks are ignored
         changed = {name: value for name, value in params.items() if name in self._spec.parameters}
         return Metric(self.name, {**self.params, **changed})
 

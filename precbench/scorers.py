@@ -14,8 +14,8 @@ def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., flo
     Parameters
     ----------
     k : int, float or str
-        As in `precbench.metrics.precision_at_k`, of the rows that are scored: in a cross-validation
-        those of one fold, where a fraction of the rows is what stays comparable with longer lists.
+        As in `precbench.metrics.precision_at_k`, of the rows that are scored. In a cross-validation
+        these are one fold: a fraction of the rows stays comparable with longer lists.
     ties : {"expected", "best", "worst"}, default="expected"
         See `precbench.metrics.precision_at_k`.
 

@@ -98,7 +98,7 @@ def share_interval(values: ArrayLike, test_share: float) -> Interval:
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
-    half = (high - mean) / (mean * (1 - mean))  # by the derivative of the log odds
+    half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
     return Interval(mean, min(low, mean), max(high, mean))  # rounding may pass a mean near 0
 
@@ -134,7 +134,7 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
         if n == 1:
             p = np.nan
         elif np.ptp(differences) <= rounding:  # all are equal
-            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)
+            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # of the sign test
         else:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
@@ -176,8 +176,8 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
     The precision of a list is a beta variable with the mean of `precisions`. Its variance is that
-    of their mean (see `resampled_interval`), but at least that of the distinct rows at the top of
-    all splits, plus that of `k` rows drawn with this precision. Ends are rounded outwards.
+    of their mean (see `resampled_interval`), but at least that of a mean over the distinct rows at
+    the top of all splits, plus that of a mean over `k` rows. Ends are rounded outwards.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the first `k` rows of a new list, see `expected_hits`.
+    """Predict the total of the amounts of the first `k` rows of a new list, see `expected_hits`.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
             f"tested = {tested} and k = {k} are not both above 0; give positive numbers"
         )
     share = _checked_share(test_share)
-    # There are tested / share rows, each drawn with the chance 1 - (1 - share) ** n_splits.
+    # Of tested / share rows each is in some sample with the chance 1 - (1 - share) ** n_splits.
     chance = -np.expm1(n_splits * np.log1p(-share))
     return tested * (n_splits if share == 0 else float(chance / share))
 
@@ -243,8 +243,9 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
-    """Return the variance of the mean over splits, plus that of k rows with a given spread."""
-    error = _mean_and_error(values, test_share)[1]
+    """Return the variance of the mean over splits plus that over k rows, `spread` being a row's."""
+    _mean, error = _mean_and_error(values, test_share)
+    # At least that over `n_rows` independent rows, since few splits may agree by chance.
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
 
@@ -279,15 +280,15 @@ def _vector(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, equal ones alike; NaN where the value is.
+    """Return the place of each value in ascending order, one for equal values; NaN for NaN.
 
-    Differences by rounding do not count: the last bits of means depend on the order of the numbers.
+    Differences by rounding do not count: the last bits of a mean depend on the order of summation.
     """
     numbers = _vector(values)
     order = np.argsort(numbers)  # NaN come last
     finite = np.abs(numbers[np.isfinite(numbers)])
     with np.errstate(invalid="ignore"):  # of equal infinities
-        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # where a place begins
+        steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # True: a new place begins
     places = np.empty(len(numbers))
     places[order] = np.cumsum([0, *steps])[: len(numbers)]  # nothing if there are no numbers
     places[np.isnan(numbers)] = np.nan
@@ -362,7 +363,7 @@ def friedman_test(values: ArrayLike) -> float:
     statistic = between / (((ranks - centre) ** 2).sum() / (n * (k - 1)))  # Friedman's chi-square
     rest = n * (k - 1) - statistic  # 0 where all data sets rank the methods alike
     ratio = (n - 1) * statistic / rest if rest > _EQUAL * statistic else np.inf  # the F ratio
-    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan
+    return float(fdtrc(k - 1, (k - 1) * (n - 1), ratio)) if n > 1 else np.nan  # upper tail
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
@@ -376,18 +377,20 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     first, second : array-like of shape (n_datasets,)
     """
     table = _pairs(first, second)
-    scale = np.abs(table).max() or 1.0
+    scale = np.abs(table).max() or 1.0  # by which rounding to 12 digits is relative
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # rounded: ties stay ties
     ranks = _rank(np.abs(differences))
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
-    # Mean ranks of ties are halves: doubled, all sums are integers.
-    twice = np.rint(2 * ranks[differences != 0]).astype(int)  # halves of 0 cancel
-    # probability[t]: that the doubled ranks of positive differences sum to t if signs are random.
+    # Mean ranks of ties are halves: doubled, all sums are integers. A difference of 0 adds half its
+    # rank to both sides, and drops out of the difference of the sums.
+    doubled_ranks = np.rint(2 * ranks[differences != 0]).astype(int)
+    # probability[t]: share of all 2^n choices of signs for which the doubled ranks of the positive
+    # differences sum to t. It is built rank by rank: half of the choices add the rank to the sum.
     probability = np.ones(1)
-    for rank in twice:  # a rank is added to the sum, or not, with probability 1/2
-        gap = np.zeros(rank)
-        probability = (np.append(probability, gap) + np.append(gap, probability)) / 2
-    sums = 2 * np.arange(len(probability)) - twice.sum()  # of positive less negative ranks, doubled
+    for rank in doubled_ranks:
+        shift = np.zeros(rank)
+        probability = (np.append(probability, shift) + np.append(shift, probability)) / 2
+    sums = 2 * np.arange(len(probability)) - doubled_ranks.sum()  # doubled: positive - negative
     return min(float(probability[np.abs(sums) >= round(2 * observed)].sum()), 1.0)
 
 
@@ -455,13 +458,13 @@ def _maximal_cliques(
     group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
-    # `candidates` and `excluded` are the nodes linked to all of `group`: those that may be added to
-    # it, and those with which all cliques were yielded before.
+    # Linked to all of `group` are the `candidates`, which may join it, and the `excluded`, whose
+    # cliques were yielded before: a group that one of these could join is not maximal.
     if not candidates and not excluded:
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):  # each maximal clique has one of these
+    for i in sorted(candidates - neighbours[pivot]):  # a clique without them the pivot could join
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}
@@ -483,14 +486,14 @@ def performance_profile(
     Returns
     -------
     tau : ndarray of shape (n_steps,)
-        Ascending, from 0 (of values) or 1 (of times).
+        The distances from the best that occur, ascending from 0 (of values) or 1 (of times).
     share : ndarray of shape (n_methods, n_steps)
     """
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError(
-            f"values of shape {table.shape} hold no finite result; give a row for each data set "
-            "and a column for each method"
+            f"values of shape {table.shape} are no table with a finite result; give a row for each "
+            "data set and a column for each method"
         )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":
@@ -531,5 +534,5 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     total = strength.sum()
     # Expected product of the probabilities of each two differences, by the Dirichlet posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
-    above, below = (float(joint[side].sum()) for side in (sums > 2 * rope, sums < -2 * rope))
+    above, below = (float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope))
     return Posterior(above, 1 - above - below, below)

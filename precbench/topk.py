@@ -53,7 +53,7 @@ def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return list({repr(value): check_k(value) for value in plain}.values())  # 1 differs from 1.0
+    return list({repr(value): check_k(value) for value in plain}.values())  # by text: 1 is not 1.0
 
 
 def _is_count(k: Any) -> bool:
@@ -96,7 +96,7 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
             f"k = {k} is a fraction of the rows, whose number is not known here; give a fraction "
             "of the positives such as 0.25, or a count"
         )
-    count = _count(k, n_pos, n_rows or 0)
+    count = _count(k, n_pos, n_rows or 0)  # a share of the rows has been refused without n_rows
     most, what = (n_pos, "positives") if n_rows is None else (n_rows, "rows")
     if count > most:
         raise InputError(
@@ -122,10 +122,9 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
 
 
-# Typed, since 1 and 1.0 are two values of k.
-@functools.lru_cache(maxsize=32, typed=True)
+@functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Tabulate `k` as a number of rows, at most n, by the number n <= `length` of positives."""
+    """Return an array whose entry n, up to `length`, is `k` in rows for n positives, at most n."""
     counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
     return np.array([0, *counts], dtype=np.int32)
 
@@ -148,9 +147,9 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
     # Return the rows above the `count`-th highest score, the rows tied with it, and how many of the
     # tied rows are needed for a top of `count` rows. Takes linear time.
     place = scores.size - count
-    last = np.partition(scores, place)[place]
-    top = np.flatnonzero(scores >= last)
-    is_tied = scores[top] == last
+    lowest = np.partition(scores, place)[place]  # of the top
+    top = np.flatnonzero(scores >= lowest)
+    is_tied = scores[top] == lowest
     above = top[~is_tied]
     return above, top[is_tied], count - above.size
 
@@ -160,7 +159,7 @@ def top_rows(
 ) -> NDArray[np.intp]:
     """Return the `count` highest scored of `rows`: indices, a mask, or None for all."""
     # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties differently on
-    # other processors. Rows above the last score precede those that share it.
+    # other processors. Rows above the lowest score of the top precede those that share it.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
@@ -177,14 +176,14 @@ def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
     """Sum values over the rows with the highest scores, for many lengths of the top at once."""
-    # Ties at the end of the top count by the mean over their orders.
+    # Ties at the end of the top count by the mean over their orders, which is linear in the length.
     order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # last row of each tie
     return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that the `count` highest scores exceed, and no others."""
+    """Return a number that just the `count` highest scores exceed; of ties at the end, none do."""
     # Cut midway between the last score of the top and the highest one below, so that the last bit
     # of a score, which may differ between processors, does not decide. If scores of the top are
     # tied, up to noise, with the highest one below, cut above these; if the top has all rows, below
@@ -196,5 +195,5 @@ def cut_below(scores: NDArray, count: int) -> float:
     gaps = np.flatnonzero(np.diff(ascending) > noise)
     if not gaps.size:  # all are tied
         return float(ascending[-1]) + noise
-    # The middle of the lowest gap; halved before the sum, which might overflow.
-    return float((ascending[gaps[0] : gaps[0] + 2] / 2).sum())
+    below, above = ascending[gaps[0] : gaps[0] + 2]  # the ends of the lowest gap
+    return float(below / 2 + above / 2)  # halved before the sum, which might overflow

@@ -12,12 +12,12 @@ from precbench.solvers.random_features import ROWS_AT_ONCE, RandomFeatures
 from precbench.solvers.rows import as_rows, linear_scores
 from precbench.solvers.trees import Trees
 
-_LEAST_SHARE = 1e-3  # of trees: some hundred trees do not support more extreme log odds
+_LEAST_SHARE = 1e-3  # some hundred trees cannot tell a smaller probability from 0
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A fitted ranking, with weights of (random) features or with trees, and its own weight."""
+    """A fitted ranking by weights of (random) features or by trees; `weight` is of its scores."""
 
     name: str
     coef: NDArray[np.float64] | None = None
@@ -36,7 +36,7 @@ class Member:
         return len(self.coef)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Return a score for each row of X, log odds if the member is a forest."""
+        """Return a score for each row of X: log odds if the member is a forest."""
         rows = X if self.random_features is None else self.random_features.transform(X)
         if self.trees is None:
             assert self.coef is not None
@@ -75,31 +75,33 @@ class Member:
             width = rebuilt.n_features
         elif parts["tree"] or trees is not None or not is_vector(coef):
             raise ValueError(
-                "the member has both weights and trees, or its weights are not a vector of finite "
-                "numbers; save the model anew"
+                f"member {fields.get('name')!r} has trees beside its weights, or weights that are "
+                f"not a vector of finite numbers (type {coef.dtype}, shape {coef.shape}); save the "
+                "model anew"
             )
         else:
-            width = len(coef)  # of the rows that are scored: after a map to random features
-        if parts["random"]:
+            width = len(coef)
+        if parts["random"]:  # the map yields the `width` features that are weighed or compared
             features = RandomFeatures(**parts["random"])
             weights, offset = features.weights, features.offset
             are_numbers = is_vector(weights.ravel()) and is_vector(offset) and len(offset)
             if not (are_numbers and weights.ndim == 2 and len(offset) == len(weights) == width):
                 raise ValueError(
-                    "the random features of the member do not fit its weights, or are not finite; "
-                    "save the model anew"
+                    f"member {fields.get('name')!r} has random features that are not finite, or do "
+                    f"not give the {width:,} that its weights or trees take; save the model anew"
                 )
         member = cls(coef=coef, trees=rebuilt, random_features=features, **fields)
         is_described = (type(member.name), type(member.weight)) == (str, float)
         if not is_described or not np.isfinite(member.weight) or member.n_features < 1:
             raise ValueError(
-                "the member lacks a name, a finite weight or features; save the model anew"
+                f"member {member.name!r}: weight {member.weight!r}, {member.n_features} features, "
+                "but needed are a text as name, a finite weight and features; save the model anew"
             )
         return member
 
 
 def log_odds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log odds of a forest's scores, which are probabilities less 1/2."""
+    """Return the log odds of a forest's scores, probabilities less 1/2; extremes are clipped."""
     return logit(np.clip(scores + 0.5, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 

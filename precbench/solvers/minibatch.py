@@ -36,17 +36,13 @@ def reservoir_sample(n: int, size: int, rng: np.random.Generator) -> NDArray[np.
 class Rule:
     """The update rule of the kernel: its code, the top of a batch, step lengths and ball."""
 
-    # `top`: a fraction of the positives (for the objectives "pauc" and "auc" of the negatives), a
-    # count, or a fraction of the rows. `has_threshold`: whether score 0 divides the classes, so
-    # that there is an intercept. `eta0`: step t has the length ``eta0 / sqrt(t)``; 1 without it.
-
     code: int
-    top: TopK
-    has_threshold: bool = False
-    eta0: float | None = None
-    radius: float | None = None
+    top: TopK  # as k in `precbench.topk`; for "pauc" and "auc" a fraction of the negatives
+    has_threshold: bool = False  # whether score 0 divides the classes: there is an intercept
+    eta0: float | None = None  # step t = 1, 2, ... has the length eta0 / sqrt(t); without it 1
+    radius: float | None = None  # None for the whole space
 
-    def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:
+    def step_lengths(self, t: int, n: int) -> NDArray[np.float64]:  # of n steps, after the first t
         if self.eta0 is None:
             return np.ones(n)
         return self.eta0 / np.sqrt(np.arange(t + 1, t + n + 1))
@@ -82,11 +78,11 @@ class MiniBatchRanker(PassRanker):
     def _prepare(self, labels: NDArray[np.int8]) -> None:
         top = self._rule().top
         top_of_training(top, labels)  # for its warning
-        k_by_size(top, self._batch_length(labels))  # fills its cache
+        k_by_size(top, self._batch_length(labels))  # fills its cache before the clock starts
 
     def _candidate(self, n_rows: int, n_before: int, n_steps: int) -> tuple[Any, ...]:
-        """Return a candidate of `minibatch_pass` for `n_steps` batches of `n_rows` rows."""
-        # `n_before` is the number of batches of the same visit that precede these.
+        """Return this solver's arguments of `minibatch_pass`, which calls them a candidate."""
+        # The pass has `n_steps` batches of `n_rows` rows, after `n_before` batches of the visit.
         rule = self._rule()
         return (
             rule.code,
@@ -111,21 +107,21 @@ class MiniBatchRanker(PassRanker):
         order: NDArray[np.int32],
         batch_size: int,
     ) -> None:
-        # Let each solver take a step on each batch. The kernel changes the w of several solvers in
-        # place while it reads the rows once; its comment states the lengths of `scratch`.
-        at_once = min(len(solvers), minibatch.MOST_CANDIDATES)
-        scratch = np.empty((at_once + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
-        # A last, shorter batch is visited separately: its k, a fraction of its rows, differs.
+        # Let each solver take a step on each batch. The kernel reads the rows once for `n_together`
+        # solvers and changes their w in place; its comment states the lengths of `scratch`.
+        n_together = min(len(solvers), minibatch.MOST_CANDIDATES)
+        scratch = np.empty((n_together + 3) * batch_size), np.empty(5 * batch_size, dtype=np.int32)
+        # A last, shorter batch is visited separately, since its k may be a fraction of its rows.
         n_whole = len(order) // batch_size
         whole, rest = np.split(order, [n_whole * batch_size])
         for n_before, part in ((0, whole), (n_whole, rest)):  # number of batches before the part
             if not len(part):
                 continue
             n_rows, n_steps = min(batch_size, len(part)), -(-len(part) // batch_size)  # rounded up
-            for m in range(0, len(solvers), at_once):
+            for first in range(0, len(solvers), n_together):
                 candidates = tuple(
                     solver._candidate(n_rows, n_before, n_steps)
-                    for solver in solvers[m : m + at_once]
+                    for solver in solvers[first : first + n_together]
                 )
                 minibatch.minibatch_pass(rows, labels, part, batch_size, candidates, *scratch)
         for solver in solvers:
@@ -324,8 +320,8 @@ class ObjectiveRanker(MiniBatchRanker):
         code, top = {
             "prec@k": (minibatch.STRUCT, self.k),
             "pauc": (minibatch.PAUC, float(self.beta)),
-            "auc": (minibatch.PAUC, 1.0),
-            "f1": (minibatch.F1, 1.0),
+            "auc": (minibatch.PAUC, 1.0),  # all negatives
+            "f1": (minibatch.F1, 1.0),  # has no top: the kernel does not use it
         }[self.objective]
         return Rule(code, top, self.objective == "f1", self.eta0, self.radius)
 
@@ -438,18 +434,18 @@ class TwoPMB(ObjectiveRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        # Yield the row order of each epoch (pass 2 of kar2014's Algorithm 2) in pieces: batches of
-        # negatives, each after the buffer, a sample of the positives.
+        # Yield for each epoch (pass 2 of kar2014's Algorithm 2) the order of its rows, in pieces:
+        # batches of negatives, each after the buffer, which is a sample of the positives.
         pos = np.flatnonzero(labels > 0).astype(np.int32)
         neg = np.flatnonzero(labels <= 0).astype(np.int32)
         buffer = pos[reservoir_sample(len(pos), self.reservoir_size or self.batch_size, rng)]
-        # Negatives of a piece: whole batches, which with their buffers have about _ORDER_ROWS rows.
-        n_joined = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
+        # A piece has this many negatives: whole batches, with their buffers about _ORDER_ROWS rows.
+        per_piece = self.batch_size * max(1, _ORDER_ROWS // self._batch_length(labels))
         while True:
             negatives = neg[visiting_order(len(neg), self.shuffle, rng)]
             yield (
-                joined_batches(buffer, negatives[start : start + n_joined], self.batch_size)
-                for start in range(0, len(neg), n_joined)
+                joined_batches(buffer, negatives[start : start + per_piece], self.batch_size)
+                for start in range(0, len(neg), per_piece)
             )
 
 

@@ -19,9 +19,9 @@ class OnlineAUCRanker(PassRanker):
     """Base of the methods that learn from each row against the earlier ones, in one pass."""
 
     # In later epochs the earlier rows count each time they were visited. The path does not depend
-    # on how the rows are cut into pieces for `partial_fit`. Rows without an earlier one to compare
-    # them with (for PGD any, for the others one of the other class) are remembered and change
-    # nothing.
+    # on how the rows are cut into pieces for `partial_fit`. A row without an earlier one to compare
+    # with (for PGD any, for the others one of the other class) is remembered and changes nothing;
+    # `fit` of SPAM has no such row, for it knows the means of both classes from the start.
 
     epochs: int = 1
     average: bool = False
@@ -125,7 +125,7 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw a place for each next row in the reservoir of its class; beyond its end means none.
+        """Draw for each next row a place in the reservoir of its class; one beyond its end is none.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
         takes the next one.

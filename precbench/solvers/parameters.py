@@ -32,7 +32,7 @@ class _ShareOfRows(StrOptions):
     """Text such as "1 %"; a `StrOptions` because scikit-learn accepts no class of another kind."""
 
     def __init__(self) -> None:
-        super().__init__({"1 %"})
+        super().__init__({"1 %"})  # an example: `is_satisfied_by` decides
 
     def is_satisfied_by(self, val: Any) -> bool:
         try:
@@ -86,11 +86,11 @@ def checks_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signed_weights(class_weight: ClassWeight, classes: Iterable[Any]) -> ClassWeight:
-    """Return `class_weight`; in a dict, -1 and +1 replace the user's (ascending) `classes`."""
+    """Return `class_weight`; a dict has -1 and +1 in place of the user's (ascending) `classes`."""
     if not isinstance(class_weight, dict):
         return class_weight
     signed = {sign: class_weight.get(y, 1.0) for sign, y in zip((-1, 1), classes, strict=True)}
-    least = 1 / MOST_WEIGHT
+    least = 1 / MOST_WEIGHT  # of the weights above 0
     for sign, weight in signed.items():
         if not isinstance(weight, Real) or not (weight == 0 or least <= weight <= MOST_WEIGHT):
             raise InputError(

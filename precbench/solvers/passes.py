@@ -93,7 +93,7 @@ class PassRanker(LinearRanker):
 
     @property
     def visits(self) -> Hashable | None:
-        """Key of the order of visits, the same in all solvers of `fit_together`; None if random."""
+        """Key of the order of visits: `fit_together` takes solvers with one key; None if random."""
         if not isinstance(self.random_state, Integral):
             return None
         params = self.get_params()
@@ -124,7 +124,7 @@ class PassRanker(LinearRanker):
     def _passes(
         self, labels: NDArray[np.int8], rng: np.random.Generator
     ) -> Iterator[Iterable[NDArray[np.int32]]]:
-        """Yield the rows of each epoch of `fit`, in pieces of whole batches."""
+        """Yield for each epoch of `fit` the order of its rows, in pieces of whole batches."""
         while True:
             yield [visiting_order(len(labels), self.shuffle, rng)]
 
@@ -138,7 +138,7 @@ class PassRanker(LinearRanker):
         """Inspect w at the end of a pass, before the trace."""
 
     def _model(self) -> NDArray[np.float64]:
-        """Return the w to publish, which later steps leave as it is."""
+        """Return the w to publish, the mean or a copy of the last, so that later steps keep it."""
         return self._w_sum / self.t_ if len(self._w_sum) else self._w.copy()
 
     def _slice_length(self, rows: Rows) -> int:
@@ -194,7 +194,7 @@ class PassRanker(LinearRanker):
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if is_first:
             self._reset(X.shape[1])
-            if trace(self):
+            if trace(self):  # it ends the fit
                 return self
         else:
             self._check_width(X.shape[1])
@@ -215,7 +215,7 @@ class PassRanker(LinearRanker):
                 f"order has row numbers from {visited.min()} to {visited.max()}; give numbers of "
                 f"rows of X, from 0 to {rows.n_rows - 1}"
             )
-        batch_size = min(self.batch_size, max(1, len(visited)))
+        batch_size = min(self.batch_size, max(1, len(visited)))  # scratch grows with it
         row_numbers = np.ascontiguousarray(visited, dtype=np.int32)
         _visit([Fit(self, trace)], rows, labels, row_numbers, batch_size)
         self.n_iter_ += 1
@@ -281,11 +281,11 @@ def fit_together(fits: Sequence[Fit], X: Any, y: ArrayLike) -> None:
     first = fits[0].solver
     for solver, _trace in fits:
         solver._validate_params()
-    X, labels = first._check_input(X, y, reset=True)
-    for solver, _trace in fits[1:]:
+    X, labels = first._check_input(X, y, reset=True)  # once: the others would find the same
+    for solver, _trace in fits[1:]:  # for each what that has done for `first`
         solver.classes_, solver.n_features_in_ = first.classes_, first.n_features_in_
         solver.require_memory(X.shape[1])
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # weights that overflow are reported at the end
         _train(fits, X, labels)
     for solver, trace in fits:
         solver._report_overflow(trace)
@@ -319,7 +319,7 @@ def fit_pieces_together(fits: Sequence[Fit], n_features: int, epoch: Callable[[]
         solver._reset(n_features)
     batch_size = fits[0].solver.batch_size
     _repeat(
-        _active(fits),
+        _call_traces(fits),
         lambda: (
             (as_rows(X), y.astype(np.int8, copy=False), order, min(batch_size, len(order)))
             for X, y, order in epoch()  # reads the pieces anew
@@ -341,35 +341,36 @@ def _train(fits: Sequence[Fit], X: Any, labels: NDArray[np.int8]) -> None:
         solver._prepare(labels)
         solver._reset(X.shape[1])
     batch_size, orders = first._batch_length(labels), first._passes(labels, rng)
-    started = _active(fits)  # the first call of a trace starts its clock
+    started = _call_traces(fits)  # the first call of a trace starts its clock
     for solver, _trace in started:
         solver._compute_totals(rows, labels)
     # next(orders) is the row order of an epoch, in pieces.
     _repeat(started, lambda: ((rows, labels, order, batch_size) for order in next(orders)))
 
 
-def _active(fits: Iterable[Fit]) -> list[Fit]:
-    """Call the trace of each fit; return the fits that it does not end."""
+def _call_traces(fits: Iterable[Fit]) -> list[Fit]:
+    """Call the trace of each fit with its solver; return the fits that are to go on."""
     return [fit for fit in fits if not fit.trace(fit.solver)]
 
 
 def _repeat(fits: list[Fit], epoch: Callable[[], _Visits]) -> None:
-    # Train fits for epoch after epoch, in place: each solver until it has done its number of
-    # `epochs`, or its trace ends it. `epoch` returns the arguments of `_visit` for each piece.
+    # Train solvers in place until each has done its number of `epochs` or its trace ends it. A call
+    # of `epoch` begins an epoch, and returns for each piece of its rows the arguments of `_visit`.
     while fits := [fit for fit in fits if fit.solver.n_iter_ < fit.solver.epochs]:
-        started = fits
-        for visits in epoch():
-            fits = _visit(fits, *visits)  # those that go on
+        begun = fits
+        for piece in epoch():
+            fits = _visit(fits, *piece)  # those that go on
             if not fits:
                 break
-        for solver, _trace in started:  # an epoch that a trace ended counts, too
+        for solver, _trace in begun:  # an epoch that a trace ended counts, too
             solver.n_iter_ += 1
 
 
 def _visit(
     fits: list[Fit], rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32], batch_size: int
 ) -> list[Fit]:
-    """Visit the rows of `order` in batches, and trace after each slice; return the active fits."""
+    """Visit the rows of `order` in slices, call the traces after each; return the active fits."""
+    # A slice takes a fraction of 0.1 s, or ends with the batch in which a trace asks to be called.
     n, start = len(order), 0
     while fits and start < n:
         solvers = [fit.solver for fit in fits]
@@ -377,7 +378,7 @@ def _visit(
         for solver, trace in fits:
             if hasattr(trace, "next_rows"):  # the row count at which it asks for its next call
                 length = min(length, max(1, trace.next_rows - solver.n_rows_seen_))
-        # Whole batches only: cutting one would change the path.
+        # The length becomes that of whole batches: a batch cut in two would be two steps.
         n_batches = -(-length // batch_size)  # rounded up
         stop = min(n, start + n_batches * batch_size)
         solvers[0]._visit_batches(solvers, rows, labels, order[start:stop], batch_size)
@@ -387,6 +388,6 @@ def _visit(
             if stop == n:
                 solver._finish_pass(rows, labels)
             solver._publish(solver._model(), has_intercept=solver._has_intercept)
-        fits = _active(fits)
+        fits = _call_traces(fits)
         start = stop
     return fits

@@ -77,7 +77,7 @@ class PushRanker(LinearRanker):
     def _move(
         self, w: NDArray[np.float64], point: Evaluation, risk: PushRisk, trace: Trace
     ) -> bool:
-        """Set `coef_` to w, with counters and risk; return whether the trace ends the fit."""
+        """Set `coef_` to w and describe the risk there; return whether the trace ends the fit."""
         self.coef_ = w
         self.n_iter_ += 1
         self.n_rows_seen_ += risk.rows.n_rows
@@ -87,14 +87,14 @@ class PushRanker(LinearRanker):
     def _by_newton(self, risk: PushRisk, trace: Trace) -> None:
         """Take damped Newton steps until the gradient is small, or the risk has no minimiser."""
         point, damping = risk.at(self.coef_), _DAMPING
-        flat = np.empty((len(self.coef_), 0))  # axes of almost no curvature, none so far
+        flat = np.empty((len(self.coef_), 0))  # columns: axes of almost no curvature, none so far
         self._assess(point)
         while not (self.converged_ or self.unbounded_) and self.n_iter_ < self.max_iter:
             hessian = risk.hessian(self.coef_)
             if not np.isfinite(hessian).all():
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
-            curvatures, axes = np.linalg.eigh(hessian)  # curvatures ascend
+            curvatures, axes = np.linalg.eigh(hessian)  # the curvatures ascend, [-1] is greatest
             flat = axes[:, curvatures <= _FLAT * curvatures[-1]]
             accepted = _damped_step(risk, self.coef_, point, curvatures, axes, damping)
             if accepted is None:  # no step decreases the risk
@@ -102,9 +102,8 @@ class PushRanker(LinearRanker):
             w, point, damping = accepted
             if self._move(w, point, risk, trace):
                 return
-            self.unbounded_ = _separates(risk.relation, point.scores)  # if no pair is wrong
-        if not self.unbounded_:  # along a flat axis the risk may decrease without end
-            self.unbounded_ = risk.is_unbounded_along(flat)
+            self.unbounded_ = _separates(risk.relation, point.scores)
+        self.unbounded_ = self.unbounded_ or risk.is_unbounded_along(flat)  # falls without end
         self.converged_ &= not self.unbounded_
         if not self.converged_ and not self.unbounded_:
             warn(
@@ -116,7 +115,7 @@ class PushRanker(LinearRanker):
     def _by_coordinates(self, risk: PushRisk, trace: Trace) -> None:
         """Follow Fig. 2 of rudin2009: step along the feature with the largest derivative."""
         # A step ends at the root of the derivative along its feature. A feature that ranks no pair
-        # wrongly has no root: it gets a finite step, and is not used again.
+        # wrongly, or none rightly, has no root: it gets a finite step, and is not used again.
         point, used = risk.at(self.coef_), np.zeros(len(self.coef_), dtype=bool)
         self._assess(point)
         while self.n_iter_ < self.max_iter:
@@ -125,28 +124,35 @@ class PushRanker(LinearRanker):
             if abs(slopes[j]) <= point.noise:  # 0 but for rounding
                 break
             column = risk.column(j)
-            low, high = risk.relation.range(column)  # of the differences over the pairs
-            if low < 0 < high:  # the feature ranks pairs of both kinds, rightly and wrongly
+            least, most = risk.relation.extreme_gaps(column)
+            ranks_all_pairs = least > 0 or most < 0  # all rightly, or all wrongly
+            if least < 0 < most:  # the feature ranks some pairs rightly and some wrongly
                 step = risk.step_along(point, column)
             else:
                 used[j] = True
-                if low == high == 0:
-                    continue  # a constant; its derivative was rounding
+                if least == most == 0:
+                    continue  # the feature is equal in all pairs; its derivative was rounding
                 self.unbounded_ = True
-                sign = 1 if low >= 0 else -1  # the feature, or its negative, ranks none wrongly
-                worst, _best = risk.relation.range(point.scores)
-                # Lift even the worst pair in which the column differs to a margin of 1.
-                step = sign * (1 - min(worst, 0)) / risk.relation.least_gap(sign * column)
+                sign = 1 if least >= 0 else -1  # the feature, or its negative, ranks none wrongly
+                step = sign * _separating_step(risk, point, sign * column)
             w = self.coef_.copy()
             w[j] += step
             point = risk.at(w)
             if not np.isfinite(point.value):
                 self.coef_ = np.full_like(w, np.nan)  # is reported as an overflow
                 return
-            if self._move(w, point, risk, trace) or low > 0 or high < 0:  # all pairs are now right
+            stopped = self._move(w, point, risk, trace)
+            if stopped or ranks_all_pairs:  # after its finite step all pairs are right
                 break
         self.unbounded_ = self.unbounded_ or _separates(risk.relation, point.scores)
         self.converged_ &= not self.unbounded_
+
+
+def _separating_step(risk: PushRisk, point: Evaluation, column: NDArray[np.float64]) -> float:
+    # Return a finite step along a column of X that ranks no pair wrongly: one that lifts even the
+    # worst pair in which the column differs to a margin of 1.
+    worst, _best = risk.relation.extreme_gaps(point.scores)
+    return (1 - min(worst, 0)) / risk.relation.least_gap_above_0(column)
 
 
 def _damped_step(
@@ -160,20 +166,20 @@ def _damped_step(
     """Return the next w, the risk there and the next damping; None if no step is accepted."""
     # `axes` and `curvatures` are eigenvectors and ascending eigenvalues of the Hessian at w. A step
     # is accepted if the risk decreases by a tenth of what the quadratic model predicts or, where it
-    # changes by rounding only, if the gradient gets smaller. Else the damping grows.
+    # changes by rounding only, if the gradient gets smaller. Else more damping shortens the step.
     slopes = axes.T @ point.gradient  # derivatives along the axes
-    rounding = 8 * _EPS * max(1.0, abs(point.value))  # the risk may change so by rounding
+    rounding = 8 * _EPS * max(1.0, abs(point.value))  # smaller changes of the risk are rounding
     while damping <= _MOST_DAMPING:
         moves = -slopes / (np.maximum(curvatures, 0) + damping * curvatures[-1])  # [-1]: largest
         new_w = w + axes @ moves
         new = risk.at(new_w)
-        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))
+        predicted = -(slopes @ moves + 0.5 * (curvatures @ moves**2))  # by the quadratic model
         gained = point.value - new.value
         if abs(gained) <= rounding:
             if math.hypot(*new.gradient) < math.hypot(*point.gradient):
                 return new_w, new, damping
         elif gained > 0.1 * predicted:
-            # Where the model was good, the next step may be bolder.
+            # With more than half of the predicted gain, the next step may be bolder.
             next_damping = damping / 10 if gained > 0.5 * predicted else damping
             return new_w, new, max(next_damping, _LEAST_DAMPING)
         damping *= 10
@@ -182,8 +188,8 @@ def _damped_step(
 
 def _separates(relation: Classes | PairLists, scores: NDArray[np.float64]) -> bool:
     """Return whether scores rank no pair wrongly and some pair rightly."""
-    low, high = relation.range(scores)
-    return low >= 0 and high > 0
+    least, most = relation.extreme_gaps(scores)
+    return least >= 0 and most > 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -278,7 +284,7 @@ class PairPushRanker(PushRanker):
 
     def _risk(self, X: Any, labels: NDArray[np.int8]) -> PushRisk:
         """Return the risk of the chosen loss, at the top, the bottom or both."""
-        if self.loss == "exponential":  # terms: rate of positives, of negatives, constant
+        if self.loss == "exponential":  # a term: rate of positives, of negatives, constant
             top, bottom = (1.0, self.p, 0.0), (self.p, 1.0, self._bottom_constant())
             terms = {"top": [top], "bottom": [bottom], "both": [top, bottom]}[self.push]
             return ExponentialRisk(X, labels, self.p, np.array(terms))
@@ -406,7 +412,7 @@ class RankBoost(PairPushRanker):
 
 
 def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
-    # Return the pairs as a new CSC matrix: an entry at [i, k] for row i above row k, none twice.
+    # Return the pairs as a new CSC matrix: any entry above 0 at [i, k] puts row i above row k.
     relation = sparse.csc_array(pairs, copy=True)
     if relation.shape != (n_samples, n_samples):
         raise InputError(
@@ -417,7 +423,7 @@ def _check_pairs(pairs: Any, n_samples: int) -> sparse.csc_array:
     relation.eliminate_zeros()
     if relation.nnz == 0:
         raise InputError("pairs is empty; name at least one pair of rows")
-    if relation.nnz > np.iinfo(np.int32).max:
+    if relation.nnz > np.iinfo(np.int32).max:  # `PairLists` has indices of int32
         raise InputError(f"pairs has {relation.nnz:,} entries; name fewer pairs, at most 2**31 - 1")
     if not (valid := np.isfinite(relation.data) & (relation.data > 0)).all():
         wrong = relation.tocoo()

@@ -38,17 +38,17 @@ class Classes:
     def __init__(self, labels: NDArray[np.int8]):
         self.pos, self.neg = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
 
-    def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the least and the greatest ``values[i] - values[k]`` over the pairs."""
+    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the least and the greatest gap ``values[i] - values[k]`` of a pair, i above k."""
         pos, neg = values[self.pos], values[self.neg]
         return float(pos.min() - neg.max()), float(pos.max() - neg.min())
 
-    def least_gap(self, values: NDArray[np.float64]) -> float:
+    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
         # Return the least gap above 0 of a positive and a negative. No gap may be below 0.
-        least, _most = self.range(values)
+        least, _most = self.extreme_gaps(values)
         if least > 0:
             return least
-        # The lowest positive ties with the highest negative: the least gap begins at this value.
+        # The lowest positive ties with the highest negative: a gap from their value to the nearest.
         gaps = np.abs(values - values[self.pos].min())
         return float(gaps[gaps > 0].min())
 
@@ -79,21 +79,21 @@ class PairLists(NamedTuple):
     def slices(self, most: int) -> Iterator[tuple[int, int]]:
         # Cut the lists into slices of at most `most` pairs, or of one longer list; yield the number
         # of the first list of each slice, and of the first one after it.
-        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)
+        ends = np.cumsum(self.stops - self.starts, dtype=np.int64)  # pairs up to each list's end
         first = 0
         while first < len(ends):
             n_before = ends[first - 1] if first else 0  # pairs of earlier lists
-            last = max(first + 1, int(np.searchsorted(ends, n_before + most, "right")))
-            yield first, last
-            first = last
+            stop = max(first + 1, int(np.searchsorted(ends, n_before + most, "right")))
+            yield first, stop
+            first = stop
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
-        # Yield each slice of the lists, with the upper rows of its lists, one list after the other,
-        # and the place at which each list begins among them; the last entry is their number.
-        for first, last in self.slices(most):
-            part = slice(first, last)
+        # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
+        # the place among these rows where each list begins, with their number as the last entry.
+        for first, stop in self.slices(most):
+            part = slice(first, stop)
             lists = zip(self.starts[part], self.stops[part], strict=True)
-            upper = np.concatenate([self.upper[start:stop] for start, stop in lists])
+            upper = np.concatenate([self.upper[begin:end] for begin, end in lists])
             begins = np.concatenate(([0], np.cumsum((self.stops - self.starts)[part])))
             yield part, upper, begins
 
@@ -102,11 +102,11 @@ class PairLists(NamedTuple):
         for part, upper, begins in self.blocks(_BLOCK_VALUES):
             yield values[upper] - np.repeat(values[self.lower[part]], np.diff(begins))
 
-    def range(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def extreme_gaps(self, values: NDArray[np.float64]) -> tuple[float, float]:
         ranges = [(block.min(), block.max()) for block in self.differences(values)]
         return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
 
-    def least_gap(self, values: NDArray[np.float64]) -> float:
+    def least_gap_above_0(self, values: NDArray[np.float64]) -> float:
         blocks = self.differences(values)
         return float(min(block[block > 0].min(initial=np.inf) for block in blocks))
 
@@ -148,8 +148,9 @@ class PushRisk(ABC):
         # of the greatest one, or of the largest value in X, count as 0.
         for axis in axes.T:
             scores = linear_scores(self.rows, np.ascontiguousarray(axis))
-            low, high = self.relation.range(scores)
-            least, most = (low, high) if high >= -low else (-high, -low)  # of X w or -X w
+            least, most = self.relation.extreme_gaps(scores)
+            if -least > most:  # the scores -X w have the greater gap
+                least, most = -most, -least
             if most > _ROUNDING * self.largest and least >= -_ROUNDING * most:
                 return True
         return False
@@ -170,10 +171,9 @@ class PushRisk(ABC):
         """Return ``sum_i weights[i] (x_i - centre)(x_i - centre)'`` over the rows x_i."""
         total = np.zeros((len(centre), len(centre)))
         weighted = np.flatnonzero(weights)  # the other rows add nothing
-        n_values = self.rows.n_rows * len(centre)
-        is_thin = self.rows.data.size < _THIN * n_values  # few values are not 0
-        if is_thin:
-            n_values = self.rows.data.size  # stored ones only
+        n_stored, n_dense = self.rows.data.size, self.rows.n_rows * len(centre)  # numbers of values
+        is_thin = n_stored < _THIN * n_dense
+        n_values = n_stored if is_thin else n_dense  # of them a block holds `_BLOCK_VALUES`
         length = max(1, _BLOCK_VALUES * self.rows.n_rows // max(1, n_values))  # rows of a block
         for start in range(0, len(weighted), length):
             rows = weighted[start : start + length]
@@ -206,11 +206,10 @@ class ExponentialRisk(PushRisk):
         self.reach = 4 / float(terms[:, :2].max())  # a step that changes exponents by 4 at most
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The value is ``log(R) / p = 1/p log sum_m exp(p v_m)``, v_m being the value of term m. The
-        # gradient of v_m is the weighted mean row of negatives, index 1, less that of positives.
+        # The gradient of v_m is the weighted mean row of negatives, at 1, less that of positives.
         scores, values, _logs, means = self._terms_at(w)
         value, gradients = float(values[0]), means[:, 1] - means[:, 0]
-        gradient = gradients[0]
+        gradient = gradients[0]  # right, as `value` is, for one term
         if len(values) > 1:  # a term for the push at the top, and one for that at the bottom
             gradient = softmax(self.p * values) @ gradients
             value = float(logsumexp(self.p * values)) / self.p
@@ -256,8 +255,8 @@ class ExponentialRisk(PushRisk):
         return total
 
     def _root_along(self, point: Evaluation, unit: NDArray[np.float64]) -> float:
-        # Find the root of the derivative, which grows with the step, by Newton's method. Until both
-        # ends of the bracket (low, high) are known, bound the change; then stay within the bracket.
+        # Find the root of the derivative, which grows with the step, by Newton's method. It lies
+        # between `low` and `high`: until both are known, bound the change; then stay within.
         low, high, step, done = -math.inf, math.inf, 0.0, False
         while not done:
             slope, curvature = push.derivatives_along(  # first and second derivative
@@ -265,10 +264,10 @@ class ExponentialRisk(PushRisk):
             )
             low, high = (step, high) if slope < 0 else (low, step)
             proposal = step - slope / curvature if curvature > 0 else math.inf
-            tol = 1e-9  # relative change of the step; Newton's method then has all digits
+            tol = 1e-9  # a relative change at which a Newton step has all digits and is the last
             if math.isinf(low) or math.isinf(high):  # an end of the bracket is unknown
                 most = self.reach + 4 * abs(step)  # bounds the change of the step
-                if not abs(proposal - step) <= most:  # NaN, too: the step is not the last
+                if not abs(proposal - step) <= most:  # too far, or NaN; this step is not the last
                     proposal, tol = step + (most if slope < 0 else -most), 0.0
             elif not low < proposal < high:
                 proposal, tol = low + (high - low) / 2, 4e-16  # bisection: to the last digits
@@ -318,9 +317,8 @@ class PairwiseRisk(ScoreRisk):
         self.p, self.logistic, self.sides = p, logistic, sides
 
     def at(self, w: NDArray[np.float64]) -> Evaluation:
-        # The risk to minimise is ``log(R) / p``; with the logistic loss, ``R ** (1/p)``.
         scores = linear_scores(self.rows, w)
-        value, by_scores = self.by_scores(scores)  # ``log(R) / p``, its gradient in the scores
+        value, by_scores = self.by_scores(scores)  # log(R) / p, and its gradient in the scores
         gradient, log_risk = self.by_weights(by_scores), self.p * value
         noise = self.noise(by_scores)  # bounds the rounding error of each entry of the gradient
         if self.logistic:  # from the logarithm to R ** (1/p), by the chain rule
@@ -340,10 +338,10 @@ class PairwiseRisk(ScoreRisk):
         for (sign, constant, pairs), log_heights, shares in zip(
             self.sides, heights, weights, strict=True
         ):
-            part, signed = np.zeros(len(scores)), sign * scores  # gradient of the side
-            for first, last in pairs.slices(_EVALUATED):
+            part, signed = np.zeros(len(scores)), sign * scores  # part: the gradient of the side
+            for first, stop in pairs.slices(_EVALUATED):
                 push.pair_gradient(
-                    signed, *pairs, self.logistic, first, last,
+                    signed, *pairs, self.logistic, first, stop,
                     log_heights - constant, shares, part,  # log h_k, o_k, gradient
                 )  # fmt: skip
             gradient += sign * part
@@ -354,14 +352,14 @@ class PairwiseRisk(ScoreRisk):
         heights = []
         for sign, constant, pairs in self.sides:
             log_heights, signed = np.empty(len(pairs.lower)), sign * scores
-            for first, last in pairs.slices(_EVALUATED):
-                push.pair_heights(signed, *pairs, self.logistic, first, last, log_heights)
+            for first, stop in pairs.slices(_EVALUATED):
+                push.pair_heights(signed, *pairs, self.logistic, first, stop, log_heights)
             heights.append(log_heights + constant)
         return heights
 
     def hessian(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Return, summed in blocks of pairs (i, k), one of the following. h_k is the sum of the loss
-        # over the pairs of k, h_k' and h_k'' are its derivatives, and ``o_k = h_k ** p / R``:
+        # Return (log(R) / p)'' or, with the logistic loss, (R ** (1/p))'', summed over blocks of
+        # pairs (i, k). Let h_k be the sum of the loss over the pairs of k, ``o_k = h_k ** p / R``:
         #
         #     (log(R) / p)'' = sum_k o_k (h_k''/h_k + (p - 1) r_k r_k') - p g g',   r_k = h_k'/h_k,
         #     g = sum_k o_k r_k,   (R ** (1/p))'' = R ** (1/p) ((log(R) / p)'' + g g').

@@ -11,7 +11,7 @@ from precbench.errors import InputError
 from precbench.solvers.base import require_memory
 from precbench.solvers.rows import as_rows, linear_scores
 
-_MOST = 1_000_000
+_MOST = 1_000_000  # random features
 ROWS_AT_ONCE = 4096
 
 
@@ -47,10 +47,8 @@ def mapped(sampler: Any, X: Any) -> Any:
 class RandomFeatures:
     """The map to random Fourier features ``sqrt(2 / n_components) cos(X @ weights.T + offset)``."""
 
-    # `weights` (n_components, n_features) has a row for each new feature.
-
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
+    weights: NDArray[np.float64]  # (n_components, n_features): a row for each new feature
+    offset: NDArray[np.float64]  # (n_components,)
 
     @classmethod
     def fit(
@@ -72,7 +70,7 @@ class RandomFeatures:
                 raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
         n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
-        # If they exceed the memory, the error states n_features, and names the values by this text.
+        # Its error states n_features, and names what exceeds the memory by this text.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)

@@ -48,7 +48,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def check_form(X: Any) -> None:
-    """Raise an error if the arrays of a sparse matrix do not fit: kernels trust every index."""
+    """Raise an error if the arrays of a sparse matrix do not fit it: kernels trust every index."""
     form = X.format if sparse.issparse(X) else "dense"
     try:
         if form in ("csr", "csc", "bsr"):
@@ -70,7 +70,7 @@ def canonical(X: Any) -> Any:
     """
     if not sparse.issparse(X):
         return X
-    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may cache an outdated form
+    matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # X may cache an outdated flag
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

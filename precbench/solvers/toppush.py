@@ -103,11 +103,11 @@ class TopPush(LinearRanker):
         # Minimise -D, divided by C/m, by projected gradient steps: `now` is the last iterate, and
         # each step starts from `ahead`, the iterate extrapolated by its momentum.
         rows = as_rows(X)
-        n_top = self._count(int(np.count_nonzero(labels < 0)))
+        n_top = self._count(int(np.count_nonzero(labels < 0)))  # K
         is_positive = (labels > 0).astype(np.float64)  # 1 or 0
         weight = self.C / is_positive.sum()  # C/m
         self._start(rows.n_features)
-        self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C
+        self.primal_, self.lower_bound_, self.gap_ = self.C, 0.0, self.C  # for w = 0 and c = 0
         self.converged_ = False
         n = rows.n_rows
         now = ahead = _Point(c=np.zeros(n), v=np.zeros(rows.n_features), scores=np.zeros(n))
@@ -124,17 +124,17 @@ class TopPush(LinearRanker):
                 if not curvature > lipschitz * dot(step, step):  # the step is short enough
                     break
                 lipschitz *= 2  # never halved again: the steps only get shorter
-            last, now = now, _Point(c, v, linear_scores(rows, v))
+            before, now = now, _Point(c, v, linear_scores(rows, v))
             self._assess(now, labels, weight, n_top)
             if not np.isfinite(self.gap_):
                 self.coef_ = np.full_like(self.coef_, np.nan)  # is reported as an overflow
                 return
-            # The step goes back: restart without momentum (O'Donoghue and Candes 2015).
-            if dot(step, c - last.c) < 0:
+            # The step turns back from the last move: drop the momentum (O'Donoghue, Candes 2015).
+            if dot(step, c - before.c) < 0:
                 momentum, ahead = 1.0, now
             else:
                 grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
-                ahead = now.beyond(last, (momentum - 1) / grown)
+                ahead = now.beyond(before, (momentum - 1) / grown)
                 momentum = grown
 
     def _count(self, n_neg: int) -> int:
@@ -152,9 +152,9 @@ class TopPush(LinearRanker):
         """Publish the weights of a point, and update P, its lower bound D and the counters."""
         w, scores = weight * point.v, weight * point.scores  # `weight` is C/m
         positive, square = labels > 0, weight**2 * dot(point.v, point.v) / 2
-        t = _mean_of_highest(scores[~positive], n_top)  # of the negatives
+        t = _mean_of_highest(scores[~positive], n_top)  # t(w) of the problem
         hinges = np.maximum(0.0, 1 + t - scores[positive])
-        c_pos = point.c[positive]  # the c_i of D; `dot` with ones sums them the same everywhere
+        c_pos = point.c[positive]  # the c_i of D; summed by `dot` with ones, as on any machine
         self._publish(w)
         self.primal_ = square + weight * dot(hinges, hinges)  # P
         bound = weight * (dot(c_pos, np.ones_like(c_pos)) - dot(c_pos, c_pos) / 4) - square  # D
@@ -173,7 +173,7 @@ def _project(
     if n_top == 1:
         project(point, labels, c)
     else:  # the kernel needs the K-th largest -point of a negative, and the next one
-        parted = np.partition(-point[labels < 0], -n_top)  # [-n_top] is the K-th largest
+        parted = np.partition(-point[labels < 0], -n_top)  # the K largest come last
         following = parted[:-n_top].max(initial=-np.inf)
         project_capped(point, labels, n_top, parted[-n_top], following, c)
     return c
@@ -181,7 +181,7 @@ def _project(
 
 def _mean_of_highest(scores: NDArray[np.float64], count: int) -> float:
     """Return the mean of the `count` highest scores."""
-    last = np.partition(scores, -count)[-count]
-    # Relative to the K-th, so that the mean of equal scores is exactly that score.
-    above = np.maximum(scores - last, 0)
-    return last + dot(above, np.ones_like(above)) / count
+    lowest = np.partition(scores, -count)[-count]  # of the `count` highest
+    # Relative to it, so that the mean of equal scores is exactly that score.
+    above = np.maximum(scores - lowest, 0)
+    return lowest + dot(above, np.ones_like(above)) / count

@@ -1,8 +1,8 @@
 """The trees of fitted ensembles as plain arrays, which score bitwise as their libraries do."""
 
 # A file of another library is trusted by the program that reads it: LightGBM reads beyond its
-# arrays, or never ends, where the text of a model has another child or feature, and scikit-learn's
-# trees do where their arrays have. Arrays of our own are checked before a row is scored.
+# arrays, or never ends, where the text of a model has a wrong child or feature, and scikit-learn's
+# trees do where their arrays have one. Arrays of our own are checked before a row is scored.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,13 +48,13 @@ class Trees:
 
     def first(self, n_trees: int) -> Self:
         """Return the ensemble of the first `n_trees` trees."""
-        ends = [*self.root.tolist(), len(self.feature)]  # of the nodes of the first 0, 1, ... trees
+        ends = [*self.root.tolist(), len(self.feature)]  # number of nodes of 0, 1, ... trees
         names = ("feature", "value", "right", "cover")
         parts = {name: getattr(self, name)[: ends[n_trees]] for name in names}
         return replace(self, root=self.root[:n_trees], **parts)
 
     def compared(self, X: Any) -> Any:
-        """Return rows with the values that the nodes compare."""
+        """Return rows with the values that the nodes compare, in a forest of single precision."""
         return in_single_precision(X).astype(np.float64) if self.is_forest else X
 
     @classmethod
@@ -81,7 +81,7 @@ class Trees:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to save."""
-        # The number of splits by feature is one, so that a small file cannot claim many features.
+        # `splits` has a count for each feature: so a small file cannot claim many features.
         names = ("feature", "value", "right", "root", "cover")
         splits = np.bincount(self.feature[self.feature >= 0], minlength=self.n_features)
         return {"splits": splits.astype(np.int32), **{name: getattr(self, name) for name in names}}
@@ -121,7 +121,7 @@ class Trees:
             raise ValueError("trees: the roots do not ascend from node 0; save the model anew")
         # Of each node: the end of its tree, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
-        leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of the tree
+        leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of its tree
         children = np.concatenate([node[inner] + 1, right[inner], root])  # left, right, roots
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError(
@@ -148,7 +148,7 @@ class Tree(NamedTuple):
         cover: NDArray[Any],
     ) -> Self:
         """Put the nodes of a tree, of which the first is the root, in preorder."""
-        order = np.arange(len(feature))
+        order = np.arange(len(feature))  # the nodes in preorder, if they are stored so
         if (left != order + 1)[feature >= 0].any():  # some left child does not follow its parent
             stack, visited = [0], []
             while stack:
@@ -200,7 +200,7 @@ def lightgbm_trees(booster: Any, n_features: int) -> Trees:
 
 def _lightgbm_tree(block: str) -> Tree:
     # Read a tree from its part of LightGBM's text, in lines such as ``left_child=1 -1 -2``. The
-    # child -1 - i is leaf i.
+    # child -1 - i is leaf i. Leaves have -1, here `absent`, as feature and as children.
     lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
     def array(name: str, kind: type) -> NDArray[Any]:
@@ -211,7 +211,7 @@ def _lightgbm_tree(block: str) -> Tree:
     absent, value = np.full(len(leaf), -1), np.append(threshold, leaf)  # inner nodes, then leaves
     cover = np.append(array("internal_count", int), array("leaf_count", int))
     children = (array(name, int) for name in ("left_child", "right_child"))
-    # The leaves come after the inner nodes; of a child c = -1 - i, ~c is i.
+    # Leaf i, named c = -1 - i so that i = ~c, becomes a node after the len(feature) inner ones.
     left, right = (np.append(np.where(c < 0, len(feature) + ~c, c), absent) for c in children)
     if len(cover) < len(value):  # LightGBM writes no counts for a tree without splits
         cover = np.ones(len(value))

@@ -96,7 +96,7 @@ class WeightedRanker(Ranker):
         if self._weights is None:
             return None
         signed = signed_weights(class_weight, self.classes_)
-        if signed == "balanced":
+        if signed == "balanced":  # `negative` and `positive` are the factors of the two classes
             sums = [self._weights[labels == sign].sum() for sign in (-1, 1)]
             negative, positive = (sum(sums) / (2 * total) for total in sums)
         else:
@@ -106,12 +106,12 @@ class WeightedRanker(Ranker):
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` so that rows with the total weight of all positives exceed it."""
         if self._weights is None:
-            return super()._set_threshold(X, labels)
+            super()._set_threshold(X, labels)
+            return
         scores = self._scores(X)
         order = np.argsort(-scores, kind="stable")
-        ends = np.cumsum(self._weights[order])  # total weights of the first 1, 2, ... rows
+        totals = np.cumsum(self._weights[order])  # of the weights of the first 1, 2, ... rows
         # The factor covers rounding: the sum over the positives adds them in another order.
-        n_top = np.searchsorted(ends, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
+        n_top = np.searchsorted(totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():
             self.threshold_ = cut_below(scores, int(n_top))
-        return None
