@@ -63,7 +63,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):
+    for trials in _by_rows(plan, store):  # groups
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
@@ -77,9 +77,8 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
             arrays = _checkpoints(store, key, measured)
             for part, sample_rows in measured.items():
                 part_columns, y = columns | {"part": part}, sample_rows.y
-                metric_rows, final = _metric_rows(
-                    metrics, part_columns, arrays, y, _scores(arrays, part, sample_rows)
-                )
+                scores = _scores(arrays, part, sample_rows)  # at each checkpoint; `final`: the last
+                metric_rows, final = _metric_rows(metrics, part_columns, arrays, y, scores)
                 rows += metric_rows
                 for name, table in _curves(plots, part_columns, y, final, metrics):
                     curves.setdefault(name, []).append(table)
@@ -223,7 +222,7 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    # Return the stored arrays of a trial, and refuse damaged ones. By checkpoint they hold progress,
+    # Return the stored arrays of a trial; refuse damaged ones. They hold by checkpoint: progress,
     # and scores of the rows of each part in `measured`, or the weights of a linear solver.
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))

@@ -191,7 +191,7 @@ class Store:
             yield
 
     def require_lock(self) -> None:
-        """Raise an error if the folder is not the locked one any more: it was moved or replaced."""
+        """Raise an error if the locked folder is no longer there: moved, removed or replaced."""
         held = os.fstat(self._lock)  # the file that `lock` has opened
         with suppress(OSError):
             present = (self.folder / ".lock").stat()  # the file that is there now

@@ -223,7 +223,7 @@ def choose_method(
         )
     margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)  # in hits
     splits = int(values["n"].max())
-    # Different rows among the first k of all held-out lists; without a share all are one list.
+    # Different rows among the first k of all held-out lists; with a share of 1 these are one list.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
     values = judged(values)
@@ -285,8 +285,8 @@ def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    # Return the table with a ``verdict`` on each method against the first, the recommended one. An
-    # interval of equal values, which has no width, gets that of a share of `n_tested` rows.
+    # Return the table with a ``verdict`` on each method against the first, the recommended one.
+    # Equal values on all splits give an interval without width: it becomes that of `n_tested` rows.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
     has_width = values["high"] - values["low"] > NO_WIDTH  # false if NaN, as of one split
@@ -325,16 +325,16 @@ def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     # Return a row for each method: its summary of `metric`, the best mean first. ``level`` ranks it
     # by this mean, ``place`` by that of `CHOSEN_BY`: from 0 for the worst, NaN without all splits.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
-    both = trials[trials["metric"].isin([metric, chosen_by])]
+    both = trials[trials["metric"].isin([metric, chosen_by])]  # both metrics
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
     summary = both[both["metric"] == metric]
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    choosing = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
+    choosing_means = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
     is_complete = summary["n"] == summary["n"].max()
     summary = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(choosing.where(is_complete)),
+        place=levels(choosing_means.where(is_complete)),
     )
     return summary.sort_values("level", ascending=False, kind="stable")
 
@@ -352,13 +352,13 @@ def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame
 
 
 def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """Return `Choice.values`, but verdicts, with each method behind `reference`, the first row."""
+    """Return `Choice.values` without verdicts: `reference` first, and how far others are behind."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):  # reference first
         row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan  # not tested
-        # The values of both on the splits where both have one; compared if the splits differ
+        # Values on the splits where both have one; no test if all splits have the same test rows
         of_reference, of_solver = by_split[[reference, solver]].dropna().to_numpy().T
         if solver != reference and len(of_solver) and share is not None:
             test = resampled_test(of_reference, of_solver, share)
@@ -391,7 +391,7 @@ def _sentences(choice: Choice) -> list[str]:
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
     detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    needs_a_reason = measured["form"] == "ensemble" and not choice.decided  # none in this file
+    needs_a_reason = measured["form"] == "ensemble" and not choice.decided  # as the file gives none
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",

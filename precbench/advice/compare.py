@@ -136,7 +136,7 @@ def prepare(
         path, label = own.path, str(options.get("label", ""))
         dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
-    dataset = replace(dataset, name=_NAME, split_key=None)  # splits depend on the name alone
+    dataset = replace(dataset, name=_NAME, split_key=None)  # the name seeds splits
     n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
     needs_few_splits = dataset.time is not None or n_rows > _LARGE

@@ -174,7 +174,7 @@ def measure_length(
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
-    k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
+    k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))  # each once
     least = math.ceil(rows / n_held)  # new rows that one held-out row stands for
     lengths = np.array(sorted({*k_rows, *_preferred(least, rows)}))
     # Depths are in the pooled held-out lists: the same shares of their rows as lengths of `rows`.

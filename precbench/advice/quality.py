@@ -162,7 +162,7 @@ def held_out_lists(
 
 
 def describe_quality(quality: Quality) -> str:
-    """Describe the quality of a model in a line."""
+    """Return the quality of a model in words, as one line."""
     n, k, length = quality.splits, quality.k, quality.length
     if isinstance(k, int) and length is not None:  # the count that held-out lists were cut at
         top = share_of_list(k, length.rows)

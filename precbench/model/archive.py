@@ -68,7 +68,7 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
     # Return the arrays of a model by their names in the file, such as ``coef``, ``member0_coef``.
-    own = Member("", model.coef, model.trees, model.random_features)  # has none beside members
+    own = Member("", model.coef, model.trees, model.random_features)  # empty if there are members
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
@@ -132,8 +132,8 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
-        and not (members and described.trees)  # of a model with members, these trees had no use
-        and not (own.trees and described.intercept)  # nor had this intercept of one with trees
+        and not (members and described.trees)  # trees beside members would be unused,
+        and not (own.trees and described.intercept)  # and so would an intercept of trees
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
         # No mean is stored where it is 0 (standardised) or unused (trees).

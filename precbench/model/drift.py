@@ -19,7 +19,7 @@ _BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin of their ow
 _FEWEST = 10  # training rows of such a category, so that its share is known well enough
 _SOME, _DRIFT = 0.1, 0.25  # the usual limits of the stability index, see `psi`
 _CHANCE = 0.001  # significance level over all columns and the scores
-_OUTSIDE = 0.01  # share of the rows, above which rows of a new kind are stated
+_OUTSIDE = 0.01  # share of the rows up to which new values, gaps or categories are not reported
 _MODELS = 2  # times `Profile.between`: the saved model has more rows than those of the lists
 _MOST_DAYS = 1e8  # since the origin of a date: NumPy can still format it
 _NEW, _GAPS = "new categories", "gaps"
@@ -73,14 +73,14 @@ class _Bins(Fields):
 
         `missing` holds the rows whose value was filled in; these are in no bin.
         """
-        edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())  # a bin each
+        edges, n_gaps, n_bins = None, np.size(missing), len(column.categories or ())
         if column.categories is None:
             ordered = np.sort(np.delete(values[:, 0], np.asarray(missing, dtype=np.intp)))
             deciles = ordered[[ceil_share(i / _BINS, len(ordered)) - 1 for i in range(1, _BINS)]]
             edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
                 # All deciles are below the maximum: if it is frequent, it gets a bin for itself.
-                second = ordered[np.searchsorted(ordered, edges[1]) - 1]
+                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but for maxima
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # inserted
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
@@ -154,7 +154,7 @@ class Profile(Fields):
             is_whole &= (
                 (bins.edges is None) == (texts is not None)  # only numbers have edges
                 and (texts is None or len(bins.counts) == len(texts))  # a bin for each category
-                and (texts is None or column.fill in (None, *texts))  # None: gaps are not filled
+                and (texts is None or column.fill in (None, *texts))  # None: refuses gaps
                 and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)  # dates
             )
         if not is_whole or self.scores.edges is None:
@@ -210,9 +210,9 @@ class Drift:
             names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
-        # The index of samples of one distribution exceeds it with probability `alpha`, see `psi`.
+        # The index of samples of one distribution exceeds `chance` with probability `alpha`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, of_models = psi(before, now), _MODELS * between  # not drift: models differ by it
+        index, of_models = psi(before, now), _MODELS * between  # models differ by it anyway
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
@@ -295,7 +295,7 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
-    # Return a column's name with what has drifted: index, rows outside its range or without a bin.
+    # Return a column's name and its drift: index, rows outside its range, new categories and gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number

@@ -200,14 +200,14 @@ class Model:
         unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = mean = None  # mean: of the scaled rows, for `explain`; None where 0 or unused
+        random_features = mean = None  # mean: of scaled rows, for `explain`; None: 0 or unused
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
             options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
-            seed = options.pop("random_state", params.get("random_state"))
-            features = _random_features(scaled, options, seed)
-            scaled = features.transform(scaled)
+            seed = options.pop("random_state", params.get("random_state"))  # else the solver's
+            random_features = _random_features(scaled, options, seed)
+            scaled = random_features.transform(scaled)
         try:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             fitted = unfitted.fit(scaled, y, trace=untraced, **weights)
@@ -225,7 +225,7 @@ class Model:
             about=_circumstances(fitted, X, y),
             intercept=float(getattr(fitted, "intercept_", 0.0)),
             trees=fitted.to_trees() if hasattr(fitted, "to_trees") else None,
-            random_features=features,
+            random_features=random_features,
             members=tuple(fitted.to_members()) if hasattr(fitted, "to_members") else (),
             mean=mean,
         )

@@ -37,7 +37,7 @@ class Listing:
             n_rows += X.shape[0]
 
     def with_reasons(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
-        """Return a ranking with columns of reasons as text, and its rows as records with lists."""
+        """Return a ranking with reasons in text columns, and its rows with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
         rows = [self.rows[row] for row in numbers]
@@ -57,9 +57,9 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row the up to `n` columns that raise its score most, and one that lowers it.
+    """Yield for each row of X the columns that raise its score most, and that lower it most.
 
-    The lists are ``raises`` and ``lowers``; of each column they have ``column``, ``value`` as text
+    ``raises`` lists at most `n`, ``lowers`` at most one; each with ``column``, ``value`` as text
     and ``contribution``. `missing` names the filled-in columns of each row.
     """
     spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)  # rows of a block

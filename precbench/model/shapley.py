@@ -19,7 +19,7 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees
 
 _VALUES_AT_ONCE = 2**21
-_MOST_LOST = 1e-6  # error, of the sum of all weights: cosines of large numbers are inaccurate
+_MOST_LOST = 1e-6  # error as a share of all weights: cosines of large numbers are inaccurate
 _MOST_POINTS = 64  # of a quadrature: exact up to degree 127, and but for rounding beyond
 _UPDATES_PER_SLICE = 2**24  # of products at quadrature points by one kernel call: about 0.1 s
 
@@ -67,7 +67,7 @@ class Contributions(NamedTuple):
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
         probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
-        slope = np.full(len(total), 1 / (probability * (1 - probability)))  # where `total` is 0
+        slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
         np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
 
@@ -79,7 +79,7 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Return what columns add to a member's scores, without its weight; arguments as for `of`.
+    # Return what columns add to a member's scores, without its weight, see `Contributions.of`.
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -154,7 +154,7 @@ def _of_trees(
                     factors, product, state, values[start : start + length],
                 )  # fmt: skip
     if trees.is_forest and len(trees.root):
-        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))  # see `scores`
+        return Contributions(base / len(trees.root) - 0.5, values / len(trees.root))  # mean - 1/2
     return Contributions(trees.base + base, values)
 
 
