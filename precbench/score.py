@@ -63,7 +63,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):  # groups
+    for trials in _by_rows(plan, store):  # a group with the same rows
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
@@ -368,8 +368,8 @@ def _code_of_measuring(experiment: Experiment) -> str:
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
     experiment, sweep = plan.experiment, None
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one of each
-    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any one of each
+    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]  # metrics there
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()  # `symbolic`: the name in place of a value
         symbolic = [metric.replace(**{name: name}).written for metric in experiment.metrics]

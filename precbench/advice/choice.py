@@ -210,7 +210,7 @@ def choose_method(
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
-    trials = trials[trials["metric"] == metric]
+    trials = trials[trials["metric"] == metric]  # the summary needs a second one
     against = partial(_against, summary=summary, run=run, trials=trials)  # takes a `reference`
     best = _best(run, summary, against)
     chance = held_pos / held_rows

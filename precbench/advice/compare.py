@@ -606,7 +606,7 @@ def as_compared(
                 scores = held_out_lists(data, [split], how)[0].scores
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
-    share = run.test_shares[_NAME]
+    share = run.test_shares[_NAME]  # of the rows that a split holds out
     length = measure_length(
         lists, share, k, data.n_pos, len(data.y), method=method, list_rows=list_rows, worth=worth
     )
@@ -649,7 +649,7 @@ def _fit_arguments(
     params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
-    if entry.fourier:  # options of the random features
+    if entry.fourier:  # options of the random features, tuned as fourier.NAME
         params["fourier"] = {"random_state": seed} | {
             name: tuned.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()

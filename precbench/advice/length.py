@@ -257,13 +257,13 @@ class _Amounts:
         """
         n = self.depths[:, end] - self.depths[:, start]  # rows between, in each list
         means = (self.sums[:, end] - self.sums[:, start]) / n
-        tested = self.tested[end] - self.tested[start]
+        tested = self.tested[end] - self.tested[start]  # the mean of `n`
         # The variance of a row's gain: its mean square less its squared mean
-        spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
-        spread -= float(means.mean()) ** 2
+        variance = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
+        variance -= float(means.mean()) ** 2
         # At least as if these rows and one more had half a hit: where none gains, a new one may.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
-        return expected_total(means, max(spread, least), tested, self.test_share, k)
+        return expected_total(means, max(variance, least), tested, self.test_share, k)
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:

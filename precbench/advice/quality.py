@@ -60,7 +60,7 @@ def quality_of(model: Model, name: str) -> Quality | None:
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Return `n_splits` divisions of the rows; leave out impossible ones with a warning."""
+    """Return up to `n_splits` divisions of the rows; a warning counts impossible ones left out."""
     options = rule_for_new_lists(dataset, n_splits)._asdict() | {"n_splits": n_splits, "seed": seed}
     splits, refusals = [], []
     for index in range(n_splits):

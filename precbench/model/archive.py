@@ -85,7 +85,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         schema, attributes = described["schema"], None  # None: a newer schema, refused below
         if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():  # some are unused
+            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():  # one is unused
                 raise ValueError("the description lacks an array; fit and save the model again")
     except FileNotFoundError:
         raise InputError(

@@ -47,7 +47,7 @@ class Calibration:
         """
         from sklearn.isotonic import IsotonicRegression
 
-        samples = [(held.y > 0, held.scores) for held in lists]
+        samples = [(held.y > 0, held.scores) for held in lists]  # labels and scores of each list
         n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in samples]))
         n_rows = float(np.mean([len(positive) for positive, _ in samples]))
         pooled = [*map(np.concatenate, zip(*samples, strict=True))]  # labels, scores of all lists

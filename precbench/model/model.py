@@ -372,7 +372,7 @@ class Model:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
             with _threads(n_threads) as pool:
-                parts = [*pool.map(explain, np.array_split(rows, n_threads))]
+                parts = [*pool.map(explain, np.array_split(rows, n_threads))]  # one by each thread
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
@@ -543,7 +543,7 @@ class Model:
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
-                ranked = [_best(ranked, top)]
+                ranked = [_best(ranked, top)]  # only the top so far
             if listed is not None:
                 in_top = {int(row) for block in ranked for row in block["row"]}
                 for row in listed.keys() - in_top:  # displaced by rows of this block

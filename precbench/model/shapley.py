@@ -191,10 +191,10 @@ def _of_waves(
     # Half as many points as columns are exact. An even number avoids 1/2, where a factor may be 0.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
-    length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))
+    length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))  # rows of a block
     for start in range(0, len(X), length):
         centred = X[start : start + length, np.newaxis] - mean
-        phases = (centred * features.weights).reshape(-1, len(mean))
+        phases = (centred * features.weights).reshape(-1, len(mean))  # what each feature adds
         phase = _by_column(phases, column, n_columns).reshape(len(centred), len(coef), n_columns)
         gain = np.exp(1j * phase) - 1
         total = np.zeros(gain.shape, dtype=complex)  # int_0^1 of the product of other factors
