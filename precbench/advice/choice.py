@@ -210,7 +210,7 @@ def choose_method(
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
-    trials = trials[trials["metric"] == metric]  # the summary needs a second one
+    trials = trials[trials["metric"] == metric]  # the summary uses `CHOSEN_BY`, too
     against = partial(_against, summary=summary, run=run, trials=trials)  # takes a `reference`
     best = _best(run, summary, against)
     chance = held_pos / held_rows
@@ -403,8 +403,8 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    # Return a sentence that compares the recommended method with the best one. If it is the best,
-    # compare it with `REFERENCE`; "" if it is that, or that lacks results on some splits.
+    # Return a sentence that compares the recommended method with the best one, or if it is the best
+    # with `REFERENCE`; "" if it is `REFERENCE` itself, or this one lacks results on some splits.
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:

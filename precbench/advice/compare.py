@@ -548,7 +548,8 @@ def _rows(
     if time is not None:
         time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # Equal data have one hash, by which trials are stored: sparse rows are sorted, indices int32.
+    # Trials are stored by a hash of the content. Sparse rows are sorted now, with int32 indices, so
+    # that equal data have one hash.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
