@@ -149,8 +149,7 @@ def held_out_lists(
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows will repeat them
             warnings.simplefilter("ignore")
-            # The second argument: missing values are filled in from these rows.
-            train = dataset.gathered(split.train, split.train)
+            train = dataset.gathered(split.train, split.train)  # second: rows to fill gaps from
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
             test = dataset.gathered(split.test, split.train)
             scores = model.decision_function(test)

@@ -164,9 +164,10 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. At a point
-    # t the factor of a column is t o + (1 - t) z: o is 1 if a row passes all conditions on it above
-    # a node, else 0, and z is `zero`. It replaces the factor at the node `above` by division.
+    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. Each column
+    # has in the product at a point t the factor t o + (1 - t) z: o is 1 if a row passes all its
+    # conditions down to a node, else 0, and z is `zero`. At a node this replaces the factor of the
+    # node `above`, hence quotients; the leaves below both were counted there, hence differences.
     known = t + (1 - t) * zero  # the factor for o = 1
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
     passes, fails = known / known[above], (1 - t) * zero / known[above]  # multiply the product
@@ -186,8 +187,8 @@ def _of_waves(
     # for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj), with an amplitude a_c of
     # random feature c, and p_cj what column j adds to its phase. With g_cj = exp(i p_cj) - 1 the
     # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
-    mean_phase = features.weights @ mean + features.offset
-    amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)
+    mean_phase = features.weights @ mean + features.offset  # of each c, if no column is known
+    amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)  # a_c
     # Half as many points as columns are exact. An even number avoids 1/2, where a factor may be 0.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
@@ -196,7 +197,7 @@ def _of_waves(
         centred = X[start : start + length, np.newaxis] - mean
         phases = (centred * features.weights).reshape(-1, len(mean))  # what each feature adds
         phase = _by_column(phases, column, n_columns).reshape(len(centred), len(coef), n_columns)
-        gain = np.exp(1j * phase) - 1
+        gain = np.exp(1j * phase) - 1  # g_cj of each row
         total = np.zeros(gain.shape, dtype=complex)  # int_0^1 of the product of other factors
         for point, weight in zip(t, weights, strict=True):
             factors = 1 + point * gain
@@ -204,7 +205,7 @@ def _of_waves(
         # By row r, random feature c and column j
         values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
     base = float(amplitude.real.sum())
-    error = base + values.sum(axis=1) - features.transform(X) @ coef
+    error = base + values.sum(axis=1) - features.transform(X) @ coef  # 0 but for rounding
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
             "the contributions of columns do not add up to the score: values are too large for the "
