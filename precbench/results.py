@@ -112,12 +112,12 @@ class Run(Fields):
         labels, sweep = {*self.metrics}, self.sweep
         if sweep is not None:
             labels.update(*sweep.metrics)
-            # Each value of a sweep has a label for each metric; `written` has a notation for each.
+            # One list of labels for each value, then `written`; each with one entry for each metric
             expected = [len(self.metrics)] * (len(sweep.values) + 1)
             if [*map(len, sweep.metrics), len(sweep.written)] != expected:
                 raise ValueError("sweep: written, and each list in metrics, must name each metric")
         if missing := labels - self.measures.keys():
-            raise ValueError(f"measures has no entry for {', '.join(sorted(missing))}")
+            raise ValueError(f"measures has no entry for the metric {', '.join(sorted(missing))}")
         return self
 
     @property
@@ -174,13 +174,13 @@ class Run(Fields):
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run:
-    """Read ``experiment.json`` and ``results.csv`` of ``results/<experiment>``."""
+    """Return the contents of ``results/<experiment>``: ``experiment.json`` and ``results.csv``."""
     folder = Path(folder)
     path = folder / "results.csv"
     results = read_csv(path, COLUMNS)
     if results.empty:
         raise InputError(f"{path} has no rows: no trial has ended; run the experiment again")
-    split = results["split"]  # read as a float, which holds integers up to 2**53
+    split = results["split"]  # a float, NaN if missing; it holds integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
         raise InputError(f"{path}: row {is_valid.argmin() + 1} lacks split or seed; {_RUN_AGAIN}")
@@ -190,14 +190,14 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    # Require rows of this experiment only, and of each metric where a data set has rows at a point
-    # of the sweep. Rows of a former config remain if a run of a new one is interrupted.
+    # Require rows of this experiment only: those of a former config remain if a run of a new one is
+    # interrupted. Where a data set has rows at a point of the sweep, each metric must have one.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
         raise InputError(f"{path} has no row with 'test' in its column part; {_RUN_AGAIN}")
     labels = {point: [run.metric_at(m, point) for m in run.metrics] for point in run.sweep_points}
     measures = [(point, label) for point in labels for label in labels[point]]
-    # All combinations of a data set, a solver, a point of the sweep and a metric
+    # All combinations that may occur of a data set, a solver, a point of the sweep and a metric
     known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
     columns = ["dataset", "solver", "sweep", "metric"]
     if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
@@ -215,7 +215,7 @@ def _check_rows(run: Run, path: Path) -> None:
 
 
 def read_values(folder: str | os.PathLike[str]) -> Result:
-    """Read ``illustration.json`` and ``values.csv`` of ``results/<study>``."""
+    """Return the contents of ``results/<study>``: ``illustration.json`` and ``values.csv``."""
     folder = Path(folder)
     path = folder / "values.csv"
     values = _read_table(path, na_values=[""])
@@ -225,7 +225,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
 
 
 def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Read a table with known columns; empty text is ``""``, an empty flag False."""
+    """Return the `columns` of a table, by their types; an empty cell is "", False or NaN."""
     table = _read_table(path, dtype=str, usecols=lambda column: column in columns)
     if missing := [column for column in columns if column not in table]:
         raise InputError(f"{path} has no column {', '.join(missing)}; {_RUN_AGAIN}")
@@ -238,7 +238,7 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
-        if column != "value" and np.isinf(table[column]).any():  # values such as risks may overflow
+        if column != "value" and np.isinf(table[column]).any():  # a value, as a risk, may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     return table
 
@@ -247,7 +247,7 @@ _Kind = TypeVar("_Kind", bound=Fields)
 
 
 def _read_json(path: Path, kind: type[_Kind], **more: Any) -> _Kind:
-    # Return the fields of a JSON file and those in `more`, checked, as a `kind`.
+    # Return a `kind` made of the fields of a JSON file and those in `more`, all checked.
     content = _existing_file(path).read_bytes()
     try:
         described = json.loads(content)

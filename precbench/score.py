@@ -44,10 +44,10 @@ _PROGRESS = ("rows_seen", "cpu_seconds", "wall_seconds")  # arrays and columns, 
 
 @plain_strings
 def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
-    """Compute the metrics of every record of a plan, write the files, and return the rows.
+    """Compute the metrics of a plan's records, write the files; return its rows of ``results.csv``.
 
     Nothing is computed if the records and the code that measures are unchanged. A trial without a
-    record has no row; one that has failed has a row per metric, with the reason. `config` is the
+    record has no row; one without a result has a row per metric, with the reason. `config` is the
     name or path of the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
@@ -58,14 +58,14 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         return measured_before
     rows: list[dict[str, Any]] = []
     # Tables by file name; the first, without rows, makes the header of a file without curves.
-    curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}
+    curves = {"roc.csv": [pd.DataFrame(columns=[*_ROC_COLUMNS, "fpr", "tpr"])]}  # always written
     if "precision-k" in plots:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):
+    for trials in _by_rows(plan, store):  # a group with the same rows
         first, *_ = trials[0]  # a trial, without key and record
-        prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials
+        prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
             columns = _trial_columns(plan, trial, record)
             columns["machine"] = kinds.get(record.environment, "")
@@ -77,9 +77,8 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
             arrays = _checkpoints(store, key, measured)
             for part, sample_rows in measured.items():
                 part_columns, y = columns | {"part": part}, sample_rows.y
-                metric_rows, final = _metric_rows(
-                    metrics, part_columns, arrays, y, _scores(arrays, part, sample_rows)
-                )
+                scores = _scores(arrays, part, sample_rows)  # at each checkpoint; `final`: the last
+                metric_rows, final = _metric_rows(metrics, part_columns, arrays, y, scores)
                 rows += metric_rows
                 for name, table in _curves(plots, part_columns, y, final, metrics):
                     curves.setdefault(name, []).append(table)
@@ -94,23 +93,22 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
 def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame | None:
     # Return the rows of ``results.csv`` if they are of these records and this code, else None.
     path = store.folder / "results.csv"
-    # Each plot needs its file of curves; those of accuracies are drawn from results.csv.
+    # Files that plots are drawn from; those of accuracies are drawn from results.csv.
     needed = [f"{plot}.csv" for plot in plan.experiment.plots or () if "accuracy" not in plot]
     with suppress(OSError, InputError):
-        written = (store.folder / "experiment.json").read_bytes()  # has the version of the code
-        if written == visible(described).encode() and all(
-            (store.folder / name).is_file() for name in needed
-        ):
+        written = (store.folder / "experiment.json").read_bytes()  # names the code that measured
+        has_curves = all((store.folder / name).is_file() for name in needed)
+        if written == visible(described).encode() and has_curves:
             results = read_csv(path, COLUMNS)
             results = results[results["dataset"].isin(plan.datasets)]
-            keys = {key for _, key in plan.trials}.intersection(store.keys())  # trials that ended
+            keys = {key for _, key in plan.trials}.intersection(store.keys())  # with a record
             if keys == {*results["key"]} and store.last_change() < path.stat().st_mtime_ns:
                 return results
     return None
 
 
 def _write(store: Store, name: str, content: str) -> None:
-    # Write a file if it has changed: figures older than it are drawn again.
+    # Write a file if its content has changed: figures that are older than it are drawn again.
     path = store.folder / name
     if not path.is_file() or path.read_bytes() != visible(content).encode():
         store.write_text(name, content)
@@ -119,7 +117,7 @@ def _write(store: Store, name: str, content: str) -> None:
 def final_scores(
     plan: Plan, store: Store, label: str
 ) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
-    """Yield the trials of a method with a result, and the last scores of their test rows."""
+    """Yield a method's trials that have a result, each with record and last scores of test rows."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
@@ -139,7 +137,7 @@ def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
     """Count the trials that `part` of an experiment plans and that are not ok, by status."""
-    trials = results.loc[results["status"] != "ok"]  # with a row for each metric
+    trials = results.loc[results["status"] != "ok"]  # a row for each metric; one is kept
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
     planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
     ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
@@ -147,7 +145,7 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    # Return the rows of earlier runs for data sets that the plan omits.
+    # Return the rows of a file that are of data sets that this plan omits: earlier runs wrote them.
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
@@ -184,7 +182,7 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    # Return a trial with its chosen random features, or with none if it has no result.
+    # Return a trial with the random features that tuning chose; with none if it has no result.
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -224,8 +222,8 @@ def _written(value: Any) -> str:
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    # Return the stored arrays of a trial; raise an error unless all have the right shape. There are
-    # scores for the rows of each part in `measured`, or the weights of a linear solver.
+    # Return the stored arrays of a trial; refuse damaged ones. They hold by checkpoint: progress,
+    # and scores of the rows of each part in `measured`, or the weights of a linear solver.
     arrays = store.arrays(key)
     n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
@@ -265,7 +263,7 @@ def _metric_rows(
     for checkpoint, final in enumerate(scores):  # in the end, `final` has the last scores
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
-            # A metric that fails once has one row with the reason, and is not computed again.
+            # A metric that has failed at a checkpoint is not computed at later ones.
             if rows and rows[-1]["status"] == "failed":
                 continue
             try:
@@ -302,7 +300,7 @@ def _curves(
 
 
 def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc.csv``: few vertices, dense at the top of the list (log scale).
+    # Return the rows of ``roc.csv``: at most `_ROC_VERTICES` vertices, denser towards the top.
     fpr, tpr, _ = roc_curve(y, scores)
     if len(fpr) > _ROC_VERTICES:
         places = np.unique(np.geomspace(1, len(fpr), _ROC_VERTICES).round().astype(int) - 1)
@@ -311,13 +309,13 @@ def _roc_vertices(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArr
 
 
 def _roc_counts(columns: dict[str, Any], y: NDArray[np.float64], scores: NDArray[np.float64]):
-    # Return the rows of ``roc-counts.csv``: the ROC curve in numbers of rows, which are rounded.
+    # Return the rows of ``roc-counts.csv``: some vertices of the ROC curve, in numbers of rows.
     fpr, tpr, _ = roc_curve(y, scores)
-    spread_out = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
-    vertices = np.union1d(spread_out, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
+    spaced = np.linspace(0, len(fpr) - 1, _ROC_VERTICES).round().astype(int)
+    vertices = np.union1d(spaced, np.arange(min(_ROC_VERTICES, len(fpr))))  # the top in full
     n_pos = np.count_nonzero(y > 0)
     named = {name: columns[name] for name in _COUNTS_COLUMNS}
-    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos
+    false, true = fpr[vertices] * (len(y) - n_pos), tpr[vertices] * n_pos  # whole but for rounding
     return pd.DataFrame({**named, "false_positives": false, "true_positives": true}).round(6)
 
 
@@ -327,8 +325,8 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    # Return the rows of ``precision-k.csv``: prec@k for k on a log scale and those of the metrics.
-    # Where rows are tied, it is the mean over their orders.
+    # Return the rows of ``precision-k.csv``: prec@k for the k of the metrics, and for others that
+    # are spaced evenly in logs. Where rows are tied, it is the mean over their orders.
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -361,7 +359,7 @@ def _form(entry: SolverEntry) -> str:
 
 
 def _code_of_measuring(experiment: Experiment) -> str:
-    # Return the versions of the code that measures: ours, and of packages that add metrics.
+    # Return hashes of the code that measures: ours, and that of packages that add metrics.
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
     return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
@@ -370,10 +368,10 @@ def _code_of_measuring(experiment: Experiment) -> str:
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
     experiment, sweep = plan.experiment, None
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # one of each
-    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any one of each
+    points = [experiment.metrics_at(point) for point in experiment.sweep_points()]  # metrics there
     if experiment.sweep is not None:
-        [(name, values)] = experiment.sweep.items()  # `symbolic` has the name as value
+        [(name, values)] = experiment.sweep.items()  # `symbolic`: the name in place of a value
         symbolic = [metric.replace(**{name: name}).written for metric in experiment.metrics]
         labels = [[metric.label for metric in metrics] for metrics in points]
         sweep = {"name": name, "values": list(values), "metrics": labels, "written": symbolic}

@@ -104,7 +104,7 @@ class Record(Fields):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        # Require the key that belongs to the description, and arrays where there are numbers.
+        # Require the key that is the hash of the description, and arrays if the trial has numbers.
         if self.description and key_of(self.description) != self.key:
             raise ValueError("key is not the hash of description")
         if self.status in HAVE_NUMBERS and not (self.description and self.arrays):
@@ -191,10 +191,10 @@ class Store:
             yield
 
     def require_lock(self) -> None:
-        """Raise if the locked folder was moved, removed or replaced."""
+        """Raise an error if the locked folder is no longer there: moved, removed or replaced."""
         held = os.fstat(self._lock)  # the file that `lock` has opened
         with suppress(OSError):
-            present = (self.folder / ".lock").stat()
+            present = (self.folder / ".lock").stat()  # the file that is there now
             if (present.st_dev, present.st_ino) == (held.st_dev, held.st_ino):
                 return
         raise PrecbenchError(
@@ -207,12 +207,12 @@ class Store:
         return self.folder / "running"
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
-        """Note what a run is to run, for `precbench status` and `precbench merge`."""
+        """Note which records a run is to make, for `precbench status` and `precbench merge`."""
         request = {"keys": sorted(keys), "started": time.time(), "shards": [*shards]}
         self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
-        """Return what the last run was to run: all records if no run has noted it."""
+        """Return what the last run was asked to run; if none has noted it, the stored records."""
         path = self.folder / "asked.json"
         return _read(path, Request) if path.exists() else Request.model_construct(keys=self.keys())
 
@@ -228,7 +228,7 @@ class Store:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 text = stream.read(20)  # more than any id has
-                return int(text) if text.isdigit() else 0  # 0: it has not yet written its id
+                return int(text) if text.isdigit() else 0  # 0: a run has not yet written its id
         return None
 
     def write_times(self, keys: Iterable[str]) -> Iterator[float]:
@@ -252,7 +252,7 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write a record with its arrays; a number that is not finite becomes null."""
+        """Write a record and its arrays in place of former ones; numbers not finite become null."""
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
@@ -263,11 +263,11 @@ class Store:
             npz_file.unlink(missing_ok=True)
 
     def read(self, key: str) -> Record | None:
-        """Return a record, checked, None without one; it is parsed again only after a change."""
+        """Return a checked record, None if there is none; parse it again only after a change."""
         path = self._file(key)
         try:
             status = path.stat()
-            state = status.st_ino, status.st_mtime_ns, status.st_size  # cached with the record
+            state = status.st_ino, status.st_mtime_ns, status.st_size  # equal if not changed
             if key not in self._cache or self._cache[key][0] != state:
                 self._cache[key] = state, _read_record(path)
         except FileNotFoundError:
@@ -286,7 +286,7 @@ class Store:
             raise _damaged(path) from error
 
     def damaged(self, key: str, why: str) -> InputError:
-        """Return the error for a record that this program cannot have written."""
+        """Return the error to raise for a record that this program cannot have written."""
         return _damaged(self._file(key).with_suffix(".npz"), why)
 
     def keys(self) -> list[str]:
@@ -305,7 +305,7 @@ class Store:
 
     def _remove_leftovers(self) -> None:
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
-        # Without its JSON, the commit mark, a record was never written.
+        # Arrays without their JSON, which is written last, are of an unfinished write.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
         for path in stray:
             path.unlink()
@@ -344,7 +344,7 @@ def _read_record(path: Path) -> Record:
 
 
 def find_stores(results: Path) -> list[Store]:
-    """Return the experiments with trials in a folder of results, shards included."""
+    """Return a store for each experiment with trials in a folder of results, and for its shards."""
     entries = ("trials", "asked.json")  # a shard without trials has the latter
     folders = find_result_folders(results, *entries)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
@@ -355,7 +355,7 @@ def find_stores(results: Path) -> list[Store]:
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
-    """Return the folder if it has one of these entries, else its subfolders with one."""
+    """Return `results` alone if it has one of these entries, else its subfolders that have one."""
     if not results.is_dir():
         raise InputError(f"there is no folder {results}; name one that precbench run has written")
     for pattern in ("", "*/"):
@@ -396,7 +396,7 @@ def package_versions() -> dict[str, str | None]:
 
 
 def _cpu_model() -> str:
-    # Return the name of the processor, on other systems than macOS and Linux only its kind.
+    # Return the name of the processor on macOS and Linux, only its kind on other systems.
     if sys.platform == "darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
@@ -437,7 +437,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    # Return a value as JSON holds it: no NumPy types, None for numbers that are not finite.
+    # Return a value as JSON can hold it: without NumPy types, and None for numbers not finite.
     text = json.dumps(value, default=lambda array: array.tolist())
     return json.loads(text, parse_constant=lambda _: None)  # NaN, Infinity, -Infinity
 
@@ -451,5 +451,5 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
 
 
 def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
-    # Without its JSON, the trial runs again.
+    # The error names the JSON, also for damaged arrays: without it, the trial runs again.
     return InputError(f"{path} is damaged ({why}); remove {path.stem}.json and run again")

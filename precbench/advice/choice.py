@@ -37,9 +37,9 @@ MARGIN = 0.05
 
 _VERDICTS = ("equivalent", "undecided", "worse", "incomplete")
 _SIMPLEST_FIRST = ("linear", "random features", "nonlinear", "ensemble")
-_DETECTABLE = 0.1  # difference that a file should have the positives to show, as a share of hits
+_DETECTABLE = 0.1  # share of the hits: a difference that `Choice.needed` positives would show
 _MOST_LOST = 0.25  # share of the hits that the recommended method may lose in a file that decides
-_RULE_OF_THREE = 3.0  # rows: the 95 % bound of differences where two methods never differed
+_RULE_OF_THREE = 3.0  # if none of n rows differs, at most 3 / n of all do, with 95 % confidence
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,8 @@ def choose_method(
     results = run.results[run.results["dataset"] == dataset]
     trials = final_values(results)
     summary = _summary(run, trials, metric)
-    trials = trials[trials["metric"] == metric]
-    against = partial(_against, summary=summary, run=run, trials=trials)
+    trials = trials[trials["metric"] == metric]  # the summary uses `CHOSEN_BY`, too
+    against = partial(_against, summary=summary, run=run, trials=trials)  # takes a `reference`
     best = _best(run, summary, against)
     chance = held_pos / held_rows
     values = against(best)  # the first row is that of `best`
@@ -223,22 +223,22 @@ def choose_method(
         )
     margin = _margin(measure.parameters["k"], k * values["mean"].iloc[0], test_share)  # in hits
     splits = int(values["n"].max())
-    # Different rows at the tops of all lists. A `test_share` of 1 says that the lists are the same.
+    # Different rows among the first k of all held-out lists; with a share of 1 these are one list.
     n_tested = k if test_share == 1 else round(distinct_rows(splits, k, test_share))
     judged = partial(_judged, k=k, n_tested=n_tested, margin=margin, by_chance=chance)
     values = judged(values)
     recommended = _simplest(values, prefer)
     if recommended != best:
         values = judged(against(recommended))
-    judged_as = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
+    by_verdict = {verdict: values["solver"][values["verdict"] == verdict] for verdict in _VERDICTS}
     decided, undecided = _decides(values, chance), values[values["verdict"] == "undecided"]
     return Choice(
         decided=decided,
         recommended=recommended,
         best=best,
-        equivalent=judged_as["equivalent"].tolist(),
-        undecided=judged_as["undecided"].tolist(),
-        worse=judged_as["worse"].tolist(),
+        equivalent=by_verdict["equivalent"].tolist(),
+        undecided=by_verdict["undecided"].tolist(),
+        worse=by_verdict["worse"].tolist(),
         values=values,
         k=k,
         rows=held_rows,
@@ -259,22 +259,23 @@ def _margin(k: TopK, best_hits: float, test_share: float) -> float:
 
 
 def _decides(values: pd.DataFrame, chance: float) -> bool:
-    # Return whether the first method is better than chance, and no other one may find many more
-    # hits. Of one split there are no intervals: NaN compares as false, and nothing is decided.
+    # Return whether the first method, the recommended one, is better than chance and no other may
+    # find many more hits. One split has no intervals: NaN compares as false, nothing is decided.
     first, others = values.iloc[0], values[values["verdict"] != "incomplete"].iloc[1:]
     loses_little = others["behind_low"] >= -_MOST_LOST * first["mean"]
-    loses_little |= others["error"] <= NO_WIDTH  # the same difference on all splits
+    loses_little |= others["error"] <= NO_WIDTH  # or it has the same difference on all splits
     return bool(first["low"] > chance and loses_little.all())
 
 
 def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
-    # Return the name of the simplest method that is as good as the first; `REFERENCE` if it is one.
+    # Return the simplest of the methods that are as good as the first, the best one: those that
+    # are equivalent, or if `prefer` is "simple" behind it by at most the standard error.
     is_alike = values["verdict"].isin(["recommended", "equivalent"])
-    if prefer == "simple":  # all within one standard error of the first are as good
+    if prefer == "simple":
         is_near = (values["behind"] <= values["error"]) & ~values["verdict"].eq("incomplete")
         is_alike = is_near | values["verdict"].eq("recommended")
     alike = values[is_alike]
-    keys = [  # the least wins: the reference, else the simplest form; of equals the first one
+    keys = [  # the least wins: `REFERENCE` if it is alike, else the simplest form that comes first
         (name != REFERENCE, _SIMPLEST_FIRST.index(form))
         for name, form in zip(alike["solver"], alike["form"], strict=True)
     ]
@@ -284,17 +285,17 @@ def _simplest(values: pd.DataFrame, prefer: Literal["best", "simple"]) -> str:
 def _judged(
     values: pd.DataFrame, k: int, n_tested: int, margin: float, by_chance: float
 ) -> pd.DataFrame:
-    # Return the table with a ``verdict`` on each method against the first, the recommended one. An
-    # interval without width (equal values) gets the width that `n_tested` different rows have.
+    # Return the table with a ``verdict`` on each method against the first, the recommended one.
+    # Equal values on all splits give an interval without width: it becomes that of `n_tested` rows.
     values = values.copy()
     values["low"], values["high"] = values["low"].clip(lower=0), values["high"].clip(upper=1)
-    vanishing = values["mean"].notna() & ~(values["high"] - values["low"] > NO_WIDTH)  # NaN, too
-    for i in values.index[vanishing]:
+    has_width = values["high"] - values["low"] > NO_WIDTH  # false if NaN, as of one split
+    for i in values.index[values["mean"].notna() & ~has_width]:
         mean = min(max(float(values.loc[i, "mean"]), 0.0), 1.0)  # rounding may leave [0, 1]
         values.loc[i, ["low", "high"]] = binomial_interval(mean, n_tested)
-    equal = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # constant differences
-    values.loc[equal, "behind_low"] -= _RULE_OF_THREE / n_tested  # as if 3 rows differed
-    values.loc[equal, "behind_high"] += _RULE_OF_THREE / n_tested
+    is_constant = values["behind_high"] - values["behind_low"] <= NO_WIDTH  # on all splits
+    values.loc[is_constant, "behind_low"] -= _RULE_OF_THREE / n_tested
+    values.loc[is_constant, "behind_high"] += _RULE_OF_THREE / n_tested
     is_complete = values["n"] == values["n"].max()
     # Equivalent: the whole interval of the difference, in hits, lies within the margin.
     is_close = (values[["behind_low", "behind_high"]].abs() * k <= margin).all(axis=1)
@@ -307,39 +308,40 @@ def _judged(
     return values.assign(verdict=verdict)
 
 
-def _needed(undecided: pd.DataFrame, best_mean: float, n_pos: int) -> int | None:
-    # Return how many positives a file like this one, with `n_pos`, needs for differences to have
-    # intervals of plus or minus `_DETECTABLE` of the best mean; None if no method is undecided.
+def _needed(undecided: pd.DataFrame, mean: float, n_pos: int) -> int | None:
+    # Return how many positives a file like this one, with `n_pos`, should have: so many that the
+    # interval of an undecided difference is plus or minus `_DETECTABLE` of `mean`, that of the
+    # recommended method. None if no method is undecided, or there are no hits.
     half_widths = ((undecided["behind_high"] - undecided["behind_low"]) / 2).dropna()
-    if half_widths.empty or best_mean <= 0:
+    if half_widths.empty or mean <= 0:
         return None
     # Widths shrink with the square root of the positives; the median width has to be small enough.
-    needed = round(n_pos * (half_widths.median() / (_DETECTABLE * best_mean)) ** 2)
+    needed = round(n_pos * (half_widths.median() / (_DETECTABLE * mean)) ** 2)
     n_zeros = max(len(str(needed)) - 2, 0)  # at the end: two significant digits are left
     return max(round(needed, -n_zeros), n_pos)
 
 
 def _summary(run: Run, trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    # Return a row for each method, the best mean first. ``level`` is its rank by this mean,
-    # ``place`` by that of `CHOSEN_BY`: 0 is the worst, equals share a rank; NaN without all splits.
+    # Return a row for each method: its summary of `metric`, the best mean first. ``level`` ranks it
+    # by this mean, ``place`` by that of `CHOSEN_BY`: from 0 for the worst, NaN without all splits.
     chosen_by = CHOSEN_BY if CHOSEN_BY in run.metrics else metric
-    both = trials[trials["metric"].isin([metric, chosen_by])]
+    both = trials[trials["metric"].isin([metric, chosen_by])]  # both metrics
     both = summarise_trials(both, test_shares=run.test_shares).set_index("solver")
     summary = both[both["metric"] == metric]
     summary = summary.loc[[solver for solver in run.solvers if solver in summary.index]]
-    choosing = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
-    is_complete = summary["n"] == summary["n"].max()  # the others failed on some splits
+    choosing_means = both["mean"][both["metric"] == chosen_by].reindex(summary.index)
+    is_complete = summary["n"] == summary["n"].max()
     summary = summary.assign(
         is_complete=is_complete,
         level=levels(summary["mean"].where(is_complete)),  # where: NaN for the others
-        place=levels(choosing.where(is_complete)),
+        place=levels(choosing_means.where(is_complete)),
     )
     return summary.sort_values("level", ascending=False, kind="stable")
 
 
 def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame]) -> str:
-    # Return the best method: an ensemble, since picking one method loses hits, else the first by
-    # `CHOSEN_BY`; but another if it has significantly more hits. `against` compares all with one.
+    # Return the best method: an ensemble, else the first by `CHOSEN_BY` (its comment says why); but
+    # another one if it has significantly more hits. `against(name)` compares all methods with one.
     complete = summary.index[summary["is_complete"]]
     ensembles = [name for name in complete if run.forms.get(name) == "ensemble"]
     by_place = summary["place"].sort_values(ascending=False, kind="stable").index
@@ -350,17 +352,18 @@ def _best(run: Run, summary: pd.DataFrame, against: Callable[[str], pd.DataFrame
 
 
 def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """Compare each method with a reference; return `Choice.values` without verdicts."""
+    """Return `Choice.values` without verdicts: `reference` first, and how far others are behind."""
     share = run.test_shares.get(str(trials["dataset"].iloc[0]))
     by_split = trials.pivot(index=["split", "seed"], columns="solver", values="value")
     table = []
     for solver in sorted(summary.index, key=lambda solver: solver != reference):  # reference first
         row, test, error = summary.loc[solver], PairedTest(*[np.nan] * 4), np.nan  # not tested
-        first, second = by_split[[reference, solver]].dropna().to_numpy().T  # on splits of both
-        if solver != reference and len(first) and share is not None:
-            test = resampled_test(first, second, share)
+        # Values on the splits where both have one; no test if all splits have the same test rows
+        of_reference, of_solver = by_split[[reference, solver]].dropna().to_numpy().T
+        if solver != reference and len(of_solver) and share is not None:
+            test = resampled_test(of_reference, of_solver, share)
             # Half the interval is the standard error times this quantile of Student's t.
-            error = (test.high - test.mean) / stdtrit(len(first) - 1, 1 - LEVEL / 2)
+            error = (test.high - test.mean) / stdtrit(len(of_solver) - 1, 1 - LEVEL / 2)
         table.append(
             {
                 "solver": str(solver),
@@ -378,7 +381,7 @@ def _against(reference: str, summary: pd.DataFrame, run: Run, trials: pd.DataFra
 def _sentences(choice: Choice) -> list[str]:
     """Return the sentences that recommend a method, without full stops; "" for omitted ones."""
     measured, new_list = choice.methods[choice.recommended], choice.expected
-    if new_list is None:  # no forecast
+    if new_list is None:  # no forecast: say what was measured
         lift, hits = measured["mean"] / choice.by_chance, _hits(choice, measured["mean"])
         hits += f" hits in {choice.k:,}{_interval(choice, measured['low'], measured['high'])}"
     else:
@@ -388,7 +391,7 @@ def _sentences(choice: Choice) -> list[str]:
     size = f"with {count(choice.positives, 'positive')} in each held-out list"
     partial_results = f"{choice.recommended} has results on {_splits(choice)} only"
     detect = f"To detect a difference of {100 * _DETECTABLE:.0f} % you need about "
-    needs_a_reason = measured["form"] == "ensemble" and not choice.decided
+    needs_a_reason = measured["form"] == "ensemble" and not choice.decided  # as the file gives none
     return [
         "" if choice.decided else f"This file cannot decide: {size}, {_undecided_because(choice)}",
         f"Use {use}" if choice.decided else f"If you have to choose, use {use}",
@@ -400,12 +403,12 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    # Return a sentence that compares the recommended method with the best one, or with `REFERENCE`
-    # if it is the best; "" if that was not measured on all splits.
+    # Return a sentence that compares the recommended method with the best one, or if it is the best
+    # with `REFERENCE`; "" if it is `REFERENCE` itself, or this one lacks results on some splits.
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
-        if choice.best not in choice.equivalent:  # `prefer` is "simple"
+        if choice.best not in choice.equivalent:  # only if `prefer` is "simple"
             return f"It is within one standard error of {choice.best}, and simpler"
         return (
             f"It is as good as {choice.best} {rows} (within {choice.margin:.1f} hits), and simpler"
@@ -460,7 +463,7 @@ def choice_table(choice: Choice, title: str) -> Table:
     rows = []
     for solver, row in choice.methods.items():
         if not np.isfinite(row["mean"]):
-            rows.append([Cell(solver), *[Cell("–")] * 3])
+            rows.append([Cell(solver), *[Cell("–")] * 3])  # no result, see the last note
             continue
         is_first = solver == choice.recommended
         mark = {"equivalent": " ≈", "incomplete": " †"}.get(row["verdict"], "")
@@ -469,16 +472,17 @@ def choice_table(choice: Choice, title: str) -> Table:
         fewer += _interval(choice, row["behind_low"], row["behind_high"], is_difference=True) + mark
         cells = [hits, "" if is_first else fewer, three_digits(row["seconds"])]
         rows.append([Cell(solver, bold=is_first), *map(Cell, cells)])
-    new, share = choice.expected, ""
-    if new is not None:
-        # The same share of a held-out list may be less than one row; then one row is measured.
-        is_larger = choice.k * new.rows > 2 * new.k * choice.rows  # rounding up may double it
+    new_list, like_new_list = choice.expected, ""
+    if new_list is not None:
+        # Held-out lists are cut at the share of the new list's top, rounded up to whole rows. That
+        # at most doubles the share, unless it is less than half a row: then say that it is larger.
+        is_larger = choice.k * new_list.rows > 2 * new_list.k * choice.rows
         how = "a larger share than" if is_larger else "as large a share as"
-        share = f", {how} {new.k:,} of {new.rows:,}"
+        like_new_list = f", {how} {new_list.k:,} of {new_list.rows:,}"
     notes = [
         f"Means over {_splits(choice)} of the hits in the first {choice.k:,} of {choice.rows:,} "
-        f"held-out rows{share}, with {choice.positives:,} positives and 95 % intervals; fewer: "
-        "hits below the first method; seconds: to tune and train once.",
+        f"held-out rows{like_new_list}, with {choice.positives:,} positives and 95 % intervals; "
+        "fewer: hits below the first method; seconds: to tune and train once.",
     ]
     if choice.equivalent:
         notes.append(

@@ -119,14 +119,14 @@ def prepare(
     tuning: Mapping[str, Any] | None = None,
     allow: Sequence[str] | None = None,
 ) -> Contest:
-    """Make the experiment that compares methods on a list, from a data set or options of a file.
+    """Return the experiment that compares methods on a list: a data set, or a file with options.
 
     The contestants are `solvers`, or those of ``configs/compare.yaml`` with their grids. The first
-    `k` decides. Held-out lists are shorter than the list to score, so that a count of rows is
-    measured as a share. The config will lie in `folder`, and names the data relative to it.
+    `k` decides. A count of rows is measured as a share of the list to score, `list_rows` long:
+    held-out lists are shorter. The config will lie in `folder`, and names the file relative to it.
     """
     k, *others = several_k(k)
-    entry: Any
+    entry: Any  # of the data in the config
     if isinstance(data, Dataset):
         dataset, encoding, path, label = data, None, Path(data.title), ""
         entry = NamedData.model_construct(name=_NAME)  # not validated: the plan gets the rows
@@ -136,7 +136,7 @@ def prepare(
         path, label = own.path, str(options.get("label", ""))
         dataset, encoding = read_own_file(own, **options, allow=allow)
         entry = {"file": os.path.relpath(path, folder), "name": _NAME, **options}
-    dataset = replace(dataset, name=_NAME, split_key=None)
+    dataset = replace(dataset, name=_NAME, split_key=None)  # the name seeds splits
     n_rows = len(dataset.y)
     template = load(shipped("configs") / "compare.yaml").data
     needs_few_splits = dataset.time is not None or n_rows > _LARGE
@@ -185,7 +185,7 @@ def _name_of(path: Path, folder: Path, label: str, ks: Sequence[TopK]) -> str:
 def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> None:
     # Raise an error unless some split can divide the rows for training, tuning and measuring.
     trials = [*experiment.trials()]
-    tuned = [trial for trial in trials if trial.candidates]
+    tuned = [trial for trial in trials if trial.candidates]  # these divide the rows further
     for trial in tuned or trials:
         with suppress(InputError):
             split, _ = divide_rows(trial, dataset)
@@ -199,8 +199,8 @@ def _require_divisible(dataset: Dataset, experiment: Experiment, name: str) -> N
 
 
 def _entries(known: dict[str, Any], chosen: Sequence[Any] | None) -> dict[str, Any]:
-    # Return the config entries of the chosen methods by their labels; of all if none is chosen.
-    # `known`: those of the shipped config. A method is a label, the name of a solver, or an object.
+    # Return the config entries of the chosen methods by their labels; of all `known` ones, those of
+    # the shipped config, if none is chosen. A method is a label, the name of a solver or an object.
     if not chosen:
         return {label: entry or {} for label, entry in known.items()}
     entries = {}
@@ -258,12 +258,12 @@ def _changed(estimator: Any, name: str) -> dict[str, Any]:
 
 
 def _with_common(common: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
-    # Return the sections ``common`` and ``solvers`` of a config. Classifiers of scikit-learn do not
-    # know the common parameters: if one takes part, they go into each other entry (`own`).
-    own = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
-    if len(own) == len(entries):
-        return {"common": shared_parameters(common, own), "solvers": entries}
-    filled = {name: shared_parameters(common, {name: entry}) | entry for name, entry in own.items()}
+    # Return the sections ``common`` and ``solvers`` of a config. If a classifier of scikit-learn is
+    # among `entries`, the common parameters, which are not for it, go into each entry of `ours`.
+    ours = {n: e for n, e in entries.items() if not e.get("solver", n).startswith("sklearn.")}
+    if len(ours) == len(entries):
+        return {"common": shared_parameters(common, ours), "solvers": entries}
+    filled = {n: shared_parameters(common, {n: entry}) | entry for n, entry in ours.items()}
     return {"solvers": {**entries, **filled}}
 
 
@@ -306,8 +306,8 @@ def compare(
         Two labels, the greater is the positive class.
     k : int, float or str, or a list of these
         Length of the top of the list to score: a count of rows, a fraction of the positives such as
-        0.25, or a fraction of the rows such as ``"1 %"``. Methods are compared in the same share of
-        held-out lists of 30 % of the rows. Of several the first decides; ``choice.length`` has all.
+        0.25, or of the rows such as ``"1 %"``. As a share of the rows it is applied to held-out
+        lists, of up to 30 % of them. Of several the first decides; ``choice.length`` has all.
     groups : array-like of shape (n_samples,), optional
         Rows with the same value stay together.
     time : array-like of shape (n_samples,), optional
@@ -326,7 +326,7 @@ def compare(
     prefer : {"best", "simple"}
         "simple" recommends the simplest method within one standard error of the best.
     gain : float or array-like of shape (n_samples,), optional
-        What each hit gains, or each row if it is one, for ``choice.length.profit``.
+        A number for all hits, or for each row what it gains if a hit; see ``choice.length.profit``.
     cost : float, default=0.0
         What each row of the list costs.
     random_state : int, default=0
@@ -365,11 +365,8 @@ def compare(
         raise InputError(f"solvers must be a list, found {solvers!r}; give [{solvers!r}]")
     if prefer not in ("best", "simple"):
         raise InputError(f"prefer must be 'best' or 'simple', found {prefer!r}")
-    for name, number, least in (
-        ("n_splits", n_splits, 1),
-        ("list_rows", list_rows, 1),
-        ("random_state", random_state, 0),
-    ):
+    integers = [("n_splits", n_splits, 1), ("list_rows", list_rows, 1)]  # with their minimum
+    for name, number, least in [*integers, ("random_state", random_state, 0)]:
         if number is not None and not (isinstance(number, Integral) and number >= least):
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
@@ -398,15 +395,15 @@ def compare(
             write_results(plan, store)
         run = read_run(store.folder)
         choice = choose_method(run, prefer=prefer)
-        choice, recipe = as_compared(
+        choice, recipe = as_compared(  # adds the length, and the recipe to fit
             contest, run, choice, several_k(k), list_rows=list_rows, worth=worth, amounts=amounts
         )
     return Comparison(**vars(choice), recipe=recipe)
 
 
 def _worth(gain: Any, cost: float, n_rows: int) -> tuple[Worth | None, Any]:
-    # Return what hits and rows are worth, None without gain and cost, and what each row gains if it
-    # is a hit, None if all gain the same.
+    # Return what hits and rows are worth (None without gain and cost), and what each row gains if
+    # it is a hit (None if all hits gain the same).
     if not np.ndim(gain):  # None, or one number
         return (None if gain is None and not cost else Worth(gain, cost=cost)), None
     amounts = _plain(gain, n_rows, "gain")  # numbers, flags or text
@@ -485,7 +482,7 @@ class Comparison(Choice):
         """Hits among the first `k` rows of held-out lists, the recommended method first."""
         methods = self.values.set_index("solver").rename_axis("method")
         hits = methods[["mean", "low", "high", "behind", "behind_low", "behind_high"]] * self.k
-        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)
+        hits[["low", "high"]] = hits[["low", "high"]].clip(0, self.k)  # no more than k
         return hits.rename(columns={"mean": "hits"}).join(methods[["p", "verdict", "seconds"]])
 
     def plot(self) -> "Figure":
@@ -551,7 +548,8 @@ def _rows(
     if time is not None:
         time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
-    # Trials are stored by a hash of the content; sparse rows are now sorted, with int32 indices.
+    # Trials are stored by a hash of the content. Sparse rows are sorted now, with int32 indices, so
+    # that equal data have one hash.
     filled = () if imputed is None else (imputed.how, *imputed.columns)
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr, X.shape]
     content = joblib.hash((*parts, signs, group_numbers, time_order, *filled))
@@ -593,10 +591,10 @@ def as_compared(
     worth: Worth | None = None,
     amounts: NDArray[np.float64] | None = None,
 ) -> tuple[Choice, Recipe]:
-    """Add a forecast for new lists to a choice, and return it with the recipe of its method.
+    """Return a choice with a forecast for new lists, and the recipe that fits its method.
 
-    The recipe fits a model (``how``) with the parameters that were chosen most often. A split with
-    others is fitted again, so that the scores of all lists have the scale of the saved model.
+    The recipe fits a model (``how``) with the parameters that most splits chose. On a split that
+    chose others the method is fitted again with these, so that all scores have the model's scale.
     """
     data, method = contest.dataset, choice.recommended
     # Of each split: its trial, the record of this trial, and the scores of its held-out rows
@@ -605,11 +603,11 @@ def as_compared(
     splits, lists = [divide_rows(trial, data)[0] for trial, *_ in scored], []
     for split, (_, record, scores) in zip(splits, scored, strict=True):
         if record.chosen != most_chosen:
-            with suppress(InputError):  # keep the scores of a method that cannot be saved
+            with suppress(InputError):  # keep the scores if a model cannot hold the method
                 scores = held_out_lists(data, [split], how)[0].scores
         gains = None if amounts is None else amounts[split.test]
         lists.append(HeldOut(data.y[split.test], scores, gains))
-    share = run.test_shares[_NAME]
+    share = run.test_shares[_NAME]  # of the rows that a split holds out
     length = measure_length(
         lists, share, k, data.n_pos, len(data.y), method=method, list_rows=list_rows, worth=worth
     )
@@ -623,7 +621,7 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
     method, protocol = choice.methods[choice.recommended], contest.experiment.protocol
     final = final_values(run.results)
     aucs = final["value"][final["solver"].eq(choice.recommended) & final["metric"].eq("auc")]
-    mean, low, high = share_interval(aucs.dropna().to_numpy(), run.test_shares[_NAME])
+    auc, *auc_ends = share_interval(aucs.dropna().to_numpy(), run.test_shares[_NAME])
     return Quality(
         split="time" if protocol.split == "time" else "random",
         splits=choice.splits,
@@ -632,8 +630,8 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
         k=k,
         precision_at_k=method["mean"],
         precision_at_k_interval=[method["low"], method["high"]],
-        auc=mean,
-        auc_interval=[low, high] if choice.splits > 1 else None,
+        auc=auc,
+        auc_interval=auc_ends if choice.splits > 1 else None,
         by_chance=choice.by_chance,
         length=length,
     )
@@ -642,8 +640,8 @@ def _quality(contest: Contest, run: Run, choice: Choice, k: TopK, length: Length
 def _fit_arguments(
     contest: Contest, method: str, chosen: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    # Return the arguments of `Model.fit` for a method, and its tuned parameters: those that most
-    # splits have `chosen`. Common parameters that the solver lacks are left out.
+    # Return the arguments of `Model.fit` for a method, and the tuned ones among them: those that
+    # most splits have `chosen`. Common parameters that the solver lacks are left out.
     experiment = contest.experiment
     entry, seed = experiment.solvers[method], experiment.protocol.seed
     [(most_chosen, _)] = Counter(tuple(params.items()) for params in chosen).most_common(1)
@@ -652,7 +650,7 @@ def _fit_arguments(
     params = {name: tuned.get(name, value) for name, value in {**common, **entry.params}.items()}
     if "random_state" in SOLVERS[entry.solver]().get_params():
         params["random_state"] = seed
-    if entry.fourier:  # options of the random features
+    if entry.fourier:  # options of the random features, tuned as fourier.NAME
         params["fourier"] = {"random_state": seed} | {
             name: tuned.get(f"fourier.{name}", value)
             for name, value in entry.fourier.model_dump().items()

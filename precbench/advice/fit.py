@@ -112,7 +112,7 @@ def fit(
     if scaling is None:  # trees need none, random features do
         is_scaled = fourier or not hasattr(make_solver(solver, {}), "to_trees")
         scaling = "standardise" if is_scaled and not issparse(X) else "none"
-    how: dict[str, Any] = {"solver": solver, "scaling": scaling}
+    how: dict[str, Any] = {"solver": solver, "scaling": scaling}  # arguments of `Model.fit`
     how |= _parameters(solver, params or {}, ks[0], random_state)
     if fourier:
         how["fourier"] = {"n_components": fourier, "random_state": random_state}
@@ -126,7 +126,7 @@ def fit(
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": forecast})
-    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))
+    n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
     model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
     return model
 
@@ -134,8 +134,8 @@ def fit(
 def _parameters(
     solver: str, params: Mapping[str, Any], k: TopK, random_state: int
 ) -> dict[str, Any]:
-    # Return `params` with those of `k` and `random_state` that the solver has.
-    known = make_solver(solver, params).get_params()  # an unknown one raises an error
+    # Return `params`, and of `k` and `random_state` those that are parameters of the solver.
+    known = make_solver(solver, params).get_params()  # raises an error for unknown ones
     common = {"k": k, "random_state": random_state}
     if duplicates := common.keys() & params.keys():
         raise InputError(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
 
-_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # of a split, so that it takes seconds
-_EXPLAINED = 50  # rows whose contributions choose among more columns
+_MOST_ROWS, _MOST_COLUMNS = 2_000, 20  # measured on each split, so that it takes seconds
+_EXPLAINED = 50  # rows: where there are more columns, contributions to their scores choose
 _MOST_VALUES = 2**22  # of these contributions, which take 32 MiB
 
 
@@ -50,18 +50,18 @@ class Shuffling:
     def __init__(self, encoding: "Encoding | None" = None):
         self._encoding = encoding
         self._columns: list[tuple[str, slice]] | None = None  # names and features
-        # Of each split: rows, positives, average precision, and its loss by column
+        # Of each split: rows, positives, average precision, and its losses, one for each column
         self._splits: list[tuple[int, int, float, list[float]]] = []
 
     def measure(self, model: "Model", X: Any, y: NDArray[np.float64]) -> None:
-        """Measure a model on rows that it was not fitted to, and keep its losses."""
+        """Shuffle each column of rows that a model was not fitted to, and keep what it loses."""
         model = replace(model, encoding=self._encoding)  # names the columns and their features
         rng = np.random.default_rng(len(self._splits))  # another seed for each split
         sample = _sample(y, rng)
         X, y = X[sample], y[sample]
         if self._columns is None:  # the first split chooses the columns of all
             self._columns = _most_contributing(model, X, rng)
-        intact, losses = average_precision(y, model.decision_function(X)), []
+        intact, losses = average_precision(y, model.decision_function(X)), []  # before shuffling
         for _, features in self._columns:
             shuffled = _shuffled(X, features, rng.permutation(len(y)))
             losses.append(intact - average_precision(y, model.decision_function(shuffled)))
@@ -71,9 +71,9 @@ class Shuffling:
         """Return means and intervals over the splits; None if nothing was measured."""
         if not self._columns:
             return None
-        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # intact: not shuffled
+        n_rows, n_pos, intact, losses = zip(*self._splits, strict=True)  # each by split
         columns = []
-        # `losses` are lists by split; transposed, they are by column.
+        # `losses` has a list for each split; transposed, a list for each column.
         for (name, _), column_losses in zip(self._columns, zip(*losses, strict=True), strict=True):
             mean, low, high = resampled_interval(column_losses, test_share)
             interval = None if np.isnan(low) else [low, high]  # NaN: one split has none
@@ -88,19 +88,19 @@ class Shuffling:
 
 
 def _sample(y: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw at most `_MOST_ROWS` rows, half of them positive if there are so many; ascending."""
+    """Draw at most `_MOST_ROWS` row numbers, half of each class if both have so many; ascending."""
     positive, negative = (rng.permutation(np.flatnonzero(sign * y > 0)) for sign in (1, -1))
     n_pos = min(len(positive), max(_MOST_ROWS // 2, _MOST_ROWS - len(negative)))
     return np.sort(np.concatenate([positive[:n_pos], negative[: _MOST_ROWS - n_pos]]))
 
 
 def _most_contributing(model: "Model", X: Any, rng: np.random.Generator) -> list[tuple[str, slice]]:
-    # Return name and features of the columns that contribute most to scores, at most
-    # `_MOST_COLUMNS` of them; none if the model cannot be explained.
+    # Return the names of the columns that contribute most to scores, at most `_MOST_COLUMNS`, with
+    # the places of their features in X; none if the model cannot be explained.
     spans = [(column.name, features) for column, features in model.spans]
     if len(spans) <= _MOST_COLUMNS:
         return spans
-    # Only as many rows as a dense array of their contributions may have.
+    # At most as many rows as a dense array of contributions can have within `_MOST_VALUES`
     n_explained = min(_EXPLAINED, max(1, _MOST_VALUES // model.n_features))
     sample = rng.permutation(X.shape[0])[:n_explained]
     try:
@@ -120,13 +120,13 @@ def _shuffled(X: Any, features: slice, order: NDArray[np.intp]) -> Any:
         return X
     X = X.tocsc(copy=True)
     start, stop = X.indptr[features.start], X.indptr[features.stop]  # entries of these features
-    X.indices[start:stop] = order[X.indices[start:stop]]  # values change rows
+    X.indices[start:stop] = order[X.indices[start:stop]]  # a value of row i goes to row order[i]
     X.has_sorted_indices = False
     return X.tocsr()
 
 
 def importance_table(importance: Importance, title: str) -> Table:
-    """Return the importance of columns as a table, with doubts about dominant ones."""
+    """Return the importance of columns as a table; a note asks if a dominant one is a leak."""
     rows = [
         [c.column, f"{c.loss:.3f}", "{:.3f} to {:.3f}".format(*c.interval) if c.interval else ""]
         for c in importance.columns

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _FILE = "length.json"
 _STEPS = 20  # lengths for each factor of ten, rounded to two digits
-_SHOWN = (1, 2, 5)  # first digits of those in a table
-_AROUND = 20.0  # times k, up and down, that a table reaches
+_SHOWN = (1, 2, 5)  # first digits of the lengths that a table shows
+_AROUND = 20.0  # a table reaches from k / 20 to 20 k
 _MOST_WORTH = 1e15
 _PANEL = 2.6  # inches
 _WIDTH = 6.4
@@ -174,10 +174,10 @@ def measure_length(
     scores = np.concatenate([held.scores for held in lists])
     n_held = len(scores) / len(lists)  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
-    k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))
+    k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))  # each once
     least = math.ceil(rows / n_held)  # new rows that one held-out row stands for
-    lengths = np.array(sorted({*k_rows, *_preferred(least, rows)}))  # and round numbers
-    # The depth in the pooled held-out lists is that share of their rows that a length is of `rows`.
+    lengths = np.array(sorted({*k_rows, *_preferred(least, rows)}))
+    # Depths are in the pooled held-out lists: the same shares of their rows as lengths of `rows`.
     curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
     # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split
     precisions = np.array([sums_at(curve, scores, depths) for curve in curves]) / depths
@@ -200,7 +200,7 @@ def measure_length(
 
 
 def share_of_list(k: TopK, rows: int) -> float | str:
-    """Return the first `k` rows of a list as a share, for lists of another length.
+    """Return `k` as it is if it is a share, else as a share of `rows`, for lists of another length.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def share_of_list(k: TopK, rows: int) -> float | str:
 
 
 def _preferred(least: int, most: int) -> list[int]:
-    # Return round numbers from `least` to `most`, each some 12 % above the one before.
+    # Return round numbers from `least` on, each some 12 % above the one before, and last `most`.
     powers = np.arange(_STEPS * math.log10(most) + 1)
     numbers = {round(float(f"{10 ** (power / _STEPS):.2g}")) for power in powers}
     return [*(number for number in numbers if least <= number < most), most]
@@ -234,9 +234,9 @@ class _Amounts:
         tested: NDArray[np.float64],  # by length: the mean of these depths
         test_share: float,
     ):
-        # Add up, by list and length, the gains of the first rows and the squares of these gains.
+        # Add up, by list and length, the gains of the first rows, and their squares for variances.
         self.worth, self.test_share = worth, test_share
-        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # preceded by an empty list
+        self.depths = np.pad(depths, ((0, 0), (1, 0)))  # index 0: no rows at all
         self.tested = np.append(0.0, tested)
         sums, squares, total, n_hits = [], [], 0.0, 0
         for held, list_depths in zip(lists, self.depths, strict=True):
@@ -252,25 +252,25 @@ class _Amounts:
     def expected(self, start: int, end: int, k: int | None) -> tuple[float, float, float]:
         """Return the expected gain of the rows between two lengths, and its interval (low, high).
 
-        `start` and `end` index the lengths. With a number `k` the total gain of k new rows, with
-        None the mean gain of one.
+        `start` and `end` index the lengths, 0 for no rows. It is the total gain of `k` new rows
+        there, or for None the mean gain of one.
         """
-        n = self.depths[:, end] - self.depths[:, start]  # rows of each list
+        n = self.depths[:, end] - self.depths[:, start]  # rows between, in each list
         means = (self.sums[:, end] - self.sums[:, start]) / n
-        tested = self.tested[end] - self.tested[start]
+        tested = self.tested[end] - self.tested[start]  # the mean of `n`
         # The variance of a row's gain: its mean square less its squared mean
-        spread = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
-        spread -= float(means.mean()) ** 2
-        # At least that of half a hit in these rows and one more: new rows may have a first hit.
+        variance = float(np.mean((self.squares[:, end] - self.squares[:, start]) / n))
+        variance -= float(means.mean()) ** 2
+        # At least as if these rows and one more had half a hit: where none gains, a new one may.
         least = self.mean_square * 0.5 / (tested * len(n) + 1)
-        return expected_total(means, max(spread, least), tested, self.test_share, k)
+        return expected_total(means, max(variance, least), tested, self.test_share, k)
 
 
 def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str, Any]]:
-    # Return the most profitable length, and columns for the profit of each: profit = gain - cost,
-    # with the ends of its interval.
+    # Return the most profitable length, and columns of `Length.curve` with the profit of each: gain
+    # less cost, with the ends of its interval. `gains` are means over rows, by length.
     worth, lengths = amounts.worth, np.append(0, curve["length"])  # 0: no list at all
-    if worth.gain is None:  # hits differ in gain; `gains` are means over rows, by length
+    if worth.gain is None:  # hits differ in gain
         gains = (amounts.sums / np.where(amounts.depths > 0, amounts.depths, 1)).mean(axis=0)
         totals = [amounts.expected(0, end, int(n)) for end, n in enumerate(curve["length"], 1)]
         ends = np.transpose(totals)[1:]  # low and high, without the mean
@@ -281,7 +281,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
     profit = gains * lengths - costs
     low, high = (np.append(0.0, end) - costs for end in ends)  # 0.0: of no list
     best = int(np.argmax(profit))
-    # Indices of lengths without a significantly lower profit; `_is_alike` takes the shorter first
+    # Indices of the lengths whose profit is not significantly lower (`sorted`: shorter one first)
     alike = [i for i in range(len(lengths)) if i == best or _is_alike(amounts, *sorted((i, best)))]
     most_profitable = Profit(
         gain=None if worth.gain is None else float(worth.gain),
@@ -299,7 +299,7 @@ def _profit(amounts: _Amounts, curve: dict[str, Any]) -> tuple[Profit, dict[str,
 
 
 def _is_alike(amounts: _Amounts, start: int, end: int) -> bool:
-    """Return whether a row between two lengths may gain what it costs, by the 95 % interval."""
+    """Return whether two lengths may pay alike: the rows between them may gain what they cost."""
     _, low, high = amounts.expected(start, end, None)
     return low <= amounts.worth.cost <= high
 
@@ -316,21 +316,20 @@ def length_table(length: Length) -> Table:
         if n not in always_shown and not (least <= n <= most and leading in _SHOWN):
             continue
         hits = f"{row['hits']:,.1f} ({row['low']:,.0f} to {row['high']:,.0f})"
-        last = f"{row['lift']:.2f}"
+        profit_or_lift = f"{row['lift']:.2f}"
         if length.profit:
             ends = f"{_money(row['profit_low'])} to {_money(row['profit_high'])}"
-            last = f"{_money(row['profit'])} ({ends})"
-        texts = [hits, f"{row['precision']:.3f}", f"{row['recall']:.3f}", last]
+            profit_or_lift = f"{_money(row['profit'])} ({ends})"
+        texts = [hits, f"{row['precision']:.3f}", f"{row['recall']:.3f}", profit_or_lift]
         mark = " (k)" if n in length.k else ""
         rows.append([Cell(f"{n:,}{mark}", bold=n == best), *map(Cell, texts)])
-    header = ["length", "hits", "precision", "recall"]
-    header.append("profit" if length.profit else "times chance")
+    names = ["length", "hits", "precision", "recall", "profit" if length.profit else "times chance"]
     note = (
         f"Estimated for {length.method} on held-out rows of {count(length.splits, 'split')}; in "
         "brackets: the range of 95 % of such lists. Precision is hits divided by length."
     )
     title = f"Hits by length of the list, from {length.rows:,} new rows"
-    return Table(title, header, rows, [note], best="most profitable")
+    return Table(title, names, rows, [note], best="most profitable")
 
 
 def _money(value: float) -> str:
@@ -338,7 +337,7 @@ def _money(value: float) -> str:
 
 
 def profit_text(length: Length) -> str:
-    """Describe the most profitable length; empty without a gain."""
+    """Return the most profitable length in words; "" if no gain was given."""
     profit = length.profit
     if profit is None:
         return ""
@@ -376,7 +375,7 @@ def read_length(folder: Path) -> tuple[Length, list[Table], str] | None:
         stored = parse(path.read_bytes(), _Stored)  # a `Length`, too
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; run precbench compare again") from None
-    is_current = stored.of == _digest(folder)  # of: what the results were then
+    is_current = stored.of == _digest(folder)  # `of`: the digest of the results it was made from
     return (stored, stored.tables, stored.command) if is_current else None
 
 

@@ -22,7 +22,7 @@ from precbench.topk import HeldOut, TopK, resolve_k
 
 # As good as the best trees of docs/which-method.md, without a further package.
 RECOMMENDED = "hist-gradient-boosting"
-_MOST_VALUES = 20_000_000  # with which the trees of one split take some ten seconds
+_MOST_VALUES = 20_000_000  # of training rows: the trees of one split then take some ten seconds
 
 _Interval = Annotated[list[Number], Field(min_length=2, max_length=2)] | None
 
@@ -60,13 +60,13 @@ def quality_of(model: Model, name: str) -> Quality | None:
 
 
 def held_out_splits(dataset: Dataset, n_splits: int, seed: int) -> list[RowSplit]:
-    """Return `n_splits` divisions of the rows; leave out impossible ones with a warning."""
+    """Return up to `n_splits` divisions of the rows; a warning counts impossible ones left out."""
     options = rule_for_new_lists(dataset, n_splits)._asdict() | {"n_splits": n_splits, "seed": seed}
     splits, refusals = [], []
     for index in range(n_splits):
         try:
             splits.append(split_rows(dataset, index=index, **options))
-        except InputError as error:  # too few positives, say
+        except InputError as error:  # such as too few positives for this split
             refusals.append(error)
     if not splits:
         raise refusals[0]
@@ -87,9 +87,9 @@ def held_out_quality(
     encoding: Encoding | None = None,
     list_rows: int | None = None,
 ) -> tuple[Quality, list[HeldOut], float]:
-    """Measure models that are fitted by `how` to the splits, at the first `k` of `list_rows` rows.
+    """Return the quality of models fitted to splits, the held-out lists, and the share held out.
 
-    Returns the quality, the held-out list of each split, and the share of rows held out.
+    `how` has the arguments of `Model.fit`; precision is that of the first `k` of `list_rows` rows.
     """
     # A count k of rows is measured as a share, since held-out lists are shorter than `list_rows`.
     shuffling, top = Shuffling(encoding), share_of_list(k, list_rows or len(dataset.y))
@@ -99,7 +99,7 @@ def held_out_quality(
     n_rows = round(np.mean([len(held.y) for held in lists]))
     precisions = [precision_at_k(held.y, held.scores, top) for held in lists]
     precision, low, high = share_interval(precisions, share)
-    if not high - low > NO_WIDTH:  # one split or equal values: the interval of a single list
+    if not high - low > NO_WIDTH:  # one split or equal values: use the interval of one list
         low, high = binomial_interval(min(precision, 1.0), resolve_k(top, n_pos, n_rows))
     mean_auc, *auc_ends = share_interval([auc(held.y, held.scores) for held in lists], share)
     quality = Quality(
@@ -121,7 +121,7 @@ def held_out_quality(
 def importance_of(
     dataset: Dataset, splits: Sequence[RowSplit], how: Mapping[str, Any], encoding: Encoding | None
 ) -> Importance | None:
-    """Return the importance of columns on the splits; None if it would take too long."""
+    """Return the importance of columns, for models that `how` fits to splits; None if too slow."""
     n_train = max((len(split.train) for split in splits), default=0)
     if not 0 < n_train * dataset.X.shape[1] <= _MOST_VALUES:
         return None
@@ -143,14 +143,13 @@ def held_out_lists(
     amounts: NDArray[np.float64] | None = None,
     shuffling: Shuffling | None = None,
 ) -> list[HeldOut]:
-    """Fit a model on each split, score its held-out rows, and let `shuffling` measure columns."""
+    """Fit a model to each split; return its scored held-out rows, which `shuffling` measures."""
     lists = []
     for split in splits:
         train_weights = None if weights is None else weights[split.train]
         with warnings.catch_warnings():  # the fit to all rows will repeat them
             warnings.simplefilter("ignore")
-            # The second argument: rows from which missing values are filled in.
-            train = dataset.gathered(split.train, split.train)
+            train = dataset.gathered(split.train, split.train)  # second: rows to fill gaps from
             model = Model.fit(train, dataset.y[split.train], sample_weight=train_weights, **how)
             test = dataset.gathered(split.test, split.train)
             scores = model.decision_function(test)
@@ -162,9 +161,9 @@ def held_out_lists(
 
 
 def describe_quality(quality: Quality) -> str:
-    """Describe the quality of a model in a line."""
+    """Return the quality of a model in words, as one line."""
     n, k, length = quality.splits, quality.k, quality.length
-    if isinstance(k, int) and length is not None:  # as a count of held-out rows
+    if isinstance(k, int) and length is not None:  # the count that held-out lists were cut at
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
     if quality.split == "time":

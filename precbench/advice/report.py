@@ -19,7 +19,7 @@ def _advised(run: Run, sources: Sequence[Path]) -> Advised:
     choices: list[tuple[str, list[str], Table]] = []
     for dataset in run.datasets:
         if dataset not in run.test_shares or run.is_stand_in(dataset) or run.smoke:
-            continue  # advice needs several sets of test rows, and the real data in full
+            continue  # advice needs test rows that differ between splits, and the real data in full
         try:
             choice = choose_method(run, dataset)
         except InputError:  # a run of other metrics, or without a result

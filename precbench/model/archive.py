@@ -67,8 +67,8 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
 
 
 def _arrays(model: Any) -> dict[str, NDArray[Any]]:
-    # Return the arrays of a model by their names in the file, such as ``member0_coef``.
-    own = Member("", model.coef, model.trees, model.random_features)  # empty if it has members
+    # Return the arrays of a model by their names in the file, such as ``coef``, ``member0_coef``.
+    own = Member("", model.coef, model.trees, model.random_features)  # empty if there are members
     parts: dict[str, dict[str, Any]] = {"scaler": model.scaler.to_arrays()}
     parts |= {f"member{i}": member.to_arrays() for i, member in enumerate(model.members)}
     parts |= {"calibration": model.calibration.to_arrays()} if model.calibration else {}
@@ -82,10 +82,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         arrays = unpack(Path(path), kinds="fiU")
         described = json.loads(str(arrays.pop("description")).encode())  # must be Unicode
-        schema, attributes = described["schema"], None  # None: of a newer schema
-        if schema <= _SCHEMA:  # a later one is refused below
+        schema, attributes = described["schema"], None  # None: a newer schema, refused below
+        if schema <= _SCHEMA:
             attributes = _attributes(checked(described, _Description), arrays)
-            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():
+            if _arrays(SimpleNamespace(**attributes)).keys() != arrays.keys():  # one is unused
                 raise ValueError("the description lacks an array; fit and save the model again")
     except FileNotFoundError:
         raise InputError(
@@ -110,8 +110,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str, Any]:
     # Return the attributes of `Model`; raise an error if its parts do not fit together. Each part
-    # checks its own arrays. An array of a part is named PART_NAME, those of the model itself, here
-    # the part "own", have a plain name.
+    # checks its own arrays, which are named PART_NAME in the file. Arrays without a part in their
+    # names are those of the model itself, here of the part "own".
     parts: dict[str, dict[str, NDArray]] = {"own": {}, "scaler": {}, "mean": {}}
     for full, array in arrays.items():
         part, _, name = full.partition("_")
@@ -121,9 +121,9 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
         Member.from_arrays(parts[f"member{i}"], **member)
         for i, member in enumerate(described.members)
     )
-    own = Member("")
-    if not members:
-        own = Member.from_arrays(parts["own"], name="", trees=described.trees)
+    own = (
+        Member("") if members else Member.from_arrays(parts["own"], name="", trees=described.trees)
+    )
     [n_features] = {member.n_features for member in members or (own,)}  # all have as many
     scaler = Scaler.from_arrays(described.scaling, parts["scaler"])
     curves, rows = parts.get("calibration"), parts.get("rows")
@@ -132,13 +132,14 @@ def _attributes(described: _Description, arrays: dict[str, NDArray]) -> dict[str
     vectors = [*parts["scaler"].values(), *([] if mean is None else [mean])]
     is_whole = (
         n_features > 0
-        and not (members and described.trees)  # nothing would use these trees,
-        and not (own.trees and described.intercept)  # nor this intercept
+        and not (members and described.trees)  # trees beside members would be unused,
+        and not (own.trees and described.intercept)  # and so would an intercept of trees
         and all(is_vector(a) and len(a) == n_features for a in vectors)
         and (scaler.scale is None or (scaler.scale > 0).all())
-        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)  # 0 or unused
+        # No mean is stored where it is 0 (standardised) or unused (trees).
+        and (mean is None) == (scaler.kind == "standardise" or own.trees is not None)
         and (encoding is None or encoding.n_features == n_features)
-        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)  # or none
+        and scaler.learns == (scaler.shift is not None) == (scaler.scale is not None)  # all or none
     )
     if not is_whole:
         raise ValueError("the description does not fit the arrays; fit and save the model again")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from precbench.statistics import Interval, expected_hits
 from precbench.topk import HeldOut
 
-_TOLERANCE = 0.1  # relative difference of spreads that chance explains
+_TOLERANCE = 0.1  # relative difference of the spreads of scores that chance explains
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +47,16 @@ class Calibration:
         """
         from sklearn.isotonic import IsotonicRegression
 
-        samples = [(held.y > 0, held.scores) for held in lists]
+        samples = [(held.y > 0, held.scores) for held in lists]  # labels and scores of each list
         n_pos = float(np.mean([np.count_nonzero(positive) for positive, _ in samples]))
         n_rows = float(np.mean([len(positive) for positive, _ in samples]))
         pooled = [*map(np.concatenate, zip(*samples, strict=True))]  # labels, scores of all lists
-        high, low = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)  # Platt's targets
+        one, zero = (n_pos + 1) / (n_pos + 2), 1 / (n_rows - n_pos + 2)  # Platt's smoothed labels
         curves = [
-            IsotonicRegression().fit(scores, np.where(positive, high, low))
+            IsotonicRegression().fit(scores, np.where(positive, one, zero))
             for positive, scores in [pooled, *samples]
         ]
-        # The scores at which any curve bends: between these, all are linear.
+        # The scores at which any of the curves bends: all are linear from one to the next.
         knots = np.unique(np.concatenate([curve.X_thresholds_ for curve in curves]))
         shares = [np.interp(knots, curve.X_thresholds_, curve.y_thresholds_) for curve in curves]
         return cls(test_share, n_rows, n_pos, knots, np.array(shares))
@@ -66,8 +66,8 @@ class Calibration:
 
         The quartiles of `own`, scores of the model, are matched to those of `scores`.
         """
-        factor, middle = _spread(own) / _spread(scores), np.median(own)  # interquartile ranges
-        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or a spread is NaN
+        factor, middle = _spread(own) / _spread(scores), np.median(own)
+        if not abs(factor - 1) > _TOLERANCE:  # the scale is the same, or a spread of 0 is NaN
             return self
         # s becomes (s - median of `scores`) * factor + median of `own`.
         return replace(self, scores=(self.scores - np.median(scores)) * factor + middle)
@@ -81,13 +81,13 @@ class Calibration:
         return self.hits(self.curves(scores).mean(axis=1), len(scores), n_rows)
 
     def hits(self, precisions: NDArray[np.float64], k: int, n_rows: int) -> Interval:
-        """Return the expected hits in the first `k` of a list, with an interval.
+        """Return the expected hits in the first `k` rows of a list of `n_rows`, with an interval.
 
         `precisions` holds the mean probability of the first k rows by the pooled curve, then by the
         curve of each split.
         """
         pooled, *single = precisions
-        # The pooled curve gives the mean; the others, shifted to this mean, show how far it varies.
+        # The pooled curve gives the mean; those of single lists, shifted to it, show how it varies.
         centred = np.clip(single - np.mean(single) + pooled, 0, 1)
         # Rows on which the precision was in effect measured: the same share of a held-out list, but
         # at least as many as it has positives, since a curve smooths over its neighbours.
@@ -113,7 +113,7 @@ class Calibration:
             and shares.ndim == 2
             and len(shares) > 1  # the pooled curve, and that of a list at least
             and shares.shape[1] == scores.size > 0
-            and (np.diff(scores) > 0).all()  # ascending
+            and (np.diff(scores) > 0).all()  # scores ascend
             and (np.diff(shares, axis=1) >= 0).all()  # no curve falls
             and ((shares >= 0) & (shares <= 1)).all()
             and 0 < test_share < 1 <= positives <= held

@@ -17,10 +17,10 @@ from precbench.topk import ceil_share
 
 _BINS, _MOST_KEPT = 10, 20  # bins of numbers; categories with a bin of their own
 _FEWEST = 10  # training rows of such a category, so that its share is known well enough
-_SOME, _DRIFT = 0.1, 0.25  # the usual limits of the index
+_SOME, _DRIFT = 0.1, 0.25  # the usual limits of the stability index, see `psi`
 _CHANCE = 0.001  # significance level over all columns and the scores
-_OUTSIDE = 0.01  # share of the rows
-_MODELS = 2  # times the index between models: the saved one has more rows than those of the lists
+_OUTSIDE = 0.01  # share of the rows up to which new values, gaps or categories are not reported
+_MODELS = 2  # times `Profile.between`: the saved model has more rows than those of the lists
 _MOST_DAYS = 1e8  # since the origin of a date: NumPy can still format it
 _NEW, _GAPS = "new categories", "gaps"
 
@@ -32,7 +32,7 @@ def psi(before: ArrayLike, now: ArrayLike) -> float:
     ----------
     before, now : array-like of shape (n_bins,)
         Counts by bin of two samples, of n and m rows. Within the logarithm (1 / n + 1 / m) / 2 is
-        added to the shares of both: half a row of each, or an empty bin would weigh infinitely.
+        added to the shares of both, half a row of each; else an empty bin would weigh infinitely.
 
     Returns
     -------
@@ -80,7 +80,7 @@ class _Bins(Fields):
             edges = [float(ordered[0]), float(ordered[-1])]  # minimum and maximum
             if edges[0] < edges[1]:
                 # All deciles are below the maximum: if it is frequent, it gets a bin for itself.
-                second = ordered[np.searchsorted(ordered, edges[1]) - 1]
+                second = ordered[np.searchsorted(ordered, edges[1]) - 1]  # largest but for maxima
                 edges[1:1] = np.unique(np.minimum(deciles, second)).tolist()  # inserted
             n_bins = len(edges) + 1
         bins = cls(counts=[1.0] * n_bins, edges=edges, gaps=n_gaps)  # counts are replaced below
@@ -90,9 +90,9 @@ class _Bins(Fields):
     def counted(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count rows by bin: `values` has a column of numbers, or one of 0 and 1 per category."""
         if self.edges is None:
-            return values[:, : len(self.counts)].sum(axis=0)  # not the indicator of gaps
+            return values[:, : len(self.counts)].sum(axis=0)  # without the indicator of gaps
         cuts = np.array(self.edges)
-        cuts[0] = np.nextafter(cuts[0], -np.inf)  # the minimum itself is not below
+        cuts[0] = np.nextafter(cuts[0], -np.inf)  # else the minimum itself would count as below
         places = np.searchsorted(cuts, values[:, 0])
         return np.bincount(places, minlength=len(cuts) + 1).astype(np.float64)
 
@@ -102,7 +102,7 @@ class _Bins(Fields):
         """Subtract the `n_gaps` filled-in values, all in the bin of the fill value, from counts."""
         if not n_gaps:
             return counts
-        texts = column.categories  # None for numbers; a category is a row of 0 and 1
+        texts = column.categories  # None for numbers; the features of a category are 0 and 1
         fill_row = [column.fill] if texts is None else [text == column.fill for text in texts]
         return counts - n_gaps * self.counted(np.array([fill_row], dtype=np.float64))
 
@@ -153,8 +153,8 @@ class Profile(Fields):
             texts, edges = column.categories, bins.edges or []
             is_whole &= (
                 (bins.edges is None) == (texts is not None)  # only numbers have edges
-                and (texts is None or len(bins.counts) == len(texts))  # a bin each
-                and (texts is None or column.fill in (None, *texts))  # None: no fill value
+                and (texts is None or len(bins.counts) == len(texts))  # a bin for each category
+                and (texts is None or column.fill in (None, *texts))  # None: refuses gaps
                 and (not column.origin or max(map(abs, edges), default=0) < _MOST_DAYS)  # dates
             )
         if not is_whole or self.scores.edges is None:
@@ -162,12 +162,12 @@ class Profile(Fields):
 
 
 def _columns(encoding: Encoding) -> list[tuple[Column, slice]]:
-    """Return the columns to compare; none of sparse rows."""
+    """Return the columns to compare, with the slices of their features; none of sparse rows."""
     return encoding.spans() if encoding.dense else []
 
 
 class Drift:
-    """Counts of new rows in the bins of a profile; `Encoding.encode` fills in `gaps`."""
+    """Counts of new rows in the bins of a profile; `Encoding.encode` notes their gaps in `gaps`."""
 
     def __init__(self, profile: Profile, encoding: Encoding) -> None:
         self.gaps, self._rows, self._profile = Gaps(), 0, profile
@@ -201,25 +201,25 @@ class Drift:
         self, column: Column, bins: _Bins, counts: NDArray[np.float64], n_gaps: int, between: float
     ) -> dict[str, Any]:
         # Return PSI, verdicts and bins of a column, or of the scores: `counts` of new rows by bin
-        # against the training rows in `bins`. `between`: of models' scores, see `Profile`.
+        # against the training rows in `bins`. `between` is that of `Profile`, 0 for a column.
         before, now = np.array(bins.counts), bins.without_fills(counts, column, n_gaps)
-        alpha = _CHANCE / len(self._counts)  # by Bonferroni
+        alpha = _CHANCE / len(self._counts)  # of one of the tests, by Bonferroni
         if bins.edges is None:
             names, before, now, facts, has_left = self._of_categories(column, before, now)
         else:
             names, before, now, facts, has_left = self._of_numbers(column, bins, before, now, alpha)
         names, before, now = [*names, _GAPS], np.append(before, bins.gaps), np.append(now, n_gaps)
         n_before, n_now, n_bins = before.sum(), now.sum(), np.count_nonzero(before + now)
-        # Two samples of one distribution exceed it with probability `alpha`, see `psi`.
+        # The index of samples of one distribution exceeds `chance` with probability `alpha`.
         chance = (1 / n_before + 1 / n_now) * float(chdtri(n_bins - 1, alpha)) if n_bins > 1 else 0
-        index, beyond = psi(before, now), _MODELS * between  # beyond: expected between models
+        index, of_models = psi(before, now), _MODELS * between  # models differ by it anyway
         shares = zip(names, (before / n_before).tolist(), (now / n_now).tolist(), strict=True)
         return {
             "name": column.name,
             "psi": index,
-            "by_chance": float(chance) + beyond,
-            "some": bool(index > max(_SOME, chance) + beyond),
-            "drift": bool(index > max(_DRIFT, chance) + beyond) or has_left,
+            "by_chance": float(chance) + of_models,
+            "some": bool(index > max(_SOME, chance) + of_models),
+            "drift": bool(index > max(_DRIFT, chance) + of_models) or has_left,
             **facts,
             "bins": [{"values": name, "training": a, "new": b} for name, a, b in shares],
         }
@@ -231,7 +231,7 @@ class Drift:
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         shown, others = order[:n_kept], order[n_kept:]
-        # Good-Turing estimate of rows with a new category: rows whose category has no other row.
+        # Good-Turing estimate: as many training rows count as new as have a category of their own.
         n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
         return _Compared(
             [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],
@@ -249,18 +249,18 @@ class Drift:
         alpha: float,
     ) -> "_Compared":
         # Make bins of numbers, and test if too many new rows lie beyond all training rows.
-        low, *upper = (_shown(edge, column) for edge in bins.edges or ())  # minimum, ends of bins
+        minimum, *ends = (_shown(edge, column) for edge in bins.edges or ())  # ends of the bins
         # The first and the last bin count rows below and above the range; `n_beyond` is the larger.
         n_now, n_before, n_beyond = now.sum(), before.sum(), float(max(now[0], now[-1]))
-        # The probability, under one distribution, that the `n_beyond` highest rows are all new.
+        # The chance, if both have one distribution, that the `n_beyond` most extreme rows are new.
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
-        starts = np.r_[0, 2 : len(now) - 1]  # of sums: bins beyond the range join their neighbours
+        starts = np.r_[0, 2 : len(now) - 1]  # of sums: a bin beyond the range joins its neighbour
         return _Compared(
-            [f"to {listed([edge])}" for edge in upper],
+            [f"to {listed([end])}" for end in ends],
             np.add.reduceat(before, starts),
             np.add.reduceat(now, starts),
-            {"low": low, "high": upper[-1], "outside": (now[0] + now[-1]) / self._rows},
-            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),  # alpha / 2: of two sides
+            {"low": minimum, "high": ends[-1], "outside": (now[0] + now[-1]) / self._rows},
+            bool(n_beyond > _OUTSIDE * n_now and by_chance < alpha / 2),  # half: of two sides
         )
 
 
@@ -268,12 +268,12 @@ class _Compared(NamedTuple):
     names: list[str]  # of the bins
     before: NDArray[np.float64]  # training rows in each bin
     now: NDArray[np.float64]  # new rows in each bin
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # further entries of the summary
     has_left: bool = False  # whether new rows have left the range of the training rows
 
 
 def _shown(value: float, column: Column) -> float | str:
-    """Return a value with six digits; of a column of dates, the date as text."""
+    """Return a number with six digits; in a column of dates, whose unit is a day, its date."""
     if column.origin is None:
         return float(f"{value:.6g}")
     return str(np.datetime64(column.origin) + np.timedelta64(int(np.floor(value)), "D"))
@@ -295,12 +295,12 @@ def describe_drift(summary: dict[str, Any]) -> str:
 
 
 def _described(column: dict[str, Any]) -> str:
-    # Describe the drift of a column: its index, rows outside the range, new categories, gaps.
+    # Return a column's name and its drift: index, rows outside its range, new categories and gaps.
     parts = [f"PSI {column['psi']:.2f}"]
     if column.get("outside", 0) > _OUTSIDE:
         ends = f"{listed([column['low']])} to {listed([column['high']])}"  # as a date or number
         parts.append(f"{column['outside']:.1%} outside {ends}")
-    for last in column["bins"][-2:]:  # the highest numbers or new categories, and gaps
-        if last["values"] in (_NEW, _GAPS) and last["new"] - last["training"] > _OUTSIDE:
-            parts.append(f"{last['new']:.1%} {last['values']}")
+    for added in column["bins"][-2:]:  # of categories the new ones, and always gaps
+        if added["values"] in (_NEW, _GAPS) and added["new"] - added["training"] > _OUTSIDE:
+            parts.append(f"{added['new']:.1%} {added['values']}")
     return f"{column['name']} ({', '.join(parts)})"

@@ -35,11 +35,11 @@ from precbench.solvers.trees import Trees
 from precbench.topk import HeldOut
 
 _VALUES_AT_ONCE = 2**22  # random features of a block of rows: 32 MiB
-_ENOUGH = 10  # rows per weight, with which scores of training rows are hardly too extreme
+_ENOUGH = 10  # training rows per weight: then their scores are hardly too extreme
 
 
 def make_solver(name: str, params: Mapping[str, Any]) -> Ranker:
-    """Return an unfitted solver with weights, trees or members, of which a model can be made.
+    """Return an unfitted solver whose weights, trees or members a model can keep.
 
     Other or unknown solvers and unknown parameters raise an error; `fit` checks the values.
     """
@@ -200,21 +200,22 @@ class Model:
         unfitted.require_memory(X.shape[1])  # before the scaler, which holds vectors too
         scaler = Scaler(scaling).fit(X)
         scaled = X if scaling == "none" else scaler.transform_in_place(X.copy())
-        features = mean = None  # mean: of the scaled rows, for `explain`; None: 0 or unused
+        random_features = mean = None  # mean: of scaled rows, for `explain`; None: 0 or unused
         if not (scaler.kind == "standardise" or hasattr(unfitted, "to_trees")):
             mean = np.asarray(scaled.mean(axis=0), dtype=np.float64).ravel()
         if fourier is not None:
             options = dict(fourier) if isinstance(fourier, Mapping) else {"n_components": fourier}
-            seed = options.pop("random_state", params.get("random_state"))
-            features = _random_features(scaled, options, seed)
-            scaled = features.transform(scaled)
+            seed = options.pop("random_state", params.get("random_state"))  # else the solver's
+            random_features = _random_features(scaled, options, seed)
+            scaled = random_features.transform(scaled)
         try:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             fitted = unfitted.fit(scaled, y, trace=untraced, **weights)
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn's checks
-            raise InputError(f"{solver} cannot be fitted: {error}") from error
+            advice = "change the rows, the labels or a parameter"
+            raise InputError(f"{solver} cannot be fitted; {advice}: {error}") from error
         return cls(
             solver=solver,
             params={n: v for n, v in fitted.get_params().items() if n != "random_state"},
@@ -224,7 +225,7 @@ class Model:
             about=_circumstances(fitted, X, y),
             intercept=float(getattr(fitted, "intercept_", 0.0)),
             trees=fitted.to_trees() if hasattr(fitted, "to_trees") else None,
-            random_features=features,
+            random_features=random_features,
             members=tuple(fitted.to_members()) if hasattr(fitted, "to_members") else (),
             mean=mean,
         )
@@ -291,8 +292,8 @@ class Model:
         return X
 
     def _scores(self, X: Any, n_jobs: int | None) -> NDArray[np.float64]:
-        # Score encoded rows, in blocks if they are scaled, mapped or sent through trees. Plain
-        # weights absorb the scaling of columns: w (x - shift) / scale.
+        # Return the scores of encoded rows. Weights of features absorb a scaling of columns, since
+        # w (x - shift) / scale is linear in x; all other models score scaled copies of blocks.
         weights, constant = self.coef, self.intercept
         if weights is not None and self.random_features is None and not self.scaler.scales_rows:
             if self.scaler.shift is not None and self.scaler.scale is not None:
@@ -303,7 +304,7 @@ class Model:
         length = max(1, min(ROWS_AT_ONCE, _VALUES_AT_ONCE // width))  # of a block
 
         def score_block(start: int) -> NDArray[np.float64]:
-            # Score `length` rows of X from `start` on, by `weights` and `constant` of `_scores`.
+            # Return the scores of the `length` rows of X from `start` on.
             rows = self._scaled(X[start : start + length])
             if self.random_features is not None:
                 rows = self.random_features.transform(rows)
@@ -321,7 +322,7 @@ class Model:
             return np.concatenate([*apply(score_block, range(0, X.shape[0], length))])
 
     def _scaled(self, rows: Any) -> Any:
-        # Return a scaled copy of rows, dense where the scaling shifts columns.
+        # Return a scaled copy of rows, or the rows without a scaling; dense if columns are shifted.
         if self.scaler.kind == "none":
             return rows
         shift = self.scaler.shift
@@ -362,7 +363,7 @@ class Model:
         spans = self.spans
         mean = np.zeros(self.n_features) if self.mean is None else self.mean
         widths = [features.stop - features.start for _, features in spans]
-        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # column of a feature
+        columns = np.repeat(np.arange(len(spans), dtype=np.int32), widths)  # that of each feature
         explain = partial(
             Contributions.of, self._parts, mean=mean, column=columns, is_stacked=bool(self.members)
         )
@@ -371,7 +372,7 @@ class Model:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
             n_threads = max(1, min(effective_n_jobs(n_jobs), len(rows)))
             with _threads(n_threads) as pool:
-                parts = [*pool.map(explain, np.array_split(rows, n_threads))]
+                parts = [*pool.map(explain, np.array_split(rows, n_threads))]  # one by each thread
         values = np.concatenate([part.values for part in parts])
         _check_finite(values)
         explained = pd.DataFrame(values, columns=[column.name for column, _ in spans])
@@ -400,7 +401,7 @@ class Model:
         return replace(self, calibration=calibration)
 
     def _of_training_rows(self, X: Any) -> NDArray[np.float64] | None:
-        """Score the training rows; None for trees, and with too few rows for each weight."""
+        """Score the training rows; None if such scores are too extreme: of trees, or few rows."""
         if self.coef is None or X.shape[0] < _ENOUGH * len(self.coef):
             return None
         return self.decision_function(X)
@@ -516,7 +517,7 @@ class Model:
         watch : callable, optional
             Called with each X and its scores.
         listed : dict, optional
-            Is filled with the encoded rows that are listed, by their numbers; with `top`.
+            Is filled, block by block, with the encoded rows in the list so far, by their numbers.
 
         Returns
         -------
@@ -529,7 +530,7 @@ class Model:
             raise InputError(f"top must be at least 1, found {top}")
         ranked, n_rows = list[pd.DataFrame](), 0  # n_rows: of the blocks so far
         for X, other_columns in blocks:
-            X = X if listed is None else self._encoded(X)
+            X = X if listed is None else self._encoded(X)  # to keep rows as `explain` takes them
             scores = self.decision_function(X, n_jobs=n_jobs)
             if watch is not None:
                 watch(X, scores)
@@ -542,10 +543,10 @@ class Model:
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:
-                ranked = [_best(ranked, top)]
+                ranked = [_best(ranked, top)]  # only the top so far
             if listed is not None:
                 in_top = {int(row) for block in ranked for row in block["row"]}
-                for row in listed.keys() - in_top:  # no longer in the top
+                for row in listed.keys() - in_top:  # displaced by rows of this block
                     del listed[row]
                 listed |= {row: X[row - n_rows - 1].copy() for row in in_top if row > n_rows}
             n_rows += len(scores)
@@ -595,7 +596,7 @@ class Model:
 
 
 def _best(blocks: Sequence[pd.DataFrame], top: int | None) -> pd.DataFrame:
-    """Return the rows with the highest scores; of equal scores the earlier row comes first."""
+    """Return the `top` rows with the highest scores, or all; of equal scores the earlier first."""
     rows = pd.concat(blocks)
     order = np.argsort(-rows["score"].to_numpy(), kind="stable")[:top]
     return rows.iloc[order].reset_index(drop=True)
@@ -623,9 +624,10 @@ def _matrix(X: Any) -> Any:
 
 
 def _circumstances(fitted: Ranker, X: Any, y: Any) -> dict[str, Any]:
-    """Return sizes, day and versions for `Model.about`; nothing of a user, machine or folder."""
+    """Return sizes, day and versions for `Model.about`, nothing about user, machine or folder."""
     from precbench import __version__
 
+    # Such as "1, lightgbm 4.6" for a solver that wraps a library, else a number alone.
     library, _, version = str(fitted.algorithm_version).partition(", ")[2].rpartition(" ")
     return {
         "rows": X.shape[0],

@@ -11,31 +11,33 @@ from precbench.data.own.encoding import Gaps
 from precbench.model.model import Model
 
 _VALUES_AT_ONCE = 2**22
-_ROUNDING = 1e-12  # of the sum of all contributions; none of a column that matters
+_ROUNDING = 1e-12  # of the sum of all contributions: a column that matters contributes more
 
 
 class Listing:
     """The rows that `Model.rank_blocks` lists, and the `n` columns that raise each most."""
 
     def __init__(self, model: Model, n: int):
-        model.explain(np.zeros((1, model.n_features)))  # an error comes before a file is read
+        model.explain(np.zeros((1, model.n_features)))  # raises its errors before a file is read
         self._model, self._n = model, min(n, len(model.spans))
-        self.rows: dict[int, Any] = {}
-        self._missing: dict[int, frozenset[str]] = {}
+        self.rows: dict[int, Any] = {}  # by number from 1; filled by `Model.rank_blocks`
+        self._missing: dict[int, frozenset[str]] = {}  # by number: columns without a value
 
     def noting(self, blocks: Iterable[tuple[Any, Any]], gaps: Gaps) -> Iterator[tuple[Any, Any]]:
-        """Yield blocks of rows unchanged; after each, note missing values of the listed rows."""
+        """Yield blocks unchanged to `Model.rank_blocks`; note what values its listed rows lack."""
         n_rows = 0  # of the earlier blocks
         for X, names in blocks:
-            yield X, names  # `Model.rank_blocks` puts its listed rows into `rows`
-            for row in self.rows.keys() - self._missing.keys():  # numbers from 1, of this block
+            yield X, names
+            # When resumed: `rank_blocks` has put the rows of this block that it lists into `rows`,
+            # and `gaps.missing` is still of this block.
+            for row in self.rows.keys() - self._missing.keys():
                 self._missing[row] = frozenset(
                     name for name, is_gap in gaps.missing.items() if is_gap[row - n_rows - 1]
                 )
             n_rows += X.shape[0]
 
     def with_reasons(self, ranking: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[Any, Any]]]:
-        """Return a ranking with reasons as text columns, and its rows with lists of reasons."""
+        """Return a ranking with reasons in text columns, and its rows with lists of reasons."""
         numbers = ranking["row"].tolist()
         missing = [self._missing[row] for row in numbers]
         rows = [self.rows[row] for row in numbers]
@@ -55,12 +57,12 @@ class Listing:
 def reasons(
     model: Model, X: Sequence[Any], n: int, missing: Sequence[Collection[str]] | None = None
 ) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Yield for each row ``raises``, the `n` columns that raise its score most, and ``lowers``.
+    """Yield for each row of X the columns that raise its score most, and that lower it most.
 
-    ``lowers`` has the one that lowers it most. Of each column there are ``column``, ``value`` as
-    text and ``contribution``. `missing` names the filled-in columns of each row.
+    ``raises`` lists at most `n`, ``lowers`` at most one; each with ``column``, ``value`` as text
+    and ``contribution``. `missing` names the filled-in columns of each row.
     """
-    spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)
+    spans, length = model.spans, max(1, _VALUES_AT_ONCE // model.n_features)  # rows of a block
 
     def reason(i: int, features: Any, j: int, contribution: float) -> dict[str, Any]:
         # Return the name of column j, its value in row i, and its contribution.
@@ -74,7 +76,7 @@ def reasons(
         rows = np.stack(block) if isinstance(block[0], np.ndarray) else sparse.vstack(block).tocsr()
         values = model.explain(rows, n_jobs=-1).to_numpy()
         for i, (row, contributions) in enumerate(zip(rows, values, strict=True), start):
-            negligible = _ROUNDING * np.abs(contributions).sum()  # maybe rounding errors
+            negligible = _ROUNDING * np.abs(contributions).sum()  # up to this: rounding errors
             order = np.argsort(-contributions, kind="stable").tolist()
             features = row if isinstance(row, np.ndarray) else row.toarray()[0]
             chosen = {

@@ -19,9 +19,9 @@ from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Trees
 
 _VALUES_AT_ONCE = 2**21
-_MOST_LOST = 1e-6  # of the sum of all weights: cosines of large numbers are inaccurate
-_MOST_POINTS = 64  # exact for polynomials up to degree 127, and but for rounding beyond
-_UPDATES_PER_SLICE = 2**24  # of a product at a quadrature point: about 0.1 s
+_MOST_LOST = 1e-6  # error as a share of all weights: cosines of large numbers are inaccurate
+_MOST_POINTS = 64  # of a quadrature: exact up to degree 127, and but for rounding beyond
+_UPDATES_PER_SLICE = 2**24  # of products at quadrature points by one kernel call: about 0.1 s
 
 
 class Contributions(NamedTuple):
@@ -47,7 +47,7 @@ class Contributions(NamedTuple):
         *,
         is_stacked: bool,
     ) -> Self:
-        """Explain the weighted sum of the members' scores; `column` has the column of each feature.
+        """Explain the weighted sum of the members' scores; `column` is that of each feature.
 
         In a stack, the score of a forest is the log odds of its probability. The log odds are
         divided among the columns as the probability is.
@@ -66,7 +66,7 @@ class Contributions(NamedTuple):
         # row are multiplied by the change of its log odds over the change of its probability.
         total = self.values.sum(axis=1)
         base = log_odds(np.array([self.base]))
-        probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # for a finite slope
+        probability = np.clip(self.base + 0.5, 1e-9, 1 - 1e-9)  # keeps the slope finite
         slope = np.full(len(total), 1 / (probability * (1 - probability)))  # limit for a total of 0
         np.divide(log_odds(self.base + total) - base, total, slope, where=np.abs(total) > 1e-9)
         return Contributions(base.item(), self.values * slope[:, np.newaxis])
@@ -79,7 +79,7 @@ def _of_member(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Explain the scores of a member, without its weight; `column` has the column of each feature.
+    # Return what columns add to a member's scores, without its weight, see `Contributions.of`.
     if member.trees is not None:
         if member.random_features is not None:
             raise InputError(
@@ -97,7 +97,7 @@ def _of_member(
 def _by_column(
     values: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> NDArray[np.float64]:
-    # Add up the values of features by column: a column of categories has several features.
+    # Return sums over the features of each column: a column of categories has several.
     if n_columns == values.shape[1]:
         return values
     summed = np.zeros((len(values), n_columns))
@@ -115,7 +115,7 @@ def _quadrature(n_points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
 def _of_trees(
     trees: Trees, X: NDArray[np.float64], column: NDArray[np.int32], n_columns: int
 ) -> Contributions:
-    # Explain the scores of trees, one after another; see the kernel for the mathematics.
+    # Return what columns add to the scores of trees, tree by tree; the kernel has the mathematics.
     rows = np.ascontiguousarray(trees.compared(X))
     base, values = 0.0, np.zeros((len(X), n_columns))
     for first, stop in pairwise([*trees.root, len(trees.feature)]):
@@ -139,7 +139,7 @@ def _of_trees(
                 "it with a smaller max_depth"
             )
         base += float(value[feature < 0] @ reach[feature < 0])  # the mean over the training rows
-        if most == 0:  # a single leaf
+        if most == 0:  # a single leaf adds to the base alone
             continue
         quadrature = np.stack(_quadrature(min((most + 1) // 2, _MOST_POINTS)))  # exact: see kernel
         n_points = max(1, _VALUES_AT_ONCE // n_nodes)
@@ -147,7 +147,7 @@ def _of_trees(
             t, weights = quadrature[:, q : q + n_points]
             factors = _factors(t, weights, zero[:, np.newaxis], above)
             product, state = np.empty((n_nodes, len(t))), np.empty(n_nodes, dtype=np.int8)
-            length = max(1, _UPDATES_PER_SLICE // product.size)
+            length = max(1, _UPDATES_PER_SLICE // product.size)  # rows of a kernel call
             for start in range(0, len(rows), length):
                 kernel.add_contributions(  # in place, to the last argument
                     rows[start : start + length], feature, value, share, column, parent, above,
@@ -164,14 +164,15 @@ def _factors(
     zero: NDArray[np.float64],
     above: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. At a point
-    # t the factor of a column is t o + (1 - t) z: o is 1 if a row passes all conditions on it above
-    # a node, else 0, and z is `zero`. It replaces the factor at the node `above` by division.
+    # Return the `factors` (n_nodes, 4, n_points) that `kernel.add_contributions` takes. Each column
+    # has in the product at a point t the factor t o + (1 - t) z: o is 1 if a row passes all its
+    # conditions down to a node, else 0, and z is `zero`. At a node this replaces the factor of the
+    # node `above`, hence quotients; the leaves below both were counted there, hence differences.
     known = t + (1 - t) * zero  # the factor for o = 1
     gain = (1 - zero) / known  # (o - z) / factor for o = 1; for o = 0 it is -1 / (1 - t)
-    passes, fails = known / known[above], (1 - t) * zero / known[above]  # of the product
+    passes, fails = known / known[above], (1 - t) * zero / known[above]  # multiply the product
     passed, failed = weights * (gain - gain[above]), weights * (-1 / (1 - t) - gain[above])
-    return np.stack([passes, fails, passed, failed], axis=1)  # the last two: weights of sums
+    return np.stack([passes, fails, passed, failed], axis=1)  # the last two weight sums of leaves
 
 
 def _of_waves(
@@ -182,21 +183,21 @@ def _of_waves(
     column: NDArray[np.int32],
     n_columns: int,
 ) -> Contributions:
-    # Explain weights of random Fourier features; `mean` stands for unknown columns, and `column` is
-    # that of each feature. The score is Re sum_c a_c prod_j exp(i p_cj), with an amplitude a_c of
+    # Return what columns add to scores by weights `coef` of random Fourier features; `mean` stands
+    # for unknown columns. The score is Re sum_c a_c prod_j exp(i p_cj), with an amplitude a_c of
     # random feature c, and p_cj what column j adds to its phase. With g_cj = exp(i p_cj) - 1 the
     # Shapley value of j is Re sum_c a_c int_0^1 g_cj prod over j' != j of (1 + t g_cj') dt.
-    mean_phase = features.weights @ mean + features.offset
-    amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)
+    mean_phase = features.weights @ mean + features.offset  # of each c, if no column is known
+    amplitude = np.sqrt(2 / len(coef)) * coef * np.exp(1j * mean_phase)  # a_c
     # Half as many points as columns are exact. An even number avoids 1/2, where a factor may be 0.
     t, weights = _quadrature(2 * ((n_columns + 3) // 4))
     values = np.empty((len(X), n_columns))
-    length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))
+    length = max(1, _VALUES_AT_ONCE // (len(coef) * n_columns))  # rows of a block
     for start in range(0, len(X), length):
         centred = X[start : start + length, np.newaxis] - mean
-        phases = (centred * features.weights).reshape(-1, len(mean))
+        phases = (centred * features.weights).reshape(-1, len(mean))  # what each feature adds
         phase = _by_column(phases, column, n_columns).reshape(len(centred), len(coef), n_columns)
-        gain = np.exp(1j * phase) - 1
+        gain = np.exp(1j * phase) - 1  # g_cj of each row
         total = np.zeros(gain.shape, dtype=complex)  # int_0^1 of the product of other factors
         for point, weight in zip(t, weights, strict=True):
             factors = 1 + point * gain
@@ -204,7 +205,7 @@ def _of_waves(
         # By row r, random feature c and column j
         values[start : start + length] = np.einsum("c,rcj,rcj->rj", amplitude, gain, total).real
     base = float(amplitude.real.sum())
-    error = base + values.sum(axis=1) - features.transform(X) @ coef
+    error = base + values.sum(axis=1) - features.transform(X) @ coef  # 0 but for rounding
     if (np.abs(error) > _MOST_LOST * np.abs(amplitude).sum()).any():
         raise InputError(
             "the contributions of columns do not add up to the score: values are too large for the "

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from precbench.text import count
 
 _MOST = 10_000  # hashes in a model
-_SIGMAS = 4  # standard deviations of the number of rows that are equal by chance
+_SIGMAS = 4  # standard deviations above chance from which on equal rows need a warning
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    # Return a hash of each row: the sum, modulo 2**64, of the bits of its j-th value times the j-th
-    # power of an odd number. It is five times as fast as that of pandas.
-    bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # without -0
+    # Return a hash of each row: the sum over j, modulo 2**64, of the bits of its j-th value times
+    # the j-th power of an odd number. It is five times as fast as that of pandas.
+    bits = np.add(X, 0.0, dtype=np.float64).view(np.uint64)  # -0 becomes 0
     bits ^= bits >> np.uint64(32)  # else the low bits of whole numbers would all be 0
     odd = np.full(X.shape[1], 0x9E3779B97F4A7C15, np.uint64)
     return bits @ np.cumprod(odd, dtype=np.uint64)
@@ -43,11 +43,11 @@ class TrainingRows:
 
     @classmethod
     def learn(cls, X: Any) -> Self | None:
-        """Return the hashes of encoded rows; None for sparse ones."""
+        """Return the smallest hashes of encoded rows, a random sample; None for sparse rows."""
         if not isinstance(X, np.ndarray):
             return None
         distinct, counts = np.unique(_hashes(X), return_counts=True)  # ascending
-        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()  # a random sample
+        smallest, repeated = distinct[:_MOST].copy(), counts[counts > 1].sum()
         return cls(smallest, len(smallest) / len(distinct), float(repeated / len(X)))
 
     def count(self, X: NDArray[Any]) -> int:
@@ -57,11 +57,11 @@ class TrainingRows:
         return int((self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes).sum())
 
     def sentence(self, n_equal: int, n_rows: int) -> str | None:
-        """Return a warning if more rows, `n_equal`, have a kept hash than chance makes equal."""
-        by_chance = self.repeated * self.share * n_rows  # equal ones if all rows are new
+        """Return a warning if `n_equal`, which `count` returns, is more than chance makes equal."""
+        by_chance = self.repeated * self.share * n_rows  # equal ones to expect of new rows
         if n_equal <= by_chance + _SIGMAS * by_chance**0.5:  # deviation of a Poisson number
             return None
-        n = min(n_rows, round(n_equal / self.share))  # a model keeps this share of the hashes
+        n = min(n_rows, round(n_equal / self.share))  # only this share of the hashes was kept
         roughly = "about " if self.share < 1 else ""
         return (
             f"{roughly}{count(n, 'training row')} of this model among {n_rows:,} rows: expect "
