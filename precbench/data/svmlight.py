@@ -27,7 +27,7 @@ MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-_MOST_TIMES = 64.0  # the filled length: blocks may differ
+_MOST_TIMES = 64.0  # the filled length is what is reserved at most, as blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -102,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # How much longer the arrays get if the rest is like the part read, with 2 % to spare.
+            # How much longer the arrays will be, if the rest is alike, plus 2 %; 2 if unknown.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)

@@ -117,14 +117,12 @@ def generate_stand_in(card: Card) -> Arrays:
     return Arrays(X, y)
 
 
-def _binary(
-    rng: np.random.Generator, n_samples: int, n_features: int, density: float
-) -> csr_matrix:
+def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: float) -> csr_matrix:
     # Draw independent binary columns; their frequencies follow Zipf's law, with mean `density`.
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
+    block_lengths = [min(ROWS_AT_ONCE, n_rows - i) for i in range(0, n_rows, ROWS_AT_ONCE)]
     draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
     # `u < frequency` holds with the probability `frequency` of each column.
     return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")

@@ -51,9 +51,7 @@ def profile_columns(
     one), ``auc`` is that of the column as a score, ascending or descending, None without labels.
     """
     if own.frame is None:
-        raise InputError(
-            f"{own.path}: {own.format} has no named columns; give CSV, TSV, Parquet or XLSX"
-        )
+        raise InputError(f"{own.path}: {own.format} is no table; give CSV, TSV, Parquet or XLSX")
     label, y = reading.get("label"), None
     with suppress(InputError):  # unknown labels; `profile_table` returns the error
         if label in own.frame:

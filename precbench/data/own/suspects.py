@@ -17,7 +17,7 @@ LEAK = 0.99
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
 FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
-_FEWEST_CODES, _SHORTEST_CODE = 20, 5  # codes are more values than 20, of at least 5 digits
+_FEWEST_CODES, _SHORTEST_CODE = 20, 5  # of codes: distinct values (more than so many), digits
 
 
 def look_for_suspects(
@@ -29,7 +29,10 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Add a problem for each column that looks like a leak, an identifier or a code."""
+    """Add a problem for each column that looks like a leak, an identifier or a code.
+
+    Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
+    """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
@@ -54,7 +57,7 @@ def look_for_suspects(
                         remedy=("id", name),
                     )
                 )
-                continue  # it needs no look for a leak
+                continue  # no need to look for a leak, too
             is_code = name in padded or (is_whole and has_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"

@@ -491,7 +491,10 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 
 
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number and the values by column of each row below `skipped`; check all rows."""
+    """Yield the number of each row below the first `skipped`, and its values by column, from 1.
+
+    Refuse a sheet that is larger than Excel allows, that is damaged, or that has merged rows.
+    """
     # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
 
@@ -508,9 +511,7 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
                     "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
-                    "characters, {:,} in all; save the rows as CSV".format(
-                        path, number, *_SHEET_LIMITS
-                    )
+                    "characters, {:,} in all; save it as CSV".format(path, number, *_SHEET_LIMITS)
                 )
             if number <= previous_number or len(line) < len(cells):  # fewer: a column came twice
                 raise InputError(

@@ -143,7 +143,7 @@ class _Scan:
         """Add the labels of the next rows: their distinct values, and which are the target."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; check the labels")
+            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; label rows 0 or 1")
         bits = np.concatenate([self._rest, labels == self.target])
         whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
@@ -172,7 +172,7 @@ def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]
             yield file
             _refuse_changed(path, file, stamp)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; check the file") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; make it readable") from error
 
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
@@ -282,9 +282,7 @@ class Npy:
         """Map some rows without a copy; their pages are freed with the array."""
         _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
         page, n_bytes, before = self._pages(start, stop)
-        pages = mmap.mmap(
-            file.fileno(), n_bytes, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
-        )
+        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page)
         values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
         return np.require(values, requirements=["C", "A"])  # a copy unless in C order and aligned
 
