@@ -182,7 +182,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
-        raise InputError(f"{name}:{line}: the line exceeds {LONGEST_LINE:,} bytes; add newlines")
+        raise InputError(f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline")
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)

@@ -106,7 +106,7 @@ class Gaps:
     def sentences(self) -> list[str]:
         """Return warnings: columns without any known value, then counts of the other columns."""
         empty = [name for name, n in self.filled.items() if n == self.n_rows]  # no row has a value
-        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]  # as well
+        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]  # none known
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
         counts = [  # `encode` keeps at most MOST_CATEGORIES + 1 of a column
             f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,} unseen "
@@ -329,7 +329,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     numbers = content.numbers
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
-        refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
+        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
         return Column(name, notation=content.notation)
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
@@ -361,25 +361,25 @@ def _learn_text(
             return _learn_categories(values, most, where)
         if n_distinct > most:
             raise _too_many(name, n_distinct, len(texts), where)
-        advice, remedy = "drop the column, or encode text with categorical: one-hot", "categorical"
+        advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
-        remedy = "categorical"
+        option = "categorical"
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
-        advice, remedy = "correct it or drop the column", "drop"
+        advice, option = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
     raise TableError(
         where,
         f"column {name!r}, {value} is not a number; {advice}",
-        kind="text" if text_share > 0.5 else "",
+        kind="text" if text_share > 0.5 else "",  # columns of text share a line
         column=name,
         place=value,
-        remedy=(remedy, name),
+        remedy=(option, name),
     )
 
 
@@ -423,8 +423,8 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
         what = "is not a number"
         if is_dated:
             what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
-        refuse(values, np.isinf(numbers), "is not a finite number", where)
+        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), f"{what}; correct it", where)
+        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
     return numbers
 
 

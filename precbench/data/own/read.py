@@ -265,7 +265,7 @@ def _assign_roles(
     others = {label, groups, time, *drop, *id_columns}
     features = [name for name in frame.columns if name not in others]
     if not features:
-        problems.add(InputError(f"{where}: no column is left as a feature; drop fewer"))
+        problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))
     return roles, features
 
 

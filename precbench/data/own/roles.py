@@ -160,7 +160,7 @@ def order_in_time(
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
     if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the values that are none
         what, are_dates = "is not a number, unlike most times", are_numbers
-    refuse(values, ~are_dates, what, where)
+    refuse(values, ~are_dates, f"{what}; correct it", where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 

@@ -97,7 +97,7 @@ class OwnTable:
         return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
-        """Return what a column holds, detected once; `ignore_type` lets text be numbers."""
+        """Return what a column holds, detected once; with `ignore_type` text may hold numbers."""
         declares_text = not ignore_type and self.format not in _SEPARATORS  # CSV has no types
         key = name, declares_text
         if key not in self._contents:
@@ -189,10 +189,10 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield a table in blocks of `rows_at_once` rows (None: all), each beside its columns `keep`.
 
-    Those are text as it stands in the file: ``007`` stays ``007``, and a missing
-    value is ``""``. `texts` are columns of CSV (None for all) that stay text although all values
-    may be numbers; in those of `words` only an empty cell is missing, not NA or None. Blank rows
-    are left out, but the index of a block, which starts from 0, counts them.
+    Those are text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
+    `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
+    those of `words` only an empty cell is missing, not NA or None. Blank rows are left out, but the
+    index of a block, which starts from 0, counts them.
     """
     if kind == "parquet":
         blocks = _read_parquet(path, rows_at_once, keep)
@@ -241,7 +241,7 @@ def _decimal_of(table: OwnTable) -> str | None:
     frame = table.frame
     parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
     contents = [table.content(name) for name in frame if name not in parsed]
-    amounts = [c for c in contents if c.holds == "numbers" and c.notation]
+    amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
     # In floats pandas took the point for the decimal mark; beside commas it may part thousands.
     floats = [name for name in parsed if frame[name].dtype.kind == "f"]

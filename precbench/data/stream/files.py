@@ -348,7 +348,7 @@ def _scan_npy(
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one each"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")
