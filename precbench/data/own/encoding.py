@@ -356,7 +356,8 @@ def _learn_text(
     # Values that rarely repeat may be identifiers, so fewer of them pass as categories.
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
-    if text_share > 0.5:  # a column of text
+    is_mostly_text = text_share > 0.5
+    if is_mostly_text:
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
@@ -376,7 +377,7 @@ def _learn_text(
     raise TableError(
         where,
         f"column {name!r}, {value} is not a number; {advice}",
-        kind="text" if text_share > 0.5 else "",  # columns of text share a line
+        kind="text" if is_mostly_text else "",  # columns of text share a line
         column=name,
         place=value,
         remedy=(option, name),

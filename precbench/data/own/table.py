@@ -284,7 +284,8 @@ def _read_csv(
     header, options = _dialect(path, kind, layout)
     n_cells = unended.count(options["sep"].encode()) + 1
     # A line with a quotation mark may be the rest of a cell with line breaks, so it is not judged.
-    if unended and b'"' not in unended and n_cells < len(header):
+    is_truncated = unended and b'"' not in unended and n_cells < len(header)
+    if is_truncated:
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"

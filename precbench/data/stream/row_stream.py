@@ -152,7 +152,7 @@ class RowStream:
         return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield the batches of `batches` without copies: a matrix, and which of its rows to visit.
+        """Yield the pieces of `batches` without copies: a matrix, and which of its rows to visit.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class RowStream:
             n_rest = len(order) - n_ready
             if n_rest:
                 rest.append(_gathered(X, y, order[n_ready:]))
-        if n_rest:
+        if n_rest:  # the last batch, which is not full
             yield _visit_all(*_stacked(rest))
 
     def part(self, keep: Keep) -> Self:
@@ -224,12 +224,12 @@ class RowStream:
                 yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Visit the rows of one full buffer after another, at random within each."""
+        """Yield the rows of one full buffer after another, permuted within each, as `visits`."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
             self.scaler is None
-            and n_rows <= np.iinfo(np.int32).max
+            and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
             and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes  # one map a block
         )
@@ -247,7 +247,7 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Visit rows in a map of the file; to copy them would take as long as the pass itself."""
+        """Yield rows in a map of the file, as `visits`; a copy would take as long as the pass."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
             # Zeros take memory only where something is written to them.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
@@ -304,13 +304,13 @@ class RowStream:
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
         """Yield the rows of sparse blocks, joined into as many as fill the buffer."""
         waiting: list[Piece] = []
-        n_waiting = 0
+        waiting_bytes = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
-            n_waiting += n_bytes(waiting[-1][0])  # of the rows, without the labels
-            if n_waiting >= self.buffer_bytes:
+            waiting_bytes += n_bytes(waiting[-1][0])  # of the rows, without the labels
+            if waiting_bytes >= self.buffer_bytes:
                 yield _stacked(waiting)  # which empties `waiting`
-                n_waiting = 0
+                waiting_bytes = 0
         if waiting:
             yield _stacked(waiting)
 
@@ -329,7 +329,7 @@ class RowStream:
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
-        """One bit a row, set for the rows of this part."""
+        """One bit a row, set for the rows of this part, which all of `keeps` accept."""
         pieces = [
             np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
             for ends in self._ranges()
