@@ -99,7 +99,7 @@ class Gaps:
     places: list[Any] = field(default_factory=list)  # index of each block in its file, from 0
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Return the numbers in the file, where blank rows count, of rows as encoded; from 1."""
+        """Turn numbers of encoded rows into those of the file, which count blank rows; from 1."""
         rows = np.asarray(rows)
         return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 

@@ -15,7 +15,7 @@ _SHOWN = 20  # lines of a message
 _LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem
 _TOGETHER = {
-    "text": "hold text: encode it (categorical: one-hot), or drop the columns",
+    "text": "hold text: encode it (categorical one-hot), or drop the columns",
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
