@@ -157,7 +157,7 @@ def _draw(
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Draw a random split, or the fold `index` of a partition shared by all indices."""
+    """Return the training and test rows of a random split, or of fold `index` of one partition."""
     from sklearn import model_selection as ms
 
     y, groups, is_random = dataset.y, dataset.groups, kind == "random"

@@ -214,7 +214,7 @@ def _download(address: str, path: Path) -> None:
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
 
-    Return the removed paths, relative to the cache, with their sizes in bytes.
+    Return the paths, relative to the cache, with their sizes in bytes; `dry_run` removes nothing.
     """
     root = cache_folder()
     targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished

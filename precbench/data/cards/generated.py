@@ -37,11 +37,11 @@ def generate(card: Card) -> Arrays:
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Generate rows in the unit ball, whose scores along a unit vector w part with a margin gamma.
+    """Generate rows in the unit ball, of two classes that a plane separates by a margin gamma.
 
-    A row is s w + z: the score s is at least gamma/2 in absolute value, its sign is the label, and
-    z is orthogonal to w and uniform in the remaining ball. Then, as noise, `swapped` positives and
-    as many negatives change their labels.
+    A row is s w + z. The unit vector w is normal to the plane; the score s, at least gamma/2 in
+    absolute value, has the sign of the label; z is orthogonal to w and uniform in the remaining
+    ball. Then, as noise, `swapped` positives and as many negatives change their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
