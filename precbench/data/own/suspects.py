@@ -123,7 +123,7 @@ def _is_code(numbers: NDArray[np.float64]) -> bool:
     smallest, largest = distinct[0], distinct[-1]
     return bool(
         len(distinct) > _FEWEST_CODES
-        and smallest >= 10 ** (_SHORTEST_CODE - 1)  # the smallest number of so many digits
+        and smallest >= 10 ** (_SHORTEST_CODE - 1)  # at least so many digits
         and len(f"{smallest:.0f}") == len(f"{largest:.0f}")
     )
 

@@ -494,7 +494,7 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
     """Yield the number of each row below the first `skipped`, and its values by column, from 1.
 
-    Refuse a sheet that is larger than Excel allows, that is damaged, or that has merged rows.
+    Refuse a sheet that is too large (see `_SHEET_LIMITS`) or damaged, or that has merged rows.
     """
     # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
