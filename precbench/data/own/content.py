@@ -71,7 +71,7 @@ def content_of(
         amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
-            # Another mark matters only if it makes another number of some text.
+            # Another mark matters only if it makes some text another number.
             differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)

@@ -364,7 +364,7 @@ def _matrix(
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    """Return X, dense or from the parts of a sparse matrix, and all arrays of an npz file."""
+    """Return X, dense or joined from its sparse parts, and all arrays of an npz file; check X."""
     from scipy.sparse import coo_matrix
 
     try:
@@ -390,7 +390,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
         ) from error
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"{path}: X has the shape {X.shape}; save one with rows and columns")
-    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:
+    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
