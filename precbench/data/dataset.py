@@ -53,7 +53,7 @@ class Imputed:
     columns: tuple[tuple[int, int, NDArray[np.int64]], ...]
 
     def select(self, rows: NDArray[np.intp]) -> Self:
-        """Keep some rows (in ascending order) of the data set, which are then numbered from 0."""
+        """Return the part that is in some rows (in ascending order), then numbered from 0."""
         columns = []
         for start, stop, missing in self.columns:  # features of a column, and its rows with gaps
             still_missing = missing[np.isin(missing, rows, assume_unique=True)]
@@ -70,9 +70,9 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
 
 
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return the fill value of a column from rows of its features; 0 without rows."""
+    """Return what fills gaps of a column, learnt from its features in rows with a value."""
     if not len(values):
-        return 0.0
+        return 0.0  # nothing to learn from
     if values.shape[1] > 1:  # one-hot: 1 for the most frequent category alone
         return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
     return fill_value(values, how)
@@ -134,7 +134,7 @@ class Dataset:
     imputed: Imputed | None = None
 
     def gathered(self, rows: NDArray[np.intp], train: NDArray[np.intp]) -> Matrix:
-        """Return a copy of some rows of X, its gaps filled in from the rows `train` alone."""
+        """Return a copy of some rows of X; gaps are filled from the rows `train`, not test rows."""
         X = self.X[rows]
         if self.imputed is None:
             return X
@@ -143,8 +143,8 @@ class Dataset:
             is_missing[missing] = True
             gaps = np.flatnonzero(is_missing[rows])  # places in `rows`, and in the copy
             if len(gaps):
-                values = np.asarray(self.X[train[~is_missing[train]], start:stop])
-                X[gaps, start:stop] = _fill(values, self.imputed.how)
+                known = np.asarray(self.X[train[~is_missing[train]], start:stop])
+                X[gaps, start:stop] = _fill(known, self.imputed.how)
             is_missing[missing] = False  # for the next column
         return X
 

@@ -49,7 +49,7 @@ def find_format(path: Path, name: str | None) -> str:
         fault = "a folder, not a file" if path.is_dir() else "no such file"
         raise InputError(f"{path}: {fault}; give the path of a file")
     suffixes = [suffix for suffix in map(str.lower, path.suffixes) if suffix not in _PACKED]
-    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)
+    return name or SUFFIXES.get(suffixes[-1] if suffixes else "", path.suffix)  # itself if unknown
 
 
 def opener(file: Any) -> Callable[..., Any] | None:
@@ -74,7 +74,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
             yield file if opens is None else stack.enter_context(opens(file))
     except _DAMAGED as error:  # what readers of compressed files may raise
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: the file cannot be read: {reason}; check the file") from error
+        raise InputError(f"{name}: cannot be read: {reason}; give a readable copy") from error
 
 
 def name_of(source: Source) -> str:

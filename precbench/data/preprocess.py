@@ -35,7 +35,7 @@ class Scaler:
         if kind not in _KINDS:
             raise InputError(f"scaling must be one of {', '.join(_KINDS)}, found {kind!r}")
         self.kind = kind
-        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # the part that scales features
+        self._feature_scaling = _FEATURE_SCALING.get(kind, kind)  # without the scaling of rows
         self.shift = self.scale = None  # until learnt
 
     @property
@@ -77,7 +77,7 @@ class Scaler:
             spread = learner.data_range_
             # A constant feature keeps its scale.
             self.shift, self.scale = learner.data_min_, np.where(spread > 0, spread, 1.0)
-        # For an infinite variance scikit-learn sets the scale to 1, so the variance is checked.
+        # Check the variance, not the scale, which scikit-learn sets to 1 for an infinite variance.
         too_large = ~np.isfinite(self.shift + (learner.var_ if standardises else self.scale))
         if too_large.any():
             raise InputError(

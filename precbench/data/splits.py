@@ -100,7 +100,10 @@ def validation_split(
     groups: NDArray[np.int64] | None = None,
     time: NDArray[np.int64] | NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return positions of rows to fit and to validate: with `time` the latest, else stratified."""
+    """Return the places of the rows to fit and of those to validate, a `share` of all.
+
+    With `time` the latest are validated, else both parts are stratified and keep groups whole.
+    """
     from sklearn.model_selection import StratifiedShuffleSplit
 
     random_state = legacy_generator(*seed_key)
@@ -154,7 +157,7 @@ def _draw(
     stratified: bool,
     seed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Draw a random split, or the fold `index` of a partition shared by all indices."""
+    """Return the training and test rows of a random split, or of fold `index` of one partition."""
     from sklearn import model_selection as ms
 
     y, groups, is_random = dataset.y, dataset.groups, kind == "random"
@@ -172,9 +175,7 @@ def _draw(
                 return _random_stratified_groups(y > 0, groups, test_size, random_state)
             n_groups = len(np.unique(groups))
             if not 2 <= n_splits <= n_groups:
-                raise ValueError(
-                    f"n_splits is {n_splits}, not from 2 to the number of groups, {n_groups}"
-                )
+                raise ValueError(f"n_splits is {n_splits}, not 2 to {n_groups} (number of groups)")
             fold = stratified_group_folds(y > 0, groups, n_splits, random_state)
             return np.flatnonzero(fold != index), np.flatnonzero(fold == index)
         # `prefix` begins the name of the splitter: GroupShuffleSplit, StratifiedKFold and so on.
@@ -211,7 +212,10 @@ def _split_as_provided(dataset: Dataset) -> tuple[NDArray[np.intp], NDArray[np.i
 def _split_by_time(
     dataset: Dataset, index: int, n_splits: int, test_size: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows before window `index`, less those of its groups, and the rows in it."""
+    """Return the rows to train on and those to test: window `index` of the times, 0 the latest.
+
+    All earlier rows are trained on, except those of groups in the window.
+    """
     assert dataset.time is not None
     try:
         train, test = _split_at_window(dataset.time, test_size, index)
@@ -222,7 +226,7 @@ def _split_by_time(
     if dataset.groups is None:
         return train, test
     of_other_groups = train[~np.isin(dataset.groups[train], dataset.groups[test])]
-    if len(of_other_groups) < len(train) / 2:
+    if len(of_other_groups) < len(train) / 2:  # too few to train on; half is a choice
         raise InputError(
             f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of "
             f"{len(train):,} earlier rows belong to groups in the test set and cannot be trained "
@@ -266,7 +270,7 @@ def _random_stratified_groups(
     share: float,
     random_state: np.random.RandomState,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows to keep and to hold out: enough stratified folds of groups for the share."""
+    """Return rows to keep and to hold out: as many stratified folds of groups as make `share`."""
     most = min(MOST_FOLDS, len(np.unique(groups)))
     if most < 2:
         raise ValueError("all rows are of one group, which cannot be split")
@@ -332,7 +336,7 @@ def stratified_group_folds(
 def _deal_to_lowest(
     load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
 ) -> NDArray[np.int64]:
-    """Return how many of `n_units` go to each fold when each unit goes to the lowest load."""
+    """Return how many of `n_units` each fold gets if each in turn goes to the lowest load."""
     # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]

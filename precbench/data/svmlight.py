@@ -27,7 +27,7 @@ MOST_ENTRIES = 2**31 - 1  # what the int32 of a csr_matrix can count
 LARGEST_INDEX = 2**31 - 1
 DENSE_ABOVE = 0.5  # fraction of non-zero values above which a sparse format comes out dense
 
-_MOST_TIMES = 64.0  # the filled length: blocks may differ
+_MOST_TIMES = 64.0  # the filled length is what is reserved at most, as blocks may differ
 
 _BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _MISTAKES = {
@@ -102,7 +102,7 @@ def read_svmlight(
                     "open_stream"
                 )
             n_bytes += len(text)
-            # How much longer the arrays get if the rest is like the part read, with 2 % to spare.
+            # Factor by which the arrays grow if the rest is alike, plus 2 %; 2 if size is unknown.
             times = min(_MOST_TIMES, 1.02 * size / n_bytes) if n_bytes <= size else 2.0
             data.add(to_dtype(rows.data, dtype, name), times)
             indices.add(rows.indices, times)
@@ -182,7 +182,7 @@ def parse_rows(text: bytes, name: str, n_features: int | None, n_lines: int = 0)
     """Parse whole lines; `n_lines` is the number of lines before them, for messages."""
     if len(text) - text.rfind(b"\n") > LONGEST_LINE:
         line = n_lines + text.count(b"\n") + 1
-        raise InputError(f"{name}:{line}: the line exceeds {LONGEST_LINE:,} bytes; add newlines")
+        raise InputError(f"{name}:{line}: over {LONGEST_LINE:,} bytes; end each row by a newline")
     if not text.endswith(b"\n"):
         text += b"\n"
     limit = LARGEST_INDEX if n_features is None else min(n_features, LARGEST_INDEX)

@@ -90,7 +90,7 @@ def _inspect(card: Card, file: File) -> FileReport:
     path = cache_folder() / "files" / card.folder / file.name
     if not path.is_file():
         return FileReport(file.name, "missing", path, file.checksum)
-    # The cases in turn: a fault, a published checksum (which is then right), none published.
+    # "as added": no checksum is published, but the size is right.
     status: Any = "damaged" if _fault(file, path) else "verified" if file.checksum else "as added"
     return FileReport(file.name, status, path, file.checksum, _digest(path), path.stat().st_size)
 
@@ -169,7 +169,7 @@ def _accept_all(card: Card, sources: Iterable[tuple[str, str]]) -> None:
 
 
 def _obtain(card: Card, address: str, path: Path) -> Path:
-    # Copy or download a file to `path`, decompress and check it; return where it is then.
+    # Copy or download a file to `path`, decompress it, and check it; return where the result is.
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -214,7 +214,7 @@ def _download(address: str, path: Path) -> None:
 def clean(names: Iterable[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Remove prepared arrays, unfinished files and the files of named data sets from the cache.
 
-    Return the removed paths, relative to the cache, with their sizes in bytes.
+    Return the paths, relative to the cache, with their sizes in bytes; `dry_run` removes nothing.
     """
     root = cache_folder()
     targets = {*(root / "prepared").glob("*"), *(root / "files").rglob(".*.tmp")}  # and unfinished

@@ -37,11 +37,11 @@ def generate(card: Card) -> Arrays:
 
 
 def _with_margin(card: Card) -> Arrays:
-    """Generate rows in the unit ball, whose scores along a unit vector w part with a margin gamma.
+    """Generate rows in the unit ball, of two classes that a plane separates by a margin gamma.
 
-    A row is s w + z: the score s is at least gamma/2 in absolute value, its sign is the label, and
-    z is orthogonal to w and uniform in the remaining ball. Then, as noise, `swapped` positives and
-    as many negatives change their labels.
+    A row is s w + z. The unit vector w is normal to the plane; the score s, at least gamma/2 in
+    absolute value, has the sign of the label; z is orthogonal to w and uniform in the remaining
+    ball. Then, as noise, `swapped` positives and as many negatives change their labels.
     """
     assert card.gamma is not None
     rng = data_generator(card.name)
@@ -117,14 +117,12 @@ def generate_stand_in(card: Card) -> Arrays:
     return Arrays(X, y)
 
 
-def _binary(
-    rng: np.random.Generator, n_samples: int, n_features: int, density: float
-) -> csr_matrix:
+def _binary(rng: np.random.Generator, n_rows: int, n_features: int, density: float) -> csr_matrix:
     # Draw independent binary columns; their frequencies follow Zipf's law, with mean `density`.
     from scipy.sparse import csr_matrix, vstack
 
     frequency = rng.permutation(_zipf(n_features, density)).astype(np.float32)
-    block_lengths = [min(ROWS_AT_ONCE, n_samples - i) for i in range(0, n_samples, ROWS_AT_ONCE)]
+    block_lengths = [min(ROWS_AT_ONCE, n_rows - i) for i in range(0, n_rows, ROWS_AT_ONCE)]
     draws = (rng.random((length, n_features), dtype=np.float32) for length in block_lengths)
     # `u < frequency` holds with the probability `frequency` of each column.
     return vstack([csr_matrix(u < frequency, dtype=np.float64) for u in draws], format="csr")

@@ -31,10 +31,8 @@ def parse(card: Card, paths: Sequence[Path]) -> Arrays:
     if actual != expected:
         raise InputError(
             "{}: the files hold {:,} rows, {:,} features and {:,} positives, but the card says "
-            "{:,} rows, {:,} features and {:,} positives; these are not the files it "
-            "describes ({})".format(
-                card.name, *actual, *expected, ", ".join(str(path) for path in paths)
-            )
+            "{:,} rows, {:,} features and {:,} positives; give the files it describes in place of "
+            "{}".format(card.name, *actual, *expected, ", ".join(map(str, paths)))
         )
     if isinstance(arrays.X, np.ndarray):  # the svmlight reader has checked its numbers
         wrong = np.flatnonzero(~np.isfinite(arrays.X).all(axis=1))

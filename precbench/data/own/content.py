@@ -52,7 +52,7 @@ def content_of(
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
     numbers = np.full(len(values), np.nan)
-    if not (is_text and (declares_text or decimal == ",")):  # else 1.234 is text, or 1234
+    if not (is_text and (declares_text or decimal == ",")):  # there 1.234 is text, or is 1234
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
@@ -71,7 +71,7 @@ def content_of(
         amounts = {mark: x for mark, x in parsed.items() if not (np.isnan(x) & present).any()}
         if amounts:
             (mark, numbers), *others = amounts.items()
-            # Another mark matters only if it makes another number of some text.
+            # Another mark matters only if it makes some text another number.
             differ = [mark for mark, x in others if not np.array_equal(x, numbers, equal_nan=True)]
             return Content("numbers", numbers, mark, tuple(differ))
     return Content("text", numbers)
@@ -84,7 +84,7 @@ def is_declared_text(values: pd.Series) -> bool:
 
 
 def is_date(values: pd.Series) -> bool:
-    """Return whether the values are dates, times or periods, which pandas would count in units."""
+    """Return whether the type is dates, times or periods, of which pandas would make numbers."""
     typed = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
     return typed.dtype.kind in "mM" or isinstance(typed.dtype, pd.PeriodDtype)
 
@@ -110,7 +110,7 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
 
 
 def _amount(text: str, decimal: str) -> float:
-    """Parse a number with separators of thousands or a unit; NaN for other text."""
+    """Parse a number, also with separators of thousands, a currency or %; NaN for other text."""
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
     signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
@@ -125,7 +125,7 @@ def _amount(text: str, decimal: str) -> float:
 
 
 def texts_of(values: pd.Series, where: str) -> NDArray[np.object_]:
-    """Return the values as text; 7.0, an integer beside a missing value, becomes 7."""
+    """Return the values as text; 7.0 becomes 7, since a gap turns integers into floats."""
     try:
         if values.dtype.kind == "f":
             codes, distinct = pd.factorize(values.to_numpy(np.float64), use_na_sentinel=False)
@@ -161,9 +161,9 @@ def check_date_format(text: str | None) -> None:
 
 
 def _formats(texts: NDArray[np.object_], date_format: str | None) -> list[str]:
-    """Return the formats in which all of the texts are dates."""
+    """Return the formats (only `date_format`, if given) in which all of the texts are dates."""
     if date_format is None and not re.match(OTHER_DATE, texts[0]):
-        return []  # the first text does not look like a date, so no format fits all
+        return []  # the first text does not look like a date, so no format fits all of them
     formats = [f"{day}{time}" for day in _FORMATS for time in _TIMES]
     distinct = pd.Series(texts).drop_duplicates()
     return [

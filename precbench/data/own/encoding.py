@@ -89,9 +89,9 @@ def _few_digits(number: float) -> str:
 class Gaps:
     """Missing values and unseen categories of new rows, counted block by block."""
 
-    refuse: bool = False  # whether a missing value is an error
+    refuse: bool = False  # whether a missing value is an error, although the encoding could fill it
     n_rows: int = 0
-    # By column: numbers of filled values, at most 1,001 unseen categories, and rows with one.
+    # By column: number of values filled in, up to 1,001 unseen categories, number of rows with one.
     filled: Counter[str] = field(default_factory=Counter)
     unseen: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     uncategorised: Counter[str] = field(default_factory=Counter)
@@ -99,14 +99,14 @@ class Gaps:
     places: list[Any] = field(default_factory=list)  # index of each block in its file, from 0
 
     def places_of(self, rows: Any) -> NDArray[np.intp]:
-        """Return the numbers of rows in their file, blank rows included; both from 1."""
+        """Turn numbers of encoded rows into those of the file, which count blank rows; from 1."""
         rows = np.asarray(rows)
         return np.concatenate(self.places)[rows - 1] + 1 if self.places else rows
 
     def sentences(self) -> list[str]:
-        """Return warnings about filled and unseen values."""
+        """Return warnings: columns without any known value, then counts of the other columns."""
         empty = [name for name, n in self.filled.items() if n == self.n_rows]  # no row has a value
-        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]
+        unknown = [name for name, n in self.uncategorised.items() if n == self.n_rows]  # none known
         n_unseen = {name: len(texts) for name, texts in self.unseen.items() if name not in unknown}
         counts = [  # `encode` keeps at most MOST_CATEGORIES + 1 of a column
             f"{'more than ' if n > MOST_CATEGORIES else ''}{min(n, MOST_CATEGORIES):,} unseen "
@@ -172,7 +172,10 @@ class Encoding:
     def encode(
         self, table: pd.DataFrame, name: str = "the table", gaps: Gaps | None = None
     ) -> NDArray[np.float64]:
-        """Return the features of a block of rows, and add its gaps and unseen values to `gaps`."""
+        """Return the features of a block of rows, and count its gaps and unseen texts in `gaps`.
+
+        A gap becomes the column's fill value, a number or a category; an unseen text becomes zeros.
+        """
         gaps = Gaps() if gaps is None else gaps
         gaps.missing = {}  # of this block alone
         X = np.zeros((len(table), self.n_features))
@@ -180,7 +183,7 @@ class Encoding:
             values = column_of(table, column.name, name)
             is_missing = values.isna().to_numpy()
             if n_missing := int(np.count_nonzero(is_missing)):
-                if column.fill is None or gaps.refuse:
+                if gaps.refuse or column.fill is None:  # the caller, or the model, allows no gap
                     _refuse_gap(values, name)
                 gaps.filled[column.name] += n_missing
                 gaps.missing[column.name] = is_missing
@@ -193,7 +196,7 @@ class Encoding:
                 continue
             texts = texts_of(values, name)
             texts[is_missing] = column.fill
-            # Codes are places in the sorted categories; -1 is an unseen text: its features stay 0.
+            # Codes are places in the sorted categories, -1 for an unseen text.
             codes = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(texts))
             known = np.flatnonzero(codes >= 0)
             X[known, span.start + codes[known]] = 1.0
@@ -201,23 +204,23 @@ class Encoding:
                 gaps.uncategorised[column.name] += len(table) - len(known)
                 unseen = gaps.unseen[column.name]  # a set, updated in place
                 new = set(texts[codes < 0]) - unseen
-                # One above MOST_CATEGORIES is enough to report "more than".
+                # One above MOST_CATEGORIES is enough for `sentences` to say "more than".
                 unseen |= set(sorted(new)[: MOST_CATEGORIES + 1 - len(unseen)])
         gaps.n_rows += len(table)
         return X
 
     def imputed(self, table: pd.DataFrame, how: Missing) -> Imputed | None:
-        """Return which values of the training rows are filled in, None if none is missing."""
+        """Return which values of the training rows `encode` fills in; None if none is missing."""
         columns = []
         for column, features in self.spans():
             missing = np.flatnonzero(table[column.name].isna())
             if len(missing):
-                # The indicator, the last feature, has no gaps.
+                # All features of the column but the indicator, the last one, which has no gaps.
                 columns.append((features.start, features.stop - column.indicator, missing))
         return Imputed(how, tuple(columns)) if columns else None
 
     def spans(self) -> list[tuple[Column, slice]]:
-        """Return each column with the slice of its features; ``feature 1`` ... without names."""
+        """Return each column and the slice of its features in X; without a table, one a feature."""
         columns = self.columns or [Column(f"feature {j + 1}") for j in range(self.n_features)]
         ends = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
         return [*zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)]
@@ -244,7 +247,7 @@ class Encoding:
             check_date_format(column.notation if column.origin else None)
             # With an origin `notation` is a date format (checked above), else a decimal mark.
             is_notation = column.origin or column.notation in (None, ".", ",")
-            # `fill` is text for categories, else a finite number.
+            # `fill` is text for categories, else a finite number; None refuses gaps.
             fits = isinstance(column.fill, str) == (column.categories is not None)
             can_fill = column.fill is None or (fits and column.fill not in (np.inf, -np.inf))
             if not (is_notation and can_fill):
@@ -262,7 +265,7 @@ def _learn_columns(
     missing: Missing,
     numeric: Sequence[str],
 ) -> tuple[Column, ...]:
-    """Learn each column, then what fills its gaps; raise the problems of all at once."""
+    """Learn each column, and what fills gaps in its numbers; raise the problems of all at once."""
     where, frame = table.where, table.frame
     categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
@@ -285,7 +288,7 @@ def _learn_columns(
                 if name in columns:
                     columns[name] = replace(columns[name], indicator=True)
     problems.raise_if_any()
-    # With missing="error" only new rows can have gaps.
+    # With missing="error" the training rows have no gaps, and those of new rows get the median.
     how = "median" if missing == "error" else missing
     for name, column in columns.items():
         if column.categories is None:
@@ -309,7 +312,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     if option == "categorical":
         if is_dated:
             raise TableError(where, f"column {name!r} holds dates; remove it from categorical")
-        return _learn_categories(values, MOST_CATEGORIES, where, are_words=name in table.words)
+        return _learn_categories(values, MOST_CATEGORIES, where, words=name in table.words)
     if content.holds == "text" and (option == "numeric" or not takes_text):
         as_numeric = table.content(name, ignore_type=True)  # digits in text become numbers
         if as_numeric.holds == "numbers" and option != "numeric" and not as_numeric.others:
@@ -324,27 +327,26 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     if content.others:  # the column has other values in another notation
         raise ambiguous(values, [content.notation, *content.others], where)
     numbers = content.numbers
-    is_text = np.isnan(numbers) & present
-    if not is_text.any():
-        refuse(values, np.isinf(numbers), "is not a finite number", where, drop=True)
+    is_no_number = np.isnan(numbers) & present
+    if not is_no_number.any():
+        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
         return Column(name, notation=content.notation)
     if option == "numeric":
-        refuse(
-            values, is_text, "is not a number; correct it, or remove the column from numeric", where
-        )
+        what = "is not a number; correct it, or remove the column from numeric"
+        refuse(values, is_no_number, what, where)
     if is_dated:
         moments = moments_of(values, where, content.notation)
         is_wrong = moments.isna().to_numpy() & present
         what = "is not a date, unlike most values; correct it or drop the column"
         refuse(values, is_wrong, what, where, drop=True)
         return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
-    return _learn_text(values, is_text, takes_text, where)
+    return _learn_text(values, is_no_number, takes_text, where)
 
 
 def _learn_text(
     values: pd.Series, is_text: NDArray[np.bool_], takes_text: bool, where: str
 ) -> Column:
-    """Learn the categories of a column with text; refuse dates, typing errors and too many."""
+    """Learn the categories of a column of text if `takes_text`; else refuse text, with advice."""
     name, present = str(values.name), values.notna().to_numpy()
     texts = texts_of(values[present], where)
     if mostly(texts, OTHER_DATE):
@@ -354,37 +356,36 @@ def _learn_text(
     # Values that rarely repeat may be identifiers, so fewer of them pass as categories.
     most = MOST_CATEGORIES if len(texts) > 2 * n_distinct else _FEW_CATEGORIES
     text_share = is_text.sum() / present.sum()
-    if text_share > 0.5:  # a column of text
+    is_mostly_text = text_share > 0.5
+    if is_mostly_text:
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
             raise _too_many(name, n_distinct, len(texts), where)
-        advice, remedy = "drop the column, or encode text with categorical: one-hot", "categorical"
+        advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
         and n_distinct <= _FEW_CATEGORIES
         and is_text.sum() >= 2 * values[is_text].nunique()
     ):
-        remedy = "categorical"
+        option = "categorical"
         advice = "name the column in categorical, correct the text, or drop the column"
     else:  # numbers with typing errors
-        advice, remedy = "correct it or drop the column", "drop"
+        advice, option = "correct it or drop the column", "drop"
     i = int(np.argmax(is_text))
     value = f"row {values.index[i] + 1}: {str(values.iloc[i])!r}"
     raise TableError(
         where,
         f"column {name!r}, {value} is not a number; {advice}",
-        kind="text" if text_share > 0.5 else "",
+        kind="text" if is_mostly_text else "",  # columns of text share a line
         column=name,
         place=value,
-        remedy=(remedy, name),
+        remedy=(option, name),
     )
 
 
-def _learn_categories(
-    values: pd.Series, most: int, where: str, *, are_words: bool = False
-) -> Column:
-    """Return a column with its sorted categories; the most frequent one fills gaps."""
+def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool = False) -> Column:
+    """Return a column with its categories, at most `most`; the most frequent one fills gaps."""
     counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
     if len(counts) > most:
@@ -392,11 +393,11 @@ def _learn_categories(
     categories = sorted(counts.index)
     # The first of equally frequent ones, as in SimpleImputer.
     fill = max(categories, key=lambda text: counts[text])
-    return Column(name, tuple(categories), fill, words=are_words)
+    return Column(name, tuple(categories), fill, words=words)
 
 
 def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
-    """Return the error for too many categories, or for an identifier."""
+    """Return the error for too many categories, or for a column that looks like an identifier."""
     if n_distinct == n_rows > _FEW_CATEGORIES:
         return TableError(
             where,
@@ -423,8 +424,8 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
         what = "is not a number"
         if is_dated:
             what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
-        refuse(values, np.isinf(numbers), "is not a finite number", where)
+        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), f"{what}; correct it", where)
+        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
     return numbers
 
 
@@ -452,7 +453,7 @@ def _refuse_gap(values: pd.Series, where: str, word: str = "") -> None:
         where,
         f"column {name!r}, row {row}: the value is missing; fill it, drop the column, "
         "or impute with missing: mean, median or most-frequent",
-        kind="missing",
+        kind="missing",  # columns with such gaps share a line, which shows the place of each
         column=name,
         place=f"row {row}",
         remedy=("missing", "median"),

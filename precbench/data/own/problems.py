@@ -11,10 +11,11 @@ from precbench.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHOWN = 20
+_SHOWN = 20  # lines of a message
+_LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem
 _TOGETHER = {
-    "text": "hold text: encode it (categorical), or drop them",
+    "text": "hold text: encode it (categorical one-hot), or drop the columns",
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
@@ -35,8 +36,8 @@ class TableError(InputError):
     """A problem of a table, or several.
 
     Problems of one `kind` are reported together. A remedy is an option of
-    `precbench.data.own.read.read_own_file` with a value (or one for its list) that solves the
-    problem; `is_enough` says whether the remedies leave none.
+    `precbench.data.own.read.read_own_file`, and the value (or the entry of its list) that solves
+    the problem; `is_enough` says whether the remedies leave no problem.
     """
 
     def __init__(
@@ -111,23 +112,22 @@ class Problems:
 
 
 class _SeveralError(TableError):
+    # All problems of a table as one error, with those of their remedies that are needed.
     def __init__(self, where: str, parts: Sequence[InputError]) -> None:
         self.parts = list(parts)
         lines = _lines(where, self.parts)  # fewer than parts, if some share one
-        super().__init__(where, lines[0])  # a single line is the message; several replace it below
-        if len(lines) > 1:
-            shown = [f"  {line}" for line in lines[:_SHOWN]]
-            if len(lines) > _SHOWN:
-                shown.append(f"  and {len(lines) - _SHOWN:,} more")
-            self.args = ("\n".join([f"{where}: {len(self.parts):,} problems", *shown]),)
-        tables = [part for part in parts if isinstance(part, TableError)]
-        remedies = [(part.column, remedy) for part in tables for remedy in part.remedies]
+        shown = [f"{len(self.parts):,} problems", *(f"  {line}" for line in lines[:_SHOWN])]
+        if len(lines) > _SHOWN:
+            shown.append(f"  and {len(lines) - _SHOWN:,} more")
+        super().__init__(where, "\n".join(shown) if len(lines) > 1 else lines[0])
+        of_table = [part for part in parts if isinstance(part, TableError)]  # others have no remedy
+        remedies = [(part.column, remedy) for part in of_table for remedy in part.remedies]
         # A column that is left out needs no other remedy.
-        left_out = {value for _, (option, value) in remedies if option in ("drop", "id")}
+        left_out = {value for _, (option, value) in remedies if option in _LEAVES_OUT}
         self.remedies = [
             (option, value)
             for column, (option, value) in remedies
-            if option in ("drop", "id") or column not in left_out
+            if option in _LEAVES_OUT or column not in left_out
         ]
         self.is_enough = all(getattr(part, "is_enough", False) for part in parts)
 

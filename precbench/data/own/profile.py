@@ -48,10 +48,10 @@ def profile_columns(
     """Return the number of positives, None if unknown, and a description of each other column.
 
     ``low`` and ``high`` are the smallest and largest value (for text, ``low`` is the most frequent
-    one), ``auc`` is that of the column alone, ascending or descending, None without labels.
+    one), ``auc`` is that of the column as a score, ascending or descending, None without labels.
     """
     if own.frame is None:
-        raise InputError(f"{own.path}: {own.format} has no named columns to profile; give a table")
+        raise InputError(f"{own.path}: {own.format} is no table; give CSV, TSV, Parquet or XLSX")
     label, y = reading.get("label"), None
     with suppress(InputError):  # unknown labels; `profile_table` returns the error
         if label in own.frame:
@@ -61,7 +61,7 @@ def profile_columns(
 
 
 def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Describe a column, see `profile_columns`."""
+    """Return the description of a column that `profile_columns` promises; y has the labels."""
     values, content = own.column(name), own.content(name)
     texts = values.map(str, na_action="ignore")
     holds, notation, low, high = content.holds, content.notation, "", ""
@@ -74,7 +74,7 @@ def _column(own: OwnTable, name: str, y: NDArray[np.float64] | None) -> dict[str
     elif holds == "text":
         low = str(texts.mode().iloc[0])
     distinct, auc = int(texts.nunique()), None
-    if y is not None and distinct > 1:  # text or few values rank by their shares of positives
+    if y is not None and distinct > 1:  # text and few values rank by their shares of positives
         auc = auc_alone(texts, content.numbers, y, holds == "text" or distinct <= FEW_VALUES)
     return {
         "name": name,

@@ -194,7 +194,7 @@ def _identity(own: OwnTable, options: dict[str, Any]) -> str:
 
 
 def read_amounts(table: OwnTable, column: str, option: str) -> NDArray[np.float64]:
-    """Return a column of numbers of at least 0, for an option."""
+    """Return the numbers of the column that an option names; refuse numbers below 0."""
     if table.frame is None:
         raise InputError(f"{table.path}: the file has no named columns; leave out {option}")
     table.column(column)  # raises if there is none of this name
@@ -227,7 +227,7 @@ def _assign_roles(
     drop: Sequence[str],
     ids: Sequence[str],
 ) -> tuple[_Roles, list[str]]:
-    """Return the roles and the names of the feature columns; add what is wrong to `problems`.
+    """Return labels, groups and times, and the names of the features; add errors to `problems`.
 
     The labels are None only where there is a problem.
     """
@@ -265,16 +265,16 @@ def _assign_roles(
     others = {label, groups, time, *drop, *id_columns}
     features = [name for name in frame.columns if name not in others]
     if not features:
-        problems.add(InputError(f"{where}: no column is left as a feature"))
+        problems.add(InputError(f"{where}: no column is left as a feature; drop fewer columns"))
     return roles, features
 
 
 def _likely_label(frame: pd.DataFrame, label: str | None) -> str | None:
-    """Guess which column of two values is the label, by its name; None if none can be it."""
+    """Guess the label among columns of two values: named like `label`, if given, or as is usual."""
     binary = [str(name) for name in frame.columns if frame[name].map(str).nunique() == 2]
     if label is not None:
         return next(iter(get_close_matches(str(label).lower(), binary, 1)), None)
-    # A column with a typical name, else the last.
+    # A column with a usual name, else the last.
     return next((name for name in binary if _LABEL.search(name)), binary[-1] if binary else None)
 
 
@@ -302,11 +302,11 @@ def read_new_blocks(
         X, _ = _matrix(path, kind, "float64", encoding.n_features)
         if X.shape[1] != encoding.n_features:
             raise InputError(
-                f"{path}: found {X.shape[1]} features; give the {encoding.n_features} of the model"
+                f"{path}: found {X.shape[1]} features; give {encoding.n_features}, as in training"
             )
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
-    # A block of 2**22 values takes 32 MiB; the number of rows has a lower and an upper bound.
+    # As many rows as have 2**22 values, but within bounds.
     rows_at_once = _MOST_VALUES // max(1, encoding.n_features)
     rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, rows_at_once))
     gaps = Gaps() if gaps is None else gaps
@@ -339,9 +339,7 @@ def read_labels(
     own = open_table(path, {"format": format, "label": label} | asdict(Layout(**layout)))
     if own.frame is not None:
         if label is None:
-            raise InputError(
-                f"{own.path}: name the label column, one of {listed(own.frame.columns)}"
-            )
+            raise InputError(f"{own.path}: name the label column among {listed(own.frame.columns)}")
         return signs(own.column(label), own.where, positive, one_class=True)
     if label is not None:
         raise InputError(f"{path}: {own.format} files have no named columns; leave out label")
@@ -355,7 +353,7 @@ def read_labels(
 def _matrix(
     path: Path, kind: Format, dtype: Dtype, n_features: int | None = None
 ) -> tuple[Matrix, dict[str, NDArray]]:
-    """Read X from a file without named columns, and its other arrays (labels as y)."""
+    """Return X of an svmlight or npz file, and its other arrays by name (the labels as y)."""
     if kind == "npz":
         return read_npz(path, dtype)
     X, y = read_svmlight(path, n_features, dtype)
@@ -366,7 +364,7 @@ def _matrix(
 
 
 def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, NDArray]]:
-    """Return X, dense or from the parts of a sparse matrix, and all arrays of an npz file."""
+    """Return X, dense or joined from its sparse parts, and all arrays of an npz file; check X."""
     from scipy.sparse import coo_matrix
 
     try:
@@ -391,8 +389,8 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             "text with numpy.savez"
         ) from error
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"{path}: X must have rows and columns, found the shape {X.shape}")
-    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:
+        raise InputError(f"{path}: X has the shape {X.shape}; save one with rows and columns")
+    if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

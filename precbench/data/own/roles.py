@@ -26,7 +26,7 @@ def signs(
     *,
     one_class: bool = False,
 ) -> NDArray[np.float64]:
-    """Convert labels to -1 and +1, with a warning if several labels count as negative.
+    """Convert labels to -1 and +1, and warn if several different ones count as negative.
 
     `positive` may be left out for the labels 0 and 1, or -1 and 1. With `one_class` all labels may
     be alike, as in a month without hits.
@@ -34,7 +34,7 @@ def signs(
     codes, distinct = _factorised(labels, where, "label")  # distinct[codes] are the labels
     counts = np.bincount(codes)
     positives = [positive] if isinstance(positive, str | int | float) else positive
-    # Of labels that are all alike, it must be known whether they are positive.
+    # If all labels are alike, their sign is known from `positive`, or from a usual 1, 0 or -1.
     is_known = positives is not None or canonical(distinct[0]) in (-1, 0, 1)
     if one_class and len(distinct) == 1 and is_known:
         is_hit = canonical(distinct[0]) in map(canonical, positives or [1])
@@ -47,7 +47,7 @@ def signs(
     is_positive = are_positive(distinct, where, positives, counts)
     negatives = np.flatnonzero(~is_positive).tolist()
     if positives is not None and len(negatives) > 1:
-        folded = {str(label).strip().casefold() for label in positives}
+        folded = {str(label).strip().casefold() for label in positives}  # without letter case
         counted = listed([f"{str(distinct[i]).strip()} ({counts[i]:,})" for i in negatives])
         similar = [distinct[i] for i in negatives if str(distinct[i]).strip().casefold() in folded]
         case = f", of which {listed(similar)} differ only in letter case" if similar else ""
@@ -65,7 +65,7 @@ def are_positive(
     positive: Sequence[Label] | None,
     counts: NDArray[np.intp] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return which of the distinct labels are positive; `counts` are their numbers of rows."""
+    """Return whether each distinct label is positive; `counts` has their numbers of rows."""
     names = [canonical(label) for label in labels]
     counts = np.ones(len(labels), dtype=np.intp) if counts is None else counts
     if positive is None:
@@ -78,29 +78,29 @@ def are_positive(
         positive = [1]
     given = {canonical(label): label for label in positive}  # as spelled in the option
     if len(names) == 1:
-        raise InputError(f"{where}: one class, every label is {listed(labels)}; add another class")
+        raise InputError(f"{where}: every label is {listed(labels)}; add rows of another class")
     if unknown := [label for name, label in given.items() if name not in names]:
         raise TableError(
             where,
-            f"no row has the positive label {unknown[0]!r}; found {listed(labels)}",
+            f"no row has the positive label {unknown[0]!r}; name one of {listed(labels)}",
             remedy=_likely_positive(labels, counts),
         )
     is_positive = np.array([name in given for name in names])
     if is_positive.all():
-        raise InputError(f"{where}: one class, all of {listed(labels)} are positive; name fewer")
+        raise InputError(f"{where}: one class, all of {listed(labels)} are in positive; name fewer")
     return is_positive
 
 
 def _likely_positive(
     labels: Sequence[object], counts: NDArray[np.intp]
 ) -> tuple[str, list[str]] | None:
-    """Propose the positive label in all its spellings, as a remedy: a typical one or the rarest."""
+    """Return a remedy: the likely positive label, typical or else the rarest, in all spellings."""
     spellings: dict[str, list[tuple[int, str]]] = {}  # by lower case: number of rows and spelling
     for label, n_rows in zip(labels, counts.tolist(), strict=True):
         text = listed([label]).strip()
         spellings.setdefault(text.casefold(), []).append((n_rows, text))
     if not 2 <= len(spellings) <= _MOST_LABELS:
-        return None
+        return None  # nothing to choose from, or too much for a guess
     typical = [name for name in _POSITIVE if name in spellings]
     rarest_first = sorted(spellings, key=lambda name: sum(n for n, _ in spellings[name]))
     likely, *_ = typical + rarest_first
@@ -125,7 +125,7 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 
 def require_unique(values: pd.Series, where: str) -> None:
-    """Raise unless a column for ids has a different value in each row."""
+    """Refuse a column as an id unless it has a different value in each row."""
     n_distinct = values.map(str).nunique()
     if n_distinct < len(values):
         raise InputError(
@@ -158,16 +158,16 @@ def order_in_time(
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
     what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the others
+    if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the values that are none
         what, are_dates = "is not a number, unlike most times", are_numbers
-    refuse(values, ~are_dates, what, where)
+    refuse(values, ~are_dates, f"{what}; correct it", where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 
 def refuse(
     values: pd.Series, wrong: NDArray[np.bool_], what: str, where: str, *, drop: bool = False
 ) -> None:
-    """Raise for the first wrong value, if any; with `drop`, dropping the column is a remedy."""
+    """Raise for the first wrong value, if any; with `drop`, to drop the column is the remedy."""
     if wrong.any():
         i, name = int(np.argmax(wrong)), str(values.name)
         text = f"column {name!r}, row {values.index[i] + 1}: {str(values.iloc[i])!r} {what}"
@@ -175,7 +175,7 @@ def refuse(
 
 
 def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) -> TableError:
-    """Return the error for a column that can be read in two ways, shown with one of its values."""
+    """Return the error for a column that can be read in two notations, shown with one value."""
     name, option = str(values.name), "date_format" if "%" in str(notations) else "decimal"
     for value in values.dropna().drop_duplicates():
         single = pd.Series([value], dtype=object)
@@ -187,11 +187,11 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
             break
     pairs = zip(readings, notations, strict=True)  # of that value
     choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
-    return TableError(where, f"column {name!r}: {value!r} can be {choices}; name one", column=name)
+    return TableError(where, f"column {name!r}: {value!r} can be {choices}; set one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
-    """Return the code of each row's canonical value, and the first spelling of each code."""
+    """Return each row's code, one for all spellings of a value, and the first spelling of each."""
     codes, distinct = pd.factorize(values.astype(object))
     if (missing := codes < 0).any():
         n, row = int(missing.sum()), values.index[missing][0] + 1

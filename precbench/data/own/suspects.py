@@ -16,8 +16,8 @@ from precbench.metrics import auc
 LEAK = 0.99
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
-FEW_VALUES = 100  # each may have its own share of positives
-_FEWEST_CODES, _SHORTEST_CODE = 20, 5  # values; digits
+FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
+_FEWEST_CODES, _SHORTEST_CODE = 20, 5  # of codes: distinct values (more than so many), digits
 
 
 def look_for_suspects(
@@ -29,7 +29,10 @@ def look_for_suspects(
     categorical: Collection[str] = (),
     numeric: Collection[str] = (),
 ) -> None:
-    """Add a problem for each column that looks like a leak, an identifier or a code."""
+    """Add a problem for each column that looks like a leak, an identifier or a code.
+
+    Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
+    """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
@@ -42,7 +45,7 @@ def look_for_suspects(
         values = values if content.holds == "numbers" else values.map(str, na_action="ignore")
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
-        if name not in refused and name not in numeric:
+        if name not in refused and name not in numeric:  # it may be an identifier or a code
             if has_rows and n_distinct == n_rows:
                 problems.add(
                     TableError(
@@ -54,7 +57,7 @@ def look_for_suspects(
                         remedy=("id", name),
                     )
                 )
-                continue
+                continue  # no need to look for a leak, too
             is_code = name in padded or (is_whole and has_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
@@ -117,23 +120,23 @@ def _are_whole(numbers: NDArray[np.float64]) -> bool:
 def _is_code(numbers: NDArray[np.float64]) -> bool:
     """Return whether many whole numbers have the same number of digits, as postcodes do."""
     distinct = np.unique(numbers[~np.isnan(numbers)])
-    low, high = distinct[0], distinct[-1]
+    smallest, largest = distinct[0], distinct[-1]
     return bool(
         len(distinct) > _FEWEST_CODES
-        and low >= 10 ** (_SHORTEST_CODE - 1)
-        and len(f"{low:.0f}") == len(f"{high:.0f}")
+        and smallest >= 10 ** (_SHORTEST_CODE - 1)  # at least so many digits
+        and len(f"{smallest:.0f}") == len(f"{largest:.0f}")
     )
 
 
 def auc_alone(
     values: pd.Series, numbers: NDArray[np.float64], y: NDArray[np.float64], in_groups: bool
 ) -> float:
-    """Return the AUC of a column in the better direction, missing values at either end."""
-    aucs = [0.5]
+    """Return the AUC of a column as a score, in the better direction, gaps at the better end."""
+    aucs = [0.5]  # that of a constant
     if in_groups:  # few values, or text: a value ranks by its share of positives
         aucs.append(_auc_of_shares(pd.factorize(values, use_na_sentinel=False)[0], y))
     ordered = values if np.isnan(numbers).all() else numbers
-    if not in_groups or ordered is numbers:  # all but text has an order
+    if not in_groups or ordered is numbers:  # rank numbers, and dates of many values, in order
         codes, distinct = pd.factorize(ordered, sort=True)  # -1: missing
         # Rank missing values (if any) before all others, then behind them.
         for end in (-1, len(distinct)) if codes.min() < 0 else (-1,):

@@ -83,21 +83,21 @@ class OwnTable:
         return column_of(self.frame, name, self.where)
 
     def split_labelled(self, label: str) -> tuple[Self, pd.DataFrame]:
-        """Return the rows with a label as a table, and the other rows."""
+        """Return the rows that have a label, as a table, and the rows that have none."""
         is_open = self.column(label).isna()
         known = replace(self, frame=self.frame[~is_open], is_whole=False, _contents={})
         return known, self.frame[is_open]
 
     def gap(self, name: str) -> str:
-        """Return the text of the first missing value of a text column of CSV; "" for others."""
+        """Return the text, such as NA, of the first gap in a text column of CSV; "" for others."""
         is_text = self.format in _SEPARATORS and self.content(name).holds == "text"
         if not (is_text and self.is_whole):  # without all rows, places in the file are unknown
             return ""
-        first = int(np.argmax(self.column(name).isna()))
-        return str(raw_texts(self, [name], first + 1)[name].iloc[first])
+        place = int(np.argmax(self.column(name).isna()))  # of the first one
+        return str(raw_texts(self, [name], place + 1)[name].iloc[place])
 
     def content(self, name: str, *, ignore_type: bool = False) -> Content:
-        """Detect what a column holds, once; a declared type of text may be ignored."""
+        """Return what a column holds, detected once; with `ignore_type` text may hold numbers."""
         declares_text = not ignore_type and self.format not in _SEPARATORS  # CSV has no types
         key = name, declares_text
         if key not in self._contents:
@@ -119,7 +119,7 @@ def is_frame(X: Any) -> bool:
 def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     """Return a source as a table; `options` are those of `read_own_file`.
 
-    An svmlight or npz file, which has no named columns, is not read.
+    An svmlight or npz file, which has no named columns, is not read; its `frame` is None.
     """
     if isinstance(source, OwnTable):
         return source
@@ -140,9 +140,9 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
         layout = replace(layout, decimal=_decimal_of(table))
-        if layout.decimal == ",":  # pandas has read 1.234 as a fraction, and it is 1234
+        if layout.decimal == ",":  # then 1.234 is 1234, and pandas has read it as a fraction
             return _read_whole(path, kind, layout, words)
-        table = replace(table, layout=layout, _contents={})  # forget what was detected without it
+        table = replace(table, layout=layout, _contents={})  # detect again, with this decimal mark
     return table
 
 
@@ -164,7 +164,7 @@ def several(names: str | Sequence[str]) -> list[str]:
 
 
 def format_of(path: Path, name: str | None = None) -> Format:
-    # Return the given format, else that of the suffix; refuse an unknown one.
+    # Return the given format, else the one that the suffix stands for; refuse an unknown one.
     kind = find_format(path, name)
     if kind in get_args(Format):
         return cast("Format", kind)
@@ -187,11 +187,12 @@ def read_blocks(
     rows_at_once: int | None = None,
     keep: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Yield blocks of a table, by default one, and beside each the columns `keep` as text.
+    """Yield a table in blocks of `rows_at_once` rows (None: all), each beside its columns `keep`.
 
-    `texts` are the columns of CSV (None for all) that stay text although all values may be numbers;
-    in those of `words` only an empty cell is missing. Blank rows are left out; the index of a block
-    counts them, from 0. In the text ``007`` stays ``007``, and a missing value is ``""``.
+    Those are text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
+    `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
+    those of `words` only an empty cell is missing, not NA or None. Blank rows are left out, but the
+    index of a block, which starts from 0, counts them.
     """
     if kind == "parquet":
         blocks = _read_parquet(path, rows_at_once, keep)
@@ -206,7 +207,7 @@ def read_blocks(
             block = next(blocks, None)
         if block is None:
             break
-        if len(block[0]):  # rows, beside the text
+        if len(block[0]):  # the rows; block[1] is their text
             is_empty = False
             yield block
     if is_empty:
@@ -215,13 +216,13 @@ def read_blocks(
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
     """Read a table at once, without columns that have neither a name nor a value."""
-    texts = None if layout.decimal == "," else words  # None: all, or 1.234 would be a fraction
+    texts = None if layout.decimal == "," else words  # None: all; or 1.234 would be a fraction
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
         columns = count(len(empty), "column")
         warnings.warn(
-            f"{path}: {columns} with neither a name nor values will not be used; name each column",
+            f"{path}: {columns} with neither a name nor values will not be used; remove them",
             stacklevel=4,
         )
     frame = _nested_as_text(frame.drop(columns=empty))
@@ -240,9 +241,9 @@ def _decimal_of(table: OwnTable) -> str | None:
     frame = table.frame
     parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
     contents = [table.content(name) for name in frame if name not in parsed]
-    amounts = [c for c in contents if c.holds == "numbers" and c.notation]
-    marks = {content.notation for content in amounts if not content.others}
-    # Pandas took the point in these columns for the decimal mark; it may separate thousands.
+    amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
+    marks = {content.notation for content in amounts if not content.others}  # only one mark fits
+    # In floats pandas took the point for the decimal mark; beside commas it may part thousands.
     floats = [name for name in parsed if frame[name].dtype.kind == "f"]
     for name, texts in raw_texts(table, floats if amounts else ()).items():
         dotted = texts[texts.str.contains(".", regex=False)]
@@ -251,8 +252,8 @@ def _decimal_of(table: OwnTable) -> str | None:
         if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():  # 1.234
             raise TableError(
                 table.where,
-                f"column {name!r}: {dotted.iloc[0]!r} has a point, but other columns have commas; "
-                "set the decimal mark (decimal) to . or ,",
+                f"column {name!r}: the point in {dotted.iloc[0]!r} may separate thousands, as "
+                "other columns have decimal commas; set the decimal mark (decimal) to . or ,",
                 column=str(name),
             )
         marks.add(".")
@@ -271,7 +272,7 @@ def _read_csv(
     rows_at_once: int | None,
     keep: Sequence[str],
 ) -> Iterator[Block]:
-    """Yield blocks as `read_blocks` does, the text of the columns `keep` from a second reader."""
+    """Yield blocks as `read_blocks` does; a second reader gives the columns `keep` as text."""
     encoding, has_blank_lines, unended = _scan(path)  # unended: a last line without an end
     if encoding == "cp1252" and layout.encoding is None:
         warnings.warn(
@@ -282,8 +283,9 @@ def _read_csv(
     layout = replace(layout, encoding=layout.encoding or encoding)
     header, options = _dialect(path, kind, layout)
     n_cells = unended.count(options["sep"].encode()) + 1
-    # With a quotation mark the line may be the rest of a cell with line breaks.
-    if unended and b'"' not in unended and n_cells < len(header):
+    # A line with a quotation mark may be the rest of a cell with line breaks, so it is not judged.
+    is_truncated = unended and b'"' not in unended and n_cells < len(header)
+    if is_truncated:
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
@@ -307,7 +309,7 @@ def _read_csv(
 
 
 def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None) -> pd.DataFrame:
-    """Return columns of a CSV or TSV file as text, of the first `n_rows` rows if given."""
+    """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
     layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
@@ -353,18 +355,19 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
 
 def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
-    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Line ends at the
-    # end of a chunk wait in `ending` for more text, as blank lines at the end do not count.
+    # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, ending, last = "utf-8-sig", False, b"", b""
+    encoding, has_blank, held_back, last_line, is_first = "utf-8-sig", False, b"", b"", True
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if not last and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16", True, b""
-            lines = (ending + chunk).rstrip(b"\r\n")
-            ending = (ending + chunk)[len(lines) :]
+            if is_first and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16", True, b""  # the lines are not looked at, so some may be blank
+            is_first = False
+            # Line ends are held back until text follows, as blank lines at the end do not count.
+            lines = (held_back + chunk).rstrip(b"\r\n")
+            held_back = (held_back + chunk)[len(lines) :]
             # The line at the end of the chunk, which may have begun in an earlier one.
-            last = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last + lines
+            last_line = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last_line + lines
             is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
             # Two line ends in a row enclose a blank line.
             has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
@@ -372,22 +375,22 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 encoding = "cp1252"
-                decoder = codecs.getincrementaldecoder(encoding)("replace")
-    return encoding, has_blank, b"" if ending else last
+                decoder = codecs.getincrementaldecoder(encoding)("replace")  # which never fails
+    return encoding, has_blank, b"" if held_back else last_line
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """Return the separator that gives each line the same number of columns, more than one."""
+    """Return the first separator that splits each line into the same number (> 1) of columns."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
         lengths = {len(row) for row in rows}
         if len(lengths) == 1 and lengths != {1}:
             return separator
-    return usual
+    return usual  # none does
 
 
 def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Return the places of the rows that are not blank, counted from 0 below the header."""
+    """Return the place of each row that is not blank, counted with the blank ones from 0."""
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
@@ -395,7 +398,7 @@ def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
-    """Warn of a value of many lines, as an unclosed quotation mark makes."""
+    """Warn where a value has many lines, as behind a quotation mark that is never closed."""
     for name, values in frame.items():
         if not is_declared_text(values):
             continue
@@ -413,7 +416,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
 
 
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
-    """Yield the rows as `read_blocks` does; without `rows_at_once` all, and no text."""
+    """Yield blocks as `read_blocks` does; without `rows_at_once` one of all rows, and no text."""
     if rows_at_once is None:
         yield _with_index(pd.read_parquet(path), 0), pd.DataFrame()
         return
@@ -421,7 +424,7 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
 
     n_rows = 0
     with ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # a single pass over all keeps their buffers
+        for group in range(file.num_row_groups):  # one pass over all would keep their buffers
             for batch in file.iter_batches(rows_at_once, [group]):
                 frame = _with_index(batch.to_pandas(), n_rows)
                 n_rows += len(frame)
@@ -445,7 +448,7 @@ def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
 
 
 def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
-    """Make named levels of the index columns again, and number the rows from `n_before`."""
+    """Turn index levels that have names into columns, and number the rows from `n_before`."""
     named = [name for name in frame.index.names if name is not None]
     frame = frame.reset_index(level=named) if named else frame
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
@@ -469,12 +472,12 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
         lines = _sheet_rows(path, sheet, layout.skip_rows)
         # The first row with a value holds the column names; columns count from 1.
         filled_rows = ((n, cells) for n, cells in lines if set(cells.values()) - {None})
-        top, titles = next(filled_rows, (0, {}))  # the row's number, and the names by column
+        top, titles = next(filled_rows, (0, {}))  # the number of that row, and its names by column
         names = [titles.get(i + 1) for i in range(max(titles, default=0))]
         header = [f"{_NAMELESS}{i}" if name is None else str(name) for i, name in enumerate(names)]
         _check_header(path, header)
         rows = {}  # the values of each, by its place below the header
-        for number, line in lines:  # the rows below it
+        for number, line in lines:  # the other rows, as those up to the names are used up
             filled = {column for column, value in line.items() if value is not None}
             if max(filled, default=0) > len(header):
                 raise InputError(
@@ -489,11 +492,14 @@ def _read_workbook(path: Path, layout: Layout, keep: Sequence[str]) -> Iterator[
 
 
 def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row and its values by column; refuse what Excel does not write."""
-    # `iter_rows` of openpyxl makes all rows before a number, and drops cells out of order.
+    """Yield the number of each row below the first `skipped`, and its values by column, from 1.
+
+    Refuse a sheet that is too large (see `_SHEET_LIMITS`) or damaged, or that has merged rows.
+    """
+    # `iter_rows` of openpyxl makes all rows up to a wrong number, and drops cells out of order.
     from openpyxl.worksheet._reader import WorkSheetParser
 
-    book, previous, n_characters = sheet.parent, 0, 0
+    book, previous_number, n_characters = sheet.parent, 0, 0
     with sheet._get_source() as source:
         formats = book._date_formats, book._timedelta_formats  # True below: values, not formulas
         parser = WorkSheetParser(source, sheet._shared_strings, True, book.epoch, *formats)
@@ -501,25 +507,23 @@ def _sheet_rows(path: Path, sheet: Any, skipped: int) -> Iterator[tuple[int, dic
             line = {cell["column"]: cell["value"] for cell in cells}
             lengths = [len(value) for value in line.values() if isinstance(value, str)]
             n_characters += sum(lengths)
-            # Number and last column of the row, its longest text, and the characters of all rows.
+            # As the limits: number and last column of the row, its longest text, all characters.
             sizes = number, max(line, default=0), max(lengths, default=0), n_characters
             if any(n > most for n, most in zip(sizes, _SHEET_LIMITS, strict=True)):
                 raise InputError(
                     "{}: row {:,} exceeds the limits of a sheet, {:,} rows of {:,} cells of {:,} "
-                    "characters, {:,} in all; save the rows as CSV".format(
-                        path, number, *_SHEET_LIMITS
-                    )
+                    "characters, {:,} in all; save it as CSV".format(path, number, *_SHEET_LIMITS)
                 )
-            if number <= previous or len(line) < len(cells):
+            if number <= previous_number or len(line) < len(cells):  # fewer: a column came twice
                 raise InputError(
                     f"{path}: row {number} or one of its cells is repeated or out of order; open "
                     "the file with Excel, and save it again"
                 )
-            previous = number
+            previous_number = number
             if number > skipped:
                 yield number, line
     for cells in parser.merged_cells.mergeCell if parser.merged_cells else ():
-        if max(cells.min_row, skipped + 1) < cells.max_row:
+        if max(cells.min_row, skipped + 1) < cells.max_row:  # more than one row is not skipped
             raise InputError(
                 f"{path}: the cells {cells.coord} are merged, so only the first row has "
                 "a value; unmerge them, and fill in the other rows"
@@ -554,7 +558,7 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
 
 
 def _check_header(path: Path, names: list[str]) -> None:
-    """Refuse a header that pandas would silently repair, or that takes too much memory."""
+    """Refuse column names that pandas would repair silently, and more than memory can hold."""
     if len(names) > MOST_COLUMNS:
         raise InputError(
             f"{path}: {len(names):,} columns exceed the limit of {MOST_COLUMNS:,}; save the rows "

@@ -143,7 +143,7 @@ class _Scan:
         """Add the labels of the next rows: their distinct values, and which are the target."""
         self.distinct.update(np.unique(labels).tolist())
         if len(self.distinct) > MOST_CATEGORIES:
-            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; check the labels")
+            raise InputError(f"{path}: more than {MOST_CATEGORIES:,} classes; label rows 0 or 1")
         bits = np.concatenate([self._rest, labels == self.target])
         whole = len(bits) - len(bits) % 8  # how many bits fill whole bytes
         self._packed.append(np.packbits(bits[:whole]))
@@ -172,7 +172,7 @@ def open_unchanged(path: Path, stamp: Stamp | None = None) -> Iterator[IO[bytes]
             yield file
             _refuse_changed(path, file, stamp)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; check the file") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; make it readable") from error
 
 
 def _refuse_changed(path: Path, file: IO[bytes], stamp: Stamp) -> None:
@@ -190,23 +190,23 @@ def _changed_error(path: Path) -> InputError:
 class _TextBlocks(Source):
     path: Path
     stamp: Stamp
-    offsets: NDArray[np.int64]  # in bytes, then the size of the file
+    offsets: NDArray[np.int64]  # the first byte of each block, then the size of the file
     target: object  # the canonical label of the positive class
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         # As `Source.read`; the text of each run is parsed again.
         with open_unchanged(self.path, self.stamp) as file:
             for run in runs:
-                offset, stop = self.offsets[run.start], self.offsets[run.stop]
-                file.seek(offset)
+                start, stop = self.offsets[run.start], self.offsets[run.stop]  # bytes
+                file.seek(start)
                 try:
-                    rows = parse_rows(file.read(stop - offset), str(self.path), self.n_features)
+                    rows = parse_rows(file.read(stop - start), str(self.path), self.n_features)
                 except InputError:  # every line was right in the first pass
                     raise _changed_error(self.path) from None
                 X, labels = matrix_of(rows, self.n_features)
                 y = np.where(labels == self.target, 1.0, -1.0)
                 first = int(self.starts[run.start])
-                if first + len(y) != self.starts[run.stop]:
+                if first + len(y) != self.starts[run.stop]:  # not as many rows as at first
                     raise _changed_error(self.path)
                 block = X.toarray() if self.dense else X
                 yield first, to_dtype(block, self.dtype, str(self.path)), y
@@ -254,11 +254,11 @@ class Npy:
     stamp: Stamp
     dtype: np.dtype
     shape: tuple[int, ...]
-    offset: int
+    offset: int  # bytes before the first row
 
     @classmethod
     def at(cls, path: Path, n_dimensions: int) -> Self:
-        """Read the header of a file; refuse one that is not numbers in C order."""
+        """Return the file as its header describes it; refuse all but numbers in C order."""
         with open_unchanged(path) as file:
             stamp = _stamp(file)
         try:
@@ -273,24 +273,21 @@ class Npy:
             )
         if not array.flags.c_contiguous:
             raise InputError(
-                f"{path}: the array is in Fortran order; save numpy.ascontiguousarray(array) "
-                "instead"
+                f"{path}: the array is in Fortran order; save numpy.ascontiguousarray(array)"
             )
         return cls(path, stamp, array.dtype, array.shape, array.offset)
 
     def rows(self, file: IO[bytes], start: int, stop: int) -> NDArray[Any]:
-        """Map some rows without a copy; their pages are freed with the array."""
+        """Return some rows as a map of the file, whose pages are freed when the array is."""
         _refuse_changed(self.path, file, self.stamp)  # access beyond the end would kill the process
         page, n_bytes, before = self._pages(start, stop)
-        pages = mmap.mmap(
-            file.fileno(), n_bytes, offset=page, flags=_MAP_FLAGS, prot=mmap.PROT_READ
-        )
+        pages = mmap.mmap(file.fileno(), n_bytes, _MAP_FLAGS, mmap.PROT_READ, offset=page)
         values = np.ndarray((stop - start, *self.shape[1:]), self.dtype, pages, before)
         return np.require(values, requirements=["C", "A"])  # a copy unless in C order and aligned
 
     @contextmanager
     def mapped(self, runs: Iterable[Run]) -> Iterator[NDArray[Any]]:
-        """Map all rows and prefetch some runs; their pages are released at the end."""
+        """Give all rows as a map, of which some runs are prefetched, and free it at the end."""
         with open_unchanged(self.path, self.stamp) as file:
             pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             for start, stop in runs:
@@ -350,7 +347,7 @@ def _scan_npy(
     labels = Npy.at(Path(labels_path), 1)
     if labels.shape != (n_rows,):
         raise InputError(
-            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one each"
+            f"{labels.path}: found {labels.shape[0]:,} labels for {n_rows:,} rows; give one a row"
         )
     if width == 0:
         raise InputError(f"{path}: the array has no columns; give at least one feature")

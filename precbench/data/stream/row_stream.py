@@ -152,7 +152,7 @@ class RowStream:
         return starmap(_gathered, self.visits(batch_size, rng))
 
     def visits(self, batch_size: int, rng: np.random.Generator | None = None) -> Iterator[Visit]:
-        """Yield the batches of `batches` without copies: a matrix, and which of its rows to visit.
+        """Yield the pieces of `batches` without copies: a matrix, and which of its rows to visit.
 
         Parameters
         ----------
@@ -179,16 +179,16 @@ class RowStream:
                 rest.append(_gathered(X, y, order[:n_missing]))
                 n_rest += min(n_missing, len(order))
                 order = order[n_missing:]
-                if n_rest < batch_size:
+                if n_rest < batch_size:  # this block is used up
                     continue
-                yield _visit_all(*_stacked(rest))
+                yield _visit_all(*_stacked(rest))  # which empties `rest`
             n_ready = len(order) - len(order) % batch_size
             if n_ready:
                 yield X, y, order[:n_ready]
             n_rest = len(order) - n_ready
             if n_rest:
                 rest.append(_gathered(X, y, order[n_ready:]))
-        if n_rest:
+        if n_rest:  # the last batch, which is not full
             yield _visit_all(*_stacked(rest))
 
     def part(self, keep: Keep) -> Self:
@@ -224,12 +224,12 @@ class RowStream:
                 yield X, y, order
 
     def _visit_buffers(self, rng: np.random.Generator) -> Iterator[Visit]:
-        """Visit the rows of one full buffer after another, at random within each."""
+        """Yield the rows of one full buffer after another, permuted within each, as `visits`."""
         blocks = rng.permutation(len(self.source.starts) - 1).tolist()
         n_rows = int(self.source.starts[-1])
         may_be_mapped = (  # whether a map of the rows in a buffer is as good as a copy of them
             self.scaler is None
-            and n_rows <= np.iinfo(np.int32).max
+            and n_rows <= np.iinfo(np.int32).max  # row numbers are int32
             and n_rows <= 2 * self.shape[0]  # else a map would hold mostly rows that are left out
             and self.buffer_bytes <= _MOST_MAPPED * self.source.block_bytes  # one map a block
         )
@@ -247,7 +247,7 @@ class RowStream:
         return max(1, self.buffer_bytes // row_bytes)
 
     def _visit_in_map(self, blocks: list[int], mapped: Mapped) -> Iterator[Visit]:
-        """Visit rows in a map of the file, as a copy would take as long as the pass over them."""
+        """Yield rows in a map of the file, as `visits`; a copy would take as long as the pass."""
         for runs, rows in self._blocks_that_fill_a_buffer(blocks):
             # Zeros take memory only where something is written to them.
             labels = np.zeros(int(self.source.starts[-1]), dtype=np.int8)
@@ -259,19 +259,19 @@ class RowStream:
     def _blocks_that_fill_a_buffer(
         self, blocks: list[int]
     ) -> Iterator[tuple[list[Run], NDArray[np.int32]]]:
-        """Yield the blocks of one full buffer after another, and which of their rows are kept."""
+        """Yield, for each full buffer, the runs of its blocks, and the rows of the part in them."""
         runs: list[Run] = []
         kept_rows: list[NDArray[np.int32]] = []
-        n = 0
+        n_kept = 0
         for block in blocks:
             start, stop = map(int, self.source.starts[block : block + 2])
             runs.append((start, stop))
             kept_rows.append(np.arange(start, stop, dtype=np.int32)[self._is_kept(start, stop)])
-            n += len(kept_rows[-1])
-            if n >= self._rows_per_buffer:
+            n_kept += len(kept_rows[-1])
+            if n_kept >= self._rows_per_buffer:
                 yield runs, np.concatenate(kept_rows)
-                runs, kept_rows, n = [], [], 0
-        if n:
+                runs, kept_rows, n_kept = [], [], 0
+        if n_kept:
             yield runs, np.concatenate(kept_rows)
 
     def _dense_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
@@ -302,15 +302,15 @@ class RowStream:
         spare[:] = [buffer]  # for the next pass
 
     def _csr_buffers(self, runs: Iterable[range]) -> Iterator[Piece]:
-        """Yield blocks stacked until they fill the buffer."""
+        """Yield the rows of sparse blocks, joined into as many as fill the buffer."""
         waiting: list[Piece] = []
-        n_waiting = 0
+        waiting_bytes = 0
         for visit in self._visit_blocks(runs):
             waiting.append(_gathered(*visit))
-            n_waiting += n_bytes(waiting[-1][0])  # of the rows, without the labels
-            if n_waiting >= self.buffer_bytes:
-                yield _stacked(waiting)
-                n_waiting = 0
+            waiting_bytes += n_bytes(waiting[-1][0])  # of the rows, without the labels
+            if waiting_bytes >= self.buffer_bytes:
+                yield _stacked(waiting)  # which empties `waiting`
+                waiting_bytes = 0
         if waiting:
             yield _stacked(waiting)
 
@@ -329,7 +329,7 @@ class RowStream:
 
     @cached_property
     def _bits_of_part(self) -> NDArray[np.uint8]:
-        """One bit a row, set for the rows of this part."""
+        """One bit a row, set for the rows of this part, which all of `keeps` accept."""
         pieces = [
             np.packbits(np.logical_and.reduce([keep(np.arange(*ends)) for keep in self.keeps]))
             for ends in self._ranges()
@@ -432,7 +432,7 @@ def block_starts(n_rows: int, per_block: int) -> NDArray[np.int64]:
 def _unpacked(bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
     """Return the bits from `start` to `stop` as Booleans; only the bytes with them are unpacked."""
     first = start // 8
-    flags = np.unpackbits(bits[first : -(-stop // 8)])
+    flags = np.unpackbits(bits[first : -(-stop // 8)])  # to the byte with the last bit
     return flags[start - 8 * first : stop - 8 * first].view(np.bool_)
 
 
@@ -453,7 +453,7 @@ def _gathered(X: Matrix, y: NDArray[Any], order: NDArray[np.int32]) -> Piece:
 
 
 def _stacked(pieces: list[Piece]) -> Piece:
-    """Join pieces, and empty the list to free their memory."""
+    """Return the pieces joined into one; the list is emptied, to free their memory."""
     if len(pieces) == 1:
         return pieces.pop()
     matrices, labels = zip(*pieces, strict=True)
