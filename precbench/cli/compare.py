@@ -94,7 +94,7 @@ def compare(options: CompareOptions) -> int:
     from precbench.data.own.read import read_amounts
 
     console = screen(quiet=options.as_json)
-    ks, worth = options.lengths, options.worth  # worth: gain of a hit and cost of a row, or None
+    ks, worth = options.lengths, options.checked_worth()  # gain of a hit, cost of a row
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
             check_target(option, path, {"the file of the rows": options.file})

@@ -69,7 +69,7 @@ def add_data(
 def verify_data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which data sets [default: all].", autocompletion=completion.datasets),
+        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -115,7 +115,7 @@ def clean_cache(
         return
     for path, size in removed.items():
         print(f"{path}: {size:,} bytes")
-    print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
+    print(f"{len(removed):,} paths {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
 def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:

@@ -97,7 +97,7 @@ def fit(options: FitOptions) -> None:
     from precbench.advice.fit import fit as fit_table  # which takes long to import
     from precbench.advice.quality import describe_quality, quality_of
 
-    worth, params = options.worth, _params(options)
+    worth, params = options.checked_worth(), _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
     with options.corrected("fit"):  # adds the command that reads a refused table to the error
         own, unlabelled = options.tables()
