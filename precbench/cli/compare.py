@@ -121,7 +121,7 @@ def compare(options: CompareOptions) -> int:
     if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
-    del own  # it is not needed beside the rows
+    del own  # frees its memory: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     # Silent (as_json), without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
@@ -129,7 +129,7 @@ def compare(options: CompareOptions) -> int:
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
     results = read_run(summary["folder"])
     chosen = choose_method(results, prefer=options.prefer)
-    # The choice with a forecast for new lists; `recipe` fits the recommended method.
+    # The choice with a forecast for new lists, and a recipe to fit the recommended method.
     choice, recipe = as_compared(
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
@@ -175,7 +175,7 @@ def _size_in_words(contest: "Contest") -> str:
 def _next_command(options: CompareOptions, k: int) -> str:
     """Return the command to type next: score with the saved model, or else compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no --json
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
         words += ["--id", options.id[0].split(",")[0]]  # score takes one id column

@@ -83,7 +83,7 @@ def evaluate(
     scores, n_known = _scores(loaded, blocks)  # n_known: how many are training rows
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
-    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class only
+    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class alone
     result: dict[str, Any] = {
         "rows": n_rows, "positives": n_pos, "k": length, "hits": hits,
         "precision": hits / length, "auc": area,
@@ -104,7 +104,7 @@ def evaluate(
     if loaded.calibration is not None:
         forecast = loaded.calibration.expected(scores[first_rows(scores, length)], n_rows)
         mean, low, high = forecast
-        verdict = "fewer" if hits < low else "more" if hits > high else "kept"
+        verdict = "fewer" if hits < low else "more" if hits > high else "kept"  # in the interval
         result |= {"promised": forecast._asdict(), "verdict": verdict}
         counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
@@ -134,8 +134,8 @@ def _scores(
 
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return, for each row, the probability to be on the list, with tied rows in random order."""
-    above, tied, n_places = split_at(scores, length)  # n_places: left for the tied rows
+    """Return the probability of each row to be on the list, if tied rows are in random order."""
+    above, tied, n_places = split_at(scores, length)  # n_places: those left for the tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
     listed[tied] = n_places / len(tied)

@@ -56,8 +56,8 @@ def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
     """Yield stores and records: `what` is the start of their keys, or DATASET/SOLVER/SPLIT."""
     place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # never both
     for store in map(Store, find_result_folders(results, "trials")):
-        # A place may be that of any record; with neither, no record is read.
-        for key in (key for key in store.keys() if place or (is_key and key.startswith(what))):
+        keys = store.keys()  # of all records: any of them may have the place
+        for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
             record = store.read(key)
             if record is not None and (
                 place is None or place.groups() == (record.dataset, record.label, str(record.split))
