@@ -147,11 +147,11 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     }
     problems = []
     for claim in claims:
-        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # or none
+        metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # some have none
         named = {"data set": claim.data, "solver": claim.labels, "metric": metrics}
         for what, names in named.items():
             for name in names:
-                problems += unknown(f"{what} of {experiment.name}", name, known[what])  # or []
+                problems += unknown(f"{what} of {experiment.name}", name, known[what])  # or nothing
     if problems:
         raise InputError("\n".join(f"{_ENTRY_NAME}: {text}" for text in dict.fromkeys(problems)))
 

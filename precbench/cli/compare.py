@@ -74,12 +74,12 @@ def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
     Linear methods, random features, trees and an ensemble of them are tuned and trained on 70 % of
-    the rows, and measured by the hits at the top of the other rows, in the share that k is of your
-    list (as long as the file, or --list-rows). It is done on several random splits; with --time, on
-    the latest rows. The best method is the ensemble, unless another has significantly more hits;
-    without an ensemble, it is the one with the best DCG. Each other method is equivalent, undecided
-    or worse. The simplest of the best and its equivalents is recommended. An interrupted comparison
-    resumes.
+    the rows, and measured by the hits at the top of the others: as large a share of them as k is of
+    your list, which has --list-rows rows, or as many as the file. This is done on several random
+    splits; with --time, on the latest rows. The best method is the ensemble, unless another has
+    significantly more hits; without an ensemble, it is the one with the best DCG. Each other method
+    is equivalent, undecided or worse. The simplest of the best and its equivalents is recommended.
+    An interrupted comparison resumes.
 
     \b
     Examples:

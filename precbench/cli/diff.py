@@ -34,7 +34,7 @@ def compare_results(
         float,
         typer.Option(
             min=0,
-            help="Largest difference that counts as none, as a share of the larger number (1e-9).",
+            help="Differences up to this share of the larger number are ignored, such as 1e-9.",
         ),
     ] = 0.0,
     as_json: Json = False,

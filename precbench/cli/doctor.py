@@ -28,7 +28,7 @@ def examine(as_json: Json = False) -> int:
     Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk space.
     No user name, host name or address is printed.
 
-    Exit code 1: something is missing.
+    Exit code 1: something does not work.
 
     \b
     Example:
@@ -78,13 +78,11 @@ def _cache() -> str:
     """Describe the cache folder and the free disk space; raise if it is not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default folder"
+    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"
     nearest = next(path for path in (folder, *folder.parents) if path.exists())  # it, or above
     if not os.access(nearest, os.W_OK):
         # The path is not printed, since it may hold the user's name.
-        raise PermissionError(
-            f"cannot write to {place} of the cache; set $PRECBENCH_CACHE to another"
-        )
+        raise PermissionError(f"cannot write to {place}; set $PRECBENCH_CACHE to another folder")
     free = decimal(shutil.disk_usage(nearest).free)
     return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
 

@@ -166,7 +166,7 @@ def list_(
         key = "place" if option == "table" else option  # to compare the members by
         known = sorted({str(member[key]) for member in all_members if key in member})
         if not known:
-            raise InputError(f"--{option} selects claims, and is of no use for {what}; leave it out")
+            raise InputError(f"--{option} selects claims and is of no use for {what}; leave it out")
         if option == "verdict":  # also those that no claim has now
             from precbench.claims.verdicts import Verdict
 

@@ -32,7 +32,7 @@ def merge_results(
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option(help="Config file of results of your own; repeatable.")
+        list[str] | None, typer.Option(help="Config file that precbench does not ship; repeatable.")
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -99,8 +99,8 @@ def _merges(
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            winners = [target] if preferred == out.resolve() else []
-            _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
+            first_winners = [target] if preferred == out.resolve() else []
+            _, sources, winners = merges.setdefault(target.folder.name, (target, [], first_winners))
             sources.append(store)  # `sources` and `winners` are lists in `merges`
             if folder.resolve() == preferred:
                 winners.append(store)

@@ -41,7 +41,7 @@ def refuse_unknown(what: str, value: str | None, known: Collection[str], listed:
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print nested facts as JSON, or for people as YAML without those that are empty."""
-    text = json.dumps(facts, indent=1, default=str)  # for YAML, too: paths are text then
+    text = json.dumps(facts, indent=1, default=str)  # turns paths into text, also for YAML
     if not as_json:
         import yaml
 

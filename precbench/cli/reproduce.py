@@ -136,7 +136,7 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # to add to
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # so far
                 claims[claim.id] = claim
                 datasets |= {target} if target in data else {*claim.data}  # no others of the claim
     return chosen

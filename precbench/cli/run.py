@@ -91,7 +91,7 @@ class RunOptions:
     smoke: Annotated[
         bool,
         typer.Option(
-            "--smoke", help="Run the config at its smoke size, in seconds.", rich_help_panel=_CHOICE
+            "--smoke", help="Try the config out at smoke size, in seconds.", rich_help_panel=_CHOICE
         ),
     ] = False
     rerun: Annotated[

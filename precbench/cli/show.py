@@ -57,8 +57,8 @@ def show(
     features. --json lists all columns.
 
     For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
-    and machine; the parts of other versions since, for which it would run again; and the command
-    that repeats it. Keys are in the `key` column of results.csv.
+    and machine; which of solver and tuning have new versions, so that it would run again; and the
+    command that repeats it. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
