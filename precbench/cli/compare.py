@@ -101,7 +101,7 @@ def compare(options: CompareOptions) -> int:
     if options.open_list and options.config:
         raise InputError("--config and --open exclude each other: give one of the two")
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
-    column = options.gain_column
+    column = options.gain_column  # `amounts`: the gain of each row, from this column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"):  # adds the command that reads a refused table to the error
         contest = prepare(
@@ -134,6 +134,7 @@ def compare(options: CompareOptions) -> int:
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None
+    # Print the choice; write the report, the model and the list of --open.
     command = _next_command(options, choice.expected.k)
     headline, *sentences = choice.card  # what to use; why, and how sure that is
     console.print(headline, style="bold")

@@ -84,19 +84,20 @@ def evaluate(
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class alone
+    # What is printed: `result` as JSON, or else `lines`.
     result: dict[str, Any] = {
         "rows": n_rows, "positives": n_pos, "k": length, "hits": hits,
         "precision": hits / length, "auc": area,
     }  # fmt: skip
-    text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
+    hits_text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
         # It was measured on a list of `measured.rows` rows: look up the same share of these.
         same_share, curve = length / n_rows * measured.rows, measured.curve
         value = np.interp(same_share, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
-        text += f" ({value:.3f} when fitted)"
-    text += "" if area is None else f", AUC {area:.3f}"
-    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", text]
+        hits_text += f" ({value:.3f} when fitted)"
+    hits_text += "" if area is None else f", AUC {area:.3f}"
+    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", hits_text]
     if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"

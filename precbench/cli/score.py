@@ -148,6 +148,7 @@ def score(
         blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
         listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
+    # Complete the list: numbers, probabilities, reasons, and the row numbers of the file.
     if as_json or (out is not None and out.suffix == ".xlsx"):  # CSV keeps the text of the file
         ranking = _convert_numbers(ranking)
     scores = ranking["score"].to_numpy()
@@ -159,6 +160,7 @@ def score(
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
     for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # if any
         record["row"] = row
+    # What is said of the list: in `report` for JSON, in `sentences` for people.
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
     sentences = []
     if loaded.calibration is not None and len(scores):

@@ -66,7 +66,7 @@ class _Column:
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # Cells are broken between words only in a column with a long one; a header is in any.
+        # A header may be broken between words; cells, too, in a column with a long one.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
         self.least = max([1, *cell_widths, *map(cell_len, words)])  # in characters, not 0
