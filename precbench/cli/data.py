@@ -115,7 +115,7 @@ def clean_cache(
         return
     for path, size in removed.items():
         print(f"{path}: {size:,} bytes")
-    print(f"{len(removed):,} paths {'to remove' if dry_run else 'removed'}, {total:,} bytes")
+    print(f"{len(removed):,} {'to remove' if dry_run else 'removed'}, {total:,} bytes")
 
 
 def describe_data(name: Annotated[str, _NAME], as_json: Json = False) -> None:
