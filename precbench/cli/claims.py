@@ -78,7 +78,7 @@ def new_claims(
     where = place.partition("/")[0].replace("-", " ").capitalize()  # "Table 5" of table-5/avg
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
-        key = "claims"
+        key = "claims"  # the list of the file that gets the entry
         entry |= {"printed": printed, **common}
     else:
         key = "tables"

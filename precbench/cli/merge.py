@@ -111,7 +111,7 @@ def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
     """Note in the target the trials that any run asked for; count those it holds and lacks."""
     requests = [store.request() for store in (target, *sources)]  # what each last run was to do
     present = set(target.keys())
-    keys = present.union(*(request.keys for request in requests))
+    keys = present.union(*(request.keys for request in requests))  # all that was asked for
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
     totals = sorted({Shard.parse(shard).total for shard in shards})  # each N of a shard I/N

@@ -57,7 +57,7 @@ def show_outlook(
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
         console.print(
-            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the sizes "
-            "or from earlier trials"
+            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the size "
+            "of the data or from earlier trials"
         )
     return round(seconds, 1)

@@ -103,7 +103,7 @@ def reproduce(
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     console.print(
         f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated from the "
-        "sizes or from earlier trials"
+        "size of the data or from earlier trials"
     )
     if dry_run:
         return 0
@@ -111,7 +111,7 @@ def reproduce(
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # those that exist
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
