@@ -70,13 +70,13 @@ def progress(
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
         tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
-        is_due = tenths > tenths_before or now > shown + 60  # after each tenth of all, or a minute
+        tenth_or_minute = tenths > tenths_before or now > shown + 60  # has passed
         if not has_bar:
             seconds = (now - started) / n_done * (n_trials - n_done)  # at the pace so far
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
             state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
             line = f"[{state}] {line}"
-        if not ok or verbose or (is_due and not (has_bar or quiet)):
+        if not ok or verbose or (tenth_or_minute and not (has_bar or quiet)):
             console.print(line)
             shown = now
 

@@ -62,14 +62,14 @@ class _Column:
     """A column of texts, and the least width in which no word or number of it is split."""
 
     def __init__(self, header: str, cells: list[Text]):
-        # A column of a table; `least` is the narrowest width at which it can be read.
+        # `least` is this width, in characters; it is not 0.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
         # A header may be broken between words; cells, too, in a column with a long one.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *cell_widths, *map(cell_len, words)])  # in characters, not 0
+        self.least = max([1, *cell_widths, *map(cell_len, words)])
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
