@@ -9,8 +9,8 @@ from precbench.cli.group import LazyGroup, MainGroup
 _EPILOG = """\
 Exit codes: 0 done; 1 a trial failed, folders differ, the disk is full, or another failure; 2 wrong
 usage, config or input; 3 data not available; 4 a verdict is worse than in the reference, or there
-is none to compare; 5 the rows have drifted (score --strict), or there are fewer hits than asked for
-(evaluate --fail-below); 130 interrupted.
+are no results to judge; 5 the rows have drifted (score --strict), or there are fewer hits than
+asked for (evaluate --fail-below); 130 interrupted.
 """
 
 
@@ -36,7 +36,7 @@ class _Precbench(MainGroup):
         ),
         "example": ("example:example", "Write a real list to try the commands on."),
         "compare": ("compare:compare", "Compare methods on your own file, and recommend one."),
-        "rank": ("rank:rank", "Rank a method of yours among those of the survey."),
+        "rank": ("rank:rank", "Rank a method of yours among those that precbench has surveyed."),
         "profile": ("profile:profile", "Describe a table of yours without training anything."),
         "fit": ("fit:fit", "Fit a ranking model to your own file and save it."),
         "score": ("score:score", "Rank the rows of a file with a model and list the top."),
@@ -59,7 +59,9 @@ class _Data(LazyGroup):
 
 
 class _Claims(LazyGroup):
-    listed: ClassVar = {"new": ("claims:new_claims", "Write a printed number or table as claims.")}
+    listed: ClassVar = {
+        "new": ("claims:new_claims", "Write claims for a number or a table of a paper.")
+    }
 
 
 app = typer.Typer(

@@ -37,7 +37,7 @@ from precbench.report.ledger import (
 from precbench.results import plain_strings
 from precbench.store import Store
 
-_REGRESSED = 4  # exit code
+_REGRESSED = 4  # exit code: a verdict is worse than before, or there are no results
 
 
 @plain_strings
@@ -49,7 +49,7 @@ def check_results(
         bool, typer.Option("--update-reference", help="Write the new verdicts to the reference.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="CSV file of earlier verdicts [default: the committed one].")
+        Path | None, typer.Option(help="CSV of the verdicts to compare with [default: shipped].")
     ] = None,
     out: Annotated[
         Path | None,
@@ -87,12 +87,12 @@ def check_results(
     path = reference or reference_path()
     if not path.exists() and not update_reference:
         raise InputError(f"reference {path} is missing; add --update-reference to write one")
-    before = read_ledger(path) if path.exists() else []  # rows of the old reference
+    before = read_ledger(path) if path.exists() else []  # the reference so far
     evidence = read_evidence(results)
-    measured = {*evidence.outcomes, *evidence.values}  # experiments and studies in RESULTS, by name
+    measured = {*evidence.outcomes, *evidence.values}  # names of experiments and studies in RESULTS
     evidence.values.update(_quick_studies(claims))  # numbers that follow from definitions
     ledger = make_ledger(claims, evidence)
-    new_reference = updated(ledger, before)  # keeps old verdicts that too few runs decide now
+    new_reference = updated(ledger, before)  # keeps a verdict that too few runs decide now
     changed = changes(new_reference if update_reference else ledger, before)  # verdicts that differ
 
     store = Store(out or results[0])  # writes files whole or not at all
@@ -104,7 +104,7 @@ def check_results(
         print(texts["json"], end="")
     else:
         about_results = {claim.id for claim in claims if claim.experiment in measured}
-        shows_all = show_all or paper is not None or verdict is not None
+        shows_all = show_all or paper is not None or verdict is not None  # also other claims
         rows = [
             row
             for row in ledger
@@ -140,7 +140,7 @@ def report_regressions(changed: Iterable[Change]) -> int:
 
 
 def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
-    """Print a table of claims with this verdict; if it is None, tables of claims with any."""
+    """Print claims that all have this verdict as one table; if it is None, tables by verdict."""
     if verdict is not None:
         print_table(claims_table(rows, f"{verdict.capitalize()}: {len(rows)}"))
     elif rows:
@@ -153,7 +153,7 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
 
 
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
-    """Compute the studies behind claims that are quick and need no data; return them by name."""
+    """Compute the quick studies, without data, that claims rest on; return their tables by name."""
     names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
     studies = [config for config in map(load_config, sorted(names)) if isinstance(config, Study)]
     return {study.name: study.compute() for study in studies if study.is_quick}

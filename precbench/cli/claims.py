@@ -53,10 +53,10 @@ def new_claims(
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Field whose values are the column names of --csv.")
+        str, typer.Option(help="Field of the claims that the column names of --csv give.")
     ] = "solver",
     rows: Annotated[
-        str, typer.Option(help="Field whose values are the row names of --csv.")
+        str, typer.Option(help="Field of the claims that the row names of --csv give.")
     ] = "metric",
     to: Annotated[Path | None, typer.Option(help=f"Add the entry to file NAME{SUFFIX}.")] = None,
     as_json: Json = False,
@@ -78,7 +78,7 @@ def new_claims(
     where = place.partition("/")[0].replace("-", " ").capitalize()  # "Table 5" of table-5/avg
     entry: dict[str, Any] = {"id": place, "where": where, "kind": common.pop("kind")}
     if table is None:
-        key = "claims"
+        key = "claims"  # the list of the file that gets the entry
         entry |= {"printed": printed, **common}
     else:
         key = "tables"
@@ -119,8 +119,8 @@ def _parse_field(text: str) -> tuple[str, Any]:
 
 
 def _cells(path: Path, columns: str, rows: str) -> dict[str, Any]:
-    # Read a CSV table, with names in its first row and column, into "columns" and "rows" of an
-    # entry. `columns` is the field, such as solver, that the column names give; likewise `rows`.
+    # Return "columns" and "rows" of an entry, read from a CSV table with names in its first row and
+    # column. `columns` is the field, such as solver, that the column names give; likewise `rows`.
     try:
         text = StringIO(path.read_text(encoding="utf-8-sig"))
         lines = [[cell.strip() for cell in line] for line in csv.reader(text) if any(line)]
@@ -151,21 +151,21 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
         named = {"data set": claim.data, "solver": claim.labels, "metric": metrics}
         for what, names in named.items():
             for name in names:
-                problems += unknown(f"{what} of {experiment.name}", name, known[what])
+                problems += unknown(f"{what} of {experiment.name}", name, known[what])  # or nothing
     if problems:
         raise InputError("\n".join(f"{_ENTRY_NAME}: {text}" for text in dict.fromkeys(problems)))
 
 
 def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any]) -> str:
-    # Return the text of a file of claims with an entry added, and its comments kept. The entry
-    # comes first in the list `key`. `head` is what the file must say of paper and experiment.
+    # Return the text of a file of claims, comments kept, with an entry put first in the list `key`.
+    # `head` is what the file must say of paper and experiment.
     old = load(path).data or {}
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
         if old.get(name) != value:
             raise InputError(f"{path}: {name} is {old.get(name)}, not {value}; use another file")
     indented = indent(_as_yaml([entry]), "  ")
-    # The line of the key begins after a line break, which the first line gets here.
+    # The key is found by the line breaks around it; the first line, too, gets one before it.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")
     if not key_line:  # the file has no such list yet
         return f"{text.rstrip()}\n{key}:\n{indented}"

@@ -74,12 +74,12 @@ def compare(options: CompareOptions) -> int:
     """Compare methods for the top of your own list, and recommend one.
 
     Linear methods, random features, trees and an ensemble of them are tuned and trained on 70 % of
-    the rows, and measured by the hits at the top of the other rows, in the share that k is of your
-    list (as long as the file, or --list-rows). It is done on several random splits; with --time, on
-    the latest rows. The best method is the ensemble, unless another has significantly more hits;
-    without an ensemble, it is the one with the best DCG. Each other method is equivalent, undecided
-    or worse. The simplest of the best and its equivalents is recommended. An interrupted comparison
-    resumes.
+    the rows, and measured by the hits at the top of the others: as large a share of them as k is of
+    your list, which has --list-rows rows, or as many as the file. This is done on several random
+    splits; with --time, on the latest rows. The best method is the ensemble, unless another has
+    significantly more hits; without an ensemble, it is the one with the best DCG. Each other method
+    is equivalent, undecided or worse. The simplest of the best and its equivalents is recommended.
+    An interrupted comparison resumes.
 
     \b
     Examples:
@@ -94,14 +94,14 @@ def compare(options: CompareOptions) -> int:
     from precbench.data.own.read import read_amounts
 
     console = screen(quiet=options.as_json)
-    ks, worth = options.lengths, options.worth  # worth: gain of a hit and cost of a row, or None
+    ks, worth = options.lengths, options.checked_worth()  # gain of a hit, cost of a row
     for option, path in {"--config": options.config, "--save": options.save}.items():
         if path:
             check_target(option, path, {"the file of the rows": options.file})
     if options.open_list and options.config:
         raise InputError("--config and --open exclude each other: give one of the two")
     own, unlabelled = options.tables()  # unlabelled: the rows for --open
-    column = options.gain_column
+    column = options.gain_column  # `amounts`: the gain of each row, from this column
     amounts = None if column is None else read_amounts(own, column, "--gain-column")
     with options.corrected("compare"):  # adds the command that reads a refused table to the error
         contest = prepare(
@@ -121,7 +121,7 @@ def compare(options: CompareOptions) -> int:
     if own.frame is not None:  # a table with columns, not svmlight or npz
         _, columns = profile_columns(own, options.reading)
         tables = [columns_table(columns, f"The columns of {options.file.name}")]
-    del own  # it is not needed beside the rows
+    del own  # frees its memory: the contest has the rows
     console.print(f"{one_line(options.file.name)}: {_size_in_words(contest)}")
     # Silent (as_json), without figures: `report_length` draws them, when the length is known.
     run = RunOptions(jobs=options.jobs or cores(), out=options.out, as_json=True, no_plots=True)
@@ -129,11 +129,12 @@ def compare(options: CompareOptions) -> int:
     summary = prepared(contest.experiment, run, str(options.config or ""), contest.plan.datasets)()
     results = read_run(summary["folder"])
     chosen = choose_method(results, prefer=options.prefer)
-    # The choice with a forecast for new lists; `recipe` fits the recommended method.
+    # The choice with a forecast for new lists, and a recipe to fit the recommended method.
     choice, recipe = as_compared(
         contest, results, chosen, ks, list_rows=options.list_rows, worth=worth, amounts=amounts
     )
     assert choice.length is not None and choice.expected is not None
+    # Print the choice; write the report, the model and the list of --open.
     command = _next_command(options, choice.expected.k)
     headline, *sentences = choice.card  # what to use; why, and how sure that is
     console.print(headline, style="bold")
@@ -175,7 +176,7 @@ def _size_in_words(contest: "Contest") -> str:
 def _next_command(options: CompareOptions, k: int) -> str:
     """Return the command to type next: score with the saved model, or else compare with --save."""
     if not options.save:
-        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no --json
+        return options.line("compare", [("save", "model.npz"), ("as_json", False)])  # no JSON
     words = ["precbench", "score", str(options.save), f"NEW{options.file.suffix}", "--top", str(k)]
     if options.id:
         words += ["--id", options.id[0].split(",")[0]]  # score takes one id column

@@ -69,7 +69,7 @@ def add_data(
 def verify_data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which data sets [default: all].", autocompletion=completion.datasets),
+        typer.Argument(help="Data sets [default: all].", autocompletion=completion.datasets),
     ] = None,
     as_json: Json = False,
 ) -> int:

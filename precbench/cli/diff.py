@@ -19,7 +19,7 @@ from precbench.store import find_result_folders
 
 _CELL = ["dataset", "sweep", "metric", "part", "solver"]  # has a value in each split
 _TRIAL = [*_CELL, "split"]
-_UNEQUAL_COUNTS = {  # counts in a difference, with words for each
+_UNEQUAL_COUNTS = {  # keys of what `_difference` returns, with words for each count
     "differing": "differ",
     "only_first": "only in the first",
     "only_second": "only in the second",
@@ -34,7 +34,7 @@ def compare_results(
         float,
         typer.Option(
             min=0,
-            help="Share of the larger number up to which differences do not count, such as 1e-9.",
+            help="Differences up to this share of the larger number are ignored, such as 1e-9.",
         ),
     ] = 0.0,
     as_json: Json = False,
@@ -52,7 +52,7 @@ def compare_results(
       precbench diff results/letter before/letter --json
       precbench diff results other-blas/results --tolerance 1e-9
     """
-    pairs, unpaired = _pairs(first, second)  # folders of one experiment; names in one only
+    pairs, unpaired = _pairs(first, second)  # by experiment; names that one folder has alone
     differences = [_difference(read_run(one), read_run(other), tolerance) for one, other in pairs]
     same = not unpaired and not any(
         difference[name] for difference in differences for name in _UNEQUAL_COUNTS
@@ -93,7 +93,7 @@ def _difference(first: Run, second: Run, tolerance: float) -> dict[str, Any]:
     a, b = both["value_first"].to_numpy(), both["value_second"].to_numpy()
     with np.errstate(invalid="ignore"):  # inf - inf
         near = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
-    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))
+    both["differs"] = ~((a == b) | near | (np.isnan(a) & np.isnan(b)))  # missing in both: equal
     cells = [
         _cell(dict(zip(_CELL, map(str, cell), strict=True)), rows, first.test_shares)
         for cell, rows in both.groupby(level=_CELL, sort=False)  # cell: values of _CELL
@@ -116,9 +116,9 @@ def _finals(run: Run) -> pd.DataFrame:
 
 
 def _cell(place: dict[str, str], rows: pd.DataFrame, shares: dict[str, float]) -> dict[str, Any]:
-    # Compare the means of a cell, such as the AUC of a solver, over the common splits. `place`
-    # names the cell; `shares`, by data set, the tested part of the rows. ``low`` to ``high`` is the
-    # paired 95 % interval of the difference, or None; values differ in ``differing`` of ``splits``.
+    # Compare the means of a cell, such as the AUC of a solver, over the splits that both runs have.
+    # `place` names the cell; `shares` has the share of test rows of each data set. ``low`` to
+    # ``high`` is the paired 95 % interval of the difference, or None.
     pair = rows[["value_first", "value_second"]].dropna().to_numpy()
     first, second = pair.mean(axis=0) if len(pair) else (np.nan, np.nan)
     low = high = None
@@ -148,7 +148,7 @@ def _sentence(difference: dict[str, Any]) -> str:
 
 
 def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
-    """Lay out the cells that differ, a row for each; first and second are the folders."""
+    """Lay out the cells that differ, a row for each; `first` and `second` are the folders."""
     rows = [
         [
             cell["dataset"],
@@ -170,7 +170,7 @@ def _table(difference: dict[str, Any], first: Path, second: Path) -> Table:
         "Means over the splits that both have; the interval (95 %) is paired.",
     ]
     if (n_more := len(difference["cells"]) - _MOST_ROWS) > 0:
-        notes.append(f"{n_more:,} more with --json.")
+        notes.append(f"{n_more:,} more differ; --json lists all.")
     return text_table(difference["experiment"], header, rows, *notes)
 
 

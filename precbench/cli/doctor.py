@@ -28,7 +28,7 @@ def examine(as_json: Json = False) -> int:
     Checks compiled kernels, BLAS, versions, extras, the cache, the mirror and free disk space.
     No user name, host name or address is printed.
 
-    Exit code 1: something is missing.
+    Exit code 1: something does not work.
 
     \b
     Example:
@@ -36,7 +36,7 @@ def examine(as_json: Json = False) -> int:
     """
     state: dict[str, Any] = {}
     broken: list[str] = []
-    for name, check in _CHECKS.items():  # functions that return a text, or raise
+    for name, check in _CHECKS.items():  # functions that describe a part, or raise
         try:
             state[name] = check()
         except Exception as error:  # whatever is broken, report the rest
@@ -49,7 +49,7 @@ def examine(as_json: Json = False) -> int:
 
 
 def _kernels() -> str:
-    """Import all compiled kernels and return how many there are, with their names."""
+    """Import all compiled kernels; return in words how many there are, and their names."""
     names = sorted(path.stem for path in _KERNELS.glob("*.pyx"))
     # An installed package has the compiled modules only.
     names = names or sorted({path.name.split(".")[0] for path in _KERNELS.glob("*.so")})
@@ -78,16 +78,17 @@ def _cache() -> str:
     """Describe the cache folder and the free disk space; raise if it is not writable."""
     folder = cache_folder()
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default place"
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    place = "$PRECBENCH_CACHE" if os.environ.get("PRECBENCH_CACHE") else "the default cache folder"
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())  # it, or above
     if not os.access(nearest, os.W_OK):
-        raise PermissionError("cannot write to the cache folder; set $PRECBENCH_CACHE to another")
+        # The path is not printed, since it may hold the user's name.
+        raise PermissionError(f"cannot write to {place}; set $PRECBENCH_CACHE to another folder")
     free = decimal(shutil.disk_usage(nearest).free)
     return f"{place}, {len(sizes):,} files, {decimal(sum(sizes))}, {free} free on the disk"
 
 
 def _mirror() -> str:
-    """Return whether the mirror is an address, a folder or none; raise if the folder is missing."""
+    """Return the kind of mirror: an address, a folder or none; raise if the folder is missing."""
     mirror = os.environ.get("PRECBENCH_MIRROR", "")
     if "://" in mirror:
         return "an address"

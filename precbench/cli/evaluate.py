@@ -30,16 +30,16 @@ def evaluate(
     label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
     positive: Annotated[
         list[str] | None,
-        typer.Option(help="Positive label; not needed for 0/1 and -1/1; repeatable."),
+        typer.Option(help="Label of the rows to find; not needed for 0/1 and -1/1; repeatable."),
     ] = None,
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", help="Length of the list, given as for fit [default: that of the model]."
+            "--k", help="Length of the list: rows (100) or a fraction [default: that of the model]."
         ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another model file, to compare its list of these rows.")
+        Path | None, typer.Option(help="Another model file; its list is compared with the first.")
     ] = None,
     fail_below: Annotated[
         float | None,
@@ -66,12 +66,12 @@ def evaluate(
     """
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive or None, **options.layout) > 0  # by row
+    is_hit = read_labels(file, label, positive or None, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
-    fitted_k = quality.k if quality else 0.25  # else the default of fit
+    fitted_k = quality.k if quality else 0.25  # as fit has it by default
     k_given = fitted_k if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
@@ -81,30 +81,31 @@ def evaluate(
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
     blocks = read_new_blocks(file, encoding, **options.layout)  # not all in memory at once
     scores, n_known = _scores(loaded, blocks)  # n_known: how many are training rows
-    listed = _listing_probabilities(scores, length)  # by row, fractions where scores are tied
+    listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
-    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class only
+    area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class alone
+    # What is printed: `result` as JSON, or else `lines`.
     result: dict[str, Any] = {
         "rows": n_rows, "positives": n_pos, "k": length, "hits": hits,
         "precision": hits / length, "auc": area,
     }  # fmt: skip
-    text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
+    hits_text = f"{_hits(hits)} among the first {length:,}: precision {hits / length:.3f}"
     if quality and (measured := quality.length):
-        # The curve is of a list with another number of rows: compare the same share of both.
+        # It was measured on a list of `measured.rows` rows: look up the same share of these.
         same_share, curve = length / n_rows * measured.rows, measured.curve
         value = np.interp(same_share, curve["length"], curve["precision"])
         result["precision_when_fitted"] = float(value)
-        text += f" ({value:.3f} when fitted)"
-    text += "" if area is None else f", AUC {area:.3f}"
-    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", text]
-    if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):  # with a fraction of a place
+        hits_text += f" ({value:.3f} when fitted)"
+    hits_text += "" if area is None else f", AUC {area:.3f}"
+    lines = [f"{file}: {n_rows:,} rows, {n_pos:,} positive", hits_text]
+    if n_tied := int(np.count_nonzero((listed > 0) & (listed < 1))):
         lines.append(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
     if loaded.calibration is not None:
         forecast = loaded.calibration.expected(scores[first_rows(scores, length)], n_rows)
         mean, low, high = forecast
-        verdict = "fewer" if hits < low else "more" if hits > high else "kept"
+        verdict = "fewer" if hits < low else "more" if hits > high else "kept"  # in the interval
         result |= {"promised": forecast._asdict(), "verdict": verdict}
         counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
         outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
@@ -134,8 +135,8 @@ def _scores(
 
 
 def _listing_probabilities(scores: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return, for each row, the probability to be on the list, with tied rows in random order."""
-    above, tied, n_places = split_at(scores, length)  # n_places: left for the tied rows
+    """Return the probability of each row to be on the list, if tied rows are in random order."""
+    above, tied, n_places = split_at(scores, length)  # n_places: those left for the tied rows
     listed = np.zeros(len(scores))
     listed[above] = 1
     listed[tied] = n_places / len(tied)

@@ -70,14 +70,14 @@ def fit(options: FitOptions) -> None:
     """Fit a ranking model to your own file, estimate its quality, and save it.
 
     To estimate the quality, models are fitted to 70 % of the rows and measured at the top of the
-    others, in the share that k is of your list (as long as the file, or --list-rows). With --time,
-    they are fitted to all earlier rows and measured on the period that follows, a tenth of the rows
-    by default. The quality is the mean over several such splits, with a 95 % interval that allows
-    for rows shared by splits; compare tells whether another method is better. The importance of
-    each column is measured, too; show prints it. The saved model is fitted to all rows. During
-    training, solvers cap k at the number of positives, with a warning. The columns of label,
-    groups, time and weight are not features. Dates (2024-05-31, 2024-05-31T18:00) are converted to
-    days since the earliest one.
+    others: as large a share of them as k is of your list, which has --list-rows rows, or as many as
+    the file. With --time, they are fitted to all earlier rows and measured on the period that
+    follows, a tenth of the rows by default. The quality is the mean over several such splits, with
+    a 95 % interval that allows for rows shared by splits; compare tells whether another method is
+    better. The importance of each column is measured, too; show prints it. The saved model is
+    fitted to all rows. During training, solvers cap k at the number of positives, with a warning.
+    The columns of label, groups, time and weight are not features. Dates (2024-05-31,
+    2024-05-31T18:00) are converted to days since the earliest one.
 
     \b
     Examples:
@@ -97,7 +97,7 @@ def fit(options: FitOptions) -> None:
     from precbench.advice.fit import fit as fit_table  # which takes long to import
     from precbench.advice.quality import describe_quality, quality_of
 
-    worth, params = options.worth, _params(options)
+    worth, params = options.checked_worth(), _params(options)
     check_target("--save", options.save, {"the file of the rows": options.file})
     with options.corrected("fit"):  # adds the command that reads a refused table to the error
         own, unlabelled = options.tables()

@@ -22,7 +22,7 @@ class _VisibleStream:
     """A stream that writes `visible` text, with control characters escaped."""
 
     def __init__(self, stream: Any):
-        self.rich_proxied_file = stream  # rich writes there what `Screen` has made visible
+        self.rich_proxied_file = stream  # by this name a console of rich finds it, to write to it
 
     def write(self, text: str) -> int:
         return self.rich_proxied_file.write(visible(text))
@@ -33,19 +33,19 @@ class _VisibleStream:
 
 @contextmanager
 def harmless_streams() -> Iterator[None]:
-    """Escape control characters in all printed text: paths, titles, messages of libraries.
+    """Escape control characters in all text printed in the block, so that none steers a terminal.
 
     Characters that the encoding of a stream lacks are escaped; a closed stream gets nothing.
     """
     for descriptor in range(3):  # standard input, output and error
         try:
             os.fstat(descriptor)
-        except OSError:  # closed: the next file opened would take its number, and its text
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # workers have it, too
+        except OSError:  # closed: the next file opened would get this number, and what is printed
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # also for worker processes
     with Path(os.devnull).open("w") as null:
         streams = [stream or null for stream in (sys.stdout, sys.stderr)]  # None under pythonw
         for stream in streams:
-            if hasattr(stream, "reconfigure"):  # a notebook's has not
+            if hasattr(stream, "reconfigure"):  # that of a notebook has not
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_VisibleStream, streams)
         with redirect_stdout(out), redirect_stderr(err), _one_line_warnings():
@@ -124,7 +124,7 @@ class MainGroup(LazyGroup):
         with harmless_streams():
             try:
                 return super().main(*args, **kwargs)
-            except OSError as error:  # of the help, on a full device
+            except OSError as error:  # the help cannot be printed, as on a full device
                 return _exit_with(error)
 
     def invoke(self, ctx: Any) -> Any:
@@ -132,10 +132,10 @@ class MainGroup(LazyGroup):
             code = super().invoke(ctx)
         except _REPORTED as error:
             return _exit_with(error)
-        raise typer.Exit(code or 0)
+        raise typer.Exit(code or 0)  # a command returns its exit code, or None for 0
 
 
-_EXHAUSTED = "the memory, processes or threads of this process are exhausted: see ulimit -a ({!r})"
+_EXHAUSTED = "no memory, process or thread is left: raise the limits that ulimit -a shows ({!r})"
 _REPORTED = PrecbenchError, KeyboardInterrupt, OSError, MemoryError, ImportError, RuntimeError
 
 
@@ -146,7 +146,7 @@ def _exit_with(error: BaseException) -> NoReturn:
 
 
 def _message_and_code(error: BaseException) -> tuple[str, int]:
-    """Return message and exit code of an error; raise it again, with its traceback, if a bug."""
+    """Return message and exit code of an error that is no bug; raise any other, with traceback."""
     match error:
         case PrecbenchError():
             return str(error), error.exit_code
@@ -162,6 +162,6 @@ def _message_and_code(error: BaseException) -> tuple[str, int]:
             return _EXHAUSTED.format(error), 1
         case OSError() if is_full(error):
             return disk_full(error.filename or "a file"), 1
-        case OSError() if error.filename is not None:
+        case OSError() if error.filename is not None:  # a path that cannot be read or written
             return f"{error.filename}: {error.strerror}", 2
     raise error

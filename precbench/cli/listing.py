@@ -130,7 +130,7 @@ def list_(
         str, typer.Argument(help="List solvers, datasets, metrics, configs, claims or deviations.")
     ],
     paper: Annotated[
-        str | None, typer.Option(help="Only claims of this paper, for example rudin2009.")
+        str | None, typer.Option(help="Only claims or deviations of this paper (rudin2009).")
     ] = None,
     table: Annotated[
         str | None,
@@ -159,19 +159,20 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    filters = {  # by key of a member: the option that selects by this key, and its value
-        "paper": ("paper", paper), "place": ("table", table), "verdict": ("verdict", verdict)
-    }  # fmt: skip
-    for key, (option, value) in filters.items():
+    options = {"paper": paper, "table": table, "verdict": verdict}
+    for option, value in options.items():
+        if value is None:
+            continue
+        key = "place" if option == "table" else option  # to compare the members by
         known = sorted({str(member[key]) for member in all_members if key in member})
-        if value is not None and not known:
-            raise InputError(f"--{option} applies to claims only, not to {what}; leave it out")
-        if value is not None and key == "verdict":  # also those that no claim has now
+        if not known:
+            raise InputError(f"--{option} selects claims and is of no use for {what}; leave it out")
+        if option == "verdict":  # also those that no claim has now
             from precbench.claims.verdicts import Verdict
 
             known = [*map(str, Verdict)]
         refuse_unknown(option, value, known)
-        members = [member for member in members if value in (None, member.get(key))]
+        members = [member for member in members if member[key] == value]
     if as_json:
         print(json.dumps(members, indent=1))
         return

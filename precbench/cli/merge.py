@@ -32,7 +32,7 @@ def merge_results(
         typer.Option(help="One of the folders: its records are kept where numbers differ."),
     ] = None,
     config: Annotated[
-        list[str] | None, typer.Option(help="Config file of an experiment of your own; repeatable.")
+        list[str] | None, typer.Option(help="Config file that precbench does not ship; repeatable.")
     ] = None,
     mirror: Mirror = None,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Draw no figures.")] = False,
@@ -55,7 +55,7 @@ def merge_results(
     """
     loaded = [(load_config(name), name) for name in config or ()]
     configs = {experiment.name: (experiment, name) for experiment, name in loaded}
-    merges = _merges(folders, out, keep)  # targets, sources, and stores that win conflicts
+    merges = _merges(folders, out, keep)  # by experiment: target, sources, winners of conflicts
     console = screen(quiet=as_json)
     summaries = []
     with ExitStack() as stack:
@@ -81,8 +81,8 @@ def merge_results(
                 console.print(f"tables and records: {target.folder}")
             else:
                 console.print(
-                    f"{summary['experiment']} is not a shipped config: its tables are made when "
-                    "you name its file with --config, or run it with this --out"
+                    f"{summary['experiment']} is not a shipped config: to make its tables, give "
+                    "its file with --config, or run it with this --out"
                 )
     if as_json:
         print(json.dumps(summaries, indent=1))
@@ -92,30 +92,30 @@ def _merges(
     folders: Sequence[Path], out: Path, keep: Path | None
 ) -> list[tuple[Store, list[Store], list[Store]]]:
     """Return, for each experiment, its target, its sources, and the stores that win conflicts."""
-    preferred = keep and keep.resolve()  # its records win conflicts
+    preferred = keep and keep.resolve()  # the folder whose records win conflicts
     if preferred and preferred not in {folder.resolve() for folder in (*folders, out)}:
         raise InputError(f"--keep {keep}: give one of the folders to merge, or that of --out")
     merges: dict[str, tuple[Store, list[Store], list[Store]]] = {}
     for folder in folders:
         for store in find_stores(folder):
             target = Store(out / store.folder.resolve().name)
-            winners = [target] if preferred == out.resolve() else []
-            _, sources, winners = merges.setdefault(target.folder.name, (target, [], winners))
-            sources.append(store)  # this list and `winners` are in `merges`
+            first_winners = [target] if preferred == out.resolve() else []
+            _, sources, winners = merges.setdefault(target.folder.name, (target, [], first_winners))
+            sources.append(store)  # `sources` and `winners` are lists in `merges`
             if folder.resolve() == preferred:
                 winners.append(store)
     return [*merges.values()]
 
 
 def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
-    """Note in the target all trials that runs asked for; return how many are there and missing."""
-    requests = [store.request() for store in (target, *sources)]  # trials of the last run of each
+    """Note in the target the trials that any run asked for; count those it holds and lacks."""
+    requests = [store.request() for store in (target, *sources)]  # what each last run was to do
     present = set(target.keys())
-    keys = present.union(*(request.keys for request in requests))
+    keys = present.union(*(request.keys for request in requests))  # all that was asked for
     shards = sorted({s for request in requests for s in request.shards}, key=Shard.parse)
     target.write_request(keys, shards)
-    sizes = sorted({Shard.parse(shard).total for shard in shards})  # the N of "I/N"
-    expected = [str(Shard(i + 1, n_shards)) for n_shards in sizes for i in range(n_shards)]
+    totals = sorted({Shard.parse(shard).total for shard in shards})  # each N of a shard I/N
+    expected = [str(Shard(i + 1, n_shards)) for n_shards in totals for i in range(n_shards)]
     return {
         "experiment": target.folder.resolve().name,
         "folder": str(target.folder),
@@ -126,7 +126,7 @@ def _note_request(target: Store, sources: list[Store]) -> dict[str, Any]:
 
 
 def _sentence(summary: dict[str, Any]) -> str:
-    """Describe how many records were taken, and which trials and shards are missing."""
+    """Describe how many records were taken, how many trials are missing, and which shards."""
     taken = count(summary["taken"], "record")
     parts = [f"{summary['experiment']}: {taken} taken, {summary['records']:,} in all"]
     parts += [f"{summary['left']:,} still to run"] if summary["left"] else []
@@ -141,7 +141,7 @@ def _config_of(
     """Return the config of results with this name, or None; its name; whether it is smoke size."""
     for candidate in dict.fromkeys((name, name.removesuffix("-smoke"))):  # both, if they differ
         if candidate in known:
-            return *known[candidate], candidate != name  # True: "-smoke" was removed
+            return *known[candidate], candidate != name  # smoke size: "-smoke" was removed
         if shipped := shipped_config(candidate):
             return load_config(shipped), shipped, candidate != name
     return None, "", False
@@ -150,7 +150,7 @@ def _config_of(
 def _write_results(
     config: Experiment, name: str, smoke: bool, store: Store, mirror: str | None
 ) -> bool:
-    """Write the results of all data sets with records; return whether there are any."""
+    """Compute and write the results of the stored trials; return whether there are any."""
     from precbench.experiment.plan import make_plan  # which take long to import
     from precbench.score import write_results
 

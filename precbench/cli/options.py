@@ -41,7 +41,7 @@ def refuse_unknown(what: str, value: str | None, known: Collection[str], listed:
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print nested facts as JSON, or for people as YAML without those that are empty."""
-    text = json.dumps(facts, indent=1, default=str)  # YAML, too, shows these plain values
+    text = json.dumps(facts, indent=1, default=str)  # turns paths into text, also for YAML
     if not as_json:
         import yaml
 
@@ -51,11 +51,11 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a function as a command: its last parameter is a dataclass of the options."""
+    """Return a decorator that gives a command an option for each field of a dataclass."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        # Return a command with an option for each field, which it passes on as one object.
-        *parameters, _ = signature(function).parameters.values()  # _: the one for the object
+        # The command takes the options one by one; `function` gets an object of them all, last.
+        *parameters, _ = signature(function).parameters.values()  # _: the one for this object
         fields = signature(options).parameters
 
         @wraps(function)

@@ -16,14 +16,14 @@ from precbench.text import count, duration
 
 
 def to_fetch(part: Experiment) -> dict[str, int]:
-    """Return, by name, how many bytes each data set to download has at most."""
+    """Return the most bytes to download for each data set that lacks files, by name."""
     sizes = {}
     for entry in part.datasets:
-        if isinstance(entry, NamedData | StreamedCard):
-            card = find_card(getattr(entry, "card", entry.name))  # NamedData has the card's name
+        if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
+            card = find_card(getattr(entry, "card", entry.name))  # a NamedData is named as its card
             missing = {file.name for file in info(card.name) if file.status == "missing"}
             files = [file for file in card.files if file.name in missing and file.urls]
-            if files:  # files without urls are added by hand
+            if files:  # those without urls cannot be downloaded
                 sizes[entry.name] = sum(file.limit for file in files)
     return sizes
 
@@ -31,11 +31,11 @@ def to_fetch(part: Experiment) -> dict[str, int]:
 def show_fetching(
     part: Experiment, sizes: dict[str, int], store: Store, console: Console
 ) -> dict[str, Any]:
-    """Print the data sets to fetch, and return a summary; which trials are done is unknown yet."""
+    """Print what to fetch, and return a summary; without the data no trial is known to be done."""
     for name, size in sizes.items():
         console.print(f"to fetch: {name}, at most {size / 1e6:,.1f} MB")
     n_trials = len(part.trials())
-    console.print(f"{count(n_trials, 'trial')}, once the data are there (precbench data fetch)")
+    console.print(f"{count(n_trials, 'trial')} to run, when the data have been downloaded")
     return {
         "experiment": part.name,
         "folder": str(store.folder),
@@ -57,7 +57,7 @@ def show_outlook(
     seconds = sum(expected_seconds(plan, store, trials)) / at_once
     if trials:
         console.print(
-            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the sizes "
-            "or from earlier trials"
+            f"{count(len(trials), 'trial')}: about {duration(seconds)}, estimated from the size "
+            "of the data or from earlier trials"
         )
     return round(seconds, 1)

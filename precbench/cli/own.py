@@ -81,7 +81,7 @@ class FileLayout:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The options that are set, as parameters of the readers, which call `form` ``format``."""
+        """The options that are set, as arguments of the readers, which name `form` ``format``."""
         values = {field.name: getattr(self, field.name) for field in fields(FileLayout)}
         return {"format" if n == "form" else n: value for n, value in values.items() if value}
 
@@ -193,7 +193,7 @@ class OwnRows(FileLayout):
     gain: Annotated[
         float | None,
         typer.Option(
-            help="Gain of each hit, to compute the profit by length of the list.",
+            help="What each hit gains; the profit is then shown for each length of the list.",
             rich_help_panel=_WORTH,
         ),
     ] = None
@@ -216,9 +216,8 @@ class OwnRows(FileLayout):
     def lengths(self) -> list[TopK]:
         return several_k([plain_value(text) for text in self.k or ["0.25"]])
 
-    @property
-    def worth(self) -> "Worth | None":
-        """Gain of a hit and cost of a listed row; None if neither is given."""
+    def checked_worth(self) -> "Worth | None":
+        """Return gain of a hit and cost of a listed row, None without both; raise if invalid."""
         from precbench.advice.length import Worth
 
         if self.gain is None and self.gain_column is None and self.cost is None:
@@ -231,7 +230,7 @@ class OwnRows(FileLayout):
         return open_table(self.file, self.reading)
 
     def tables(self) -> "tuple[OwnTable, pd.DataFrame | None]":
-        """Return the rows of the file; with ``--open``, rows without a label apart, else None."""
+        """Return the table of the file and, with ``--open``, its rows without a label apart."""
         if self.open_list is None:
             return self.table(), None
         check_target("--open", self.open_list, {"the file of the rows": self.file}, LISTS)
@@ -258,14 +257,17 @@ class OwnRows(FileLayout):
         try:
             yield
         except TableError as error:
-            if not error.remedies or not error.is_enough:  # options alone do not solve the problems
-                raise
-            separator = "\n  " if "\n" in str(error) else "; "
-            proposed = self.line(command, error.remedies)
-            raise InputError(f"{error}{separator}this would be accepted: {proposed}") from None
+            raise InputError(self.with_remedy(command, error)) from None
 
-    def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
-        """Return this command as it is typed, with some options changed.
+    def with_remedy(self, command: str, error: TableError) -> str:
+        """Return the text of an error, with the command that would read the table, if any would."""
+        if not error.remedies or not error.is_enough:  # options alone do not solve the problems
+            return str(error)
+        separator = "\n  " if "\n" in str(error) else "; "
+        return f"{error}{separator}this would be accepted: {self.line(command, error.remedies)}"
+
+    def _changed(self, changes: Iterable[tuple[str, object]]) -> dict[str, Any]:
+        """Return the values of all options by name, some of them changed.
 
         A change to a list of columns adds to it; columns that are left out are no longer listed.
         """
@@ -282,17 +284,21 @@ class OwnRows(FileLayout):
         for name in ("id", "categorical", "numeric"):  # one option names all columns: zip,product
             if values[name] and not any("," in column for column in values[name]):
                 values[name] = [",".join(values[name])]
-        words = ["precbench", command, str(values.pop("file"))]
+        return values
+
+    def line(self, command: str, changes: Iterable[tuple[str, object]] = ()) -> str:
+        """Return this command as it is typed, with some options changed as by `_changed`."""
+        values, words = self._changed(changes), ["precbench", command, str(self.file)]
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
-            value = values.get(field.name)  # None for the file, which is in `words` already
-            if value is None or value == field.default:
+            value = values[field.name]
+            if field.name == "file" or value is None or value == field.default:
                 continue
             option = hints[field.name].__metadata__[0]  # the typer.Option of the annotation
-            # A name such as "--open" is the first argument of it, which typer stores as default.
+            # typer stores a name that is given first, such as "--open", as the default value.
             declared = [str(text) for text in (option.default, *(option.param_decls or ()))]
-            default_name = f"--{field.name.replace('_', '-')}"
-            name = next((text for text in declared if text.startswith("--")), default_name)
+            by_field = f"--{field.name.replace('_', '-')}"  # its name if none is declared
+            name = next((text for text in declared if text.startswith("--")), by_field)
             for item in value if isinstance(value, list) else [value]:
                 words += [name] if item is True else [name, str(item)]  # True: a flag
         return shlex.join(words)
@@ -322,7 +328,7 @@ def check_target(
     """
     if suffixes and path.suffix not in suffixes:
         raise InputError(f"{option} {path}: the name must end with {' or '.join(suffixes)}")
-    # The others need no package; json, a part of Python, stands for that.
+    # Other formats need no package; json, which is always there, stands for one.
     package, extra = _NEEDS.get(path.suffix, ("json", ""))
     if suffixes and find_spec(package) is None:
         raise InputError(f"{option} {path} needs {package}; install precbench[{extra}]")
@@ -349,7 +355,7 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
-    """Rank the rows without a label, write them to ``--open``, and return a sentence about them."""
+    """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
     from precbench.data.own.encoding import Gaps
 
     path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
@@ -359,17 +365,18 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
         warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
-    ranking = model.rank(X, n_jobs=-1)
-    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # places from 0
+    ranking = model.rank(X, n_jobs=-1)  # its rows are numbered from 1, as in X
+    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # places in `rows`
     ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file, from 1
     id_columns = [name for names in options.id or () for name in names.split(",")]
-    for name in reversed(id_columns):  # each goes before the one inserted last
-        ranking.insert(2, name, rows[name].to_numpy()[places])  # behind rank and row
+    for name in reversed(id_columns):  # each goes behind rank and row, before those inserted
+        ranking.insert(2, name, rows[name].to_numpy()[places])
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
     k, n_rows = options.lengths[0], len(rows)
     n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
-    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)  # int: rows
+    # A number of rows, capped here, or a fraction: of the positives or of the rows
+    length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
     hits = model.calibration.expected(scores[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "

@@ -11,7 +11,6 @@ from precbench.cli.options import Json, takes
 from precbench.cli.own import OwnRows
 from precbench.cli.screen import screen
 from precbench.cli.tables import print_table
-from precbench.errors import InputError
 from precbench.report.table import Table, text_table
 from precbench.text import count, duration, one_line
 
@@ -42,10 +41,10 @@ def profile(options: ProfileOptions) -> int:
     from precbench.data.own.roles import number_groups
 
     console = screen(quiet=options.as_json)
-    _ = options.worth  # raises where the gains and costs contradict each other
+    options.checked_worth()  # refuses what compare would refuse
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
-    n_rows, n_pos, refused = (profiled[name] for name in ("rows", "positives", "refusal"))
+    n_rows, n_pos, table_error = (profiled[name] for name in ("rows", "positives", "refusal"))
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
     if n_pos is not None:
         rows += f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
@@ -57,12 +56,8 @@ def profile(options: ProfileOptions) -> int:
     console.print(rows)
     print_table(columns_table(profiled["columns"], options.file.name), console)
     refusal, outlook = None, None
-    if refused is not None:  # the error that compare would raise
-        try:
-            with options.corrected("compare"):  # adds the command that would read the table
-                raise refused
-        except InputError as error:
-            refusal = str(error)
+    if table_error is not None:  # compare would raise it
+        refusal = options.with_remedy("compare", table_error)
         console.print(f"compare refuses it: {refusal}")
     elif n_pos is not None:  # the label is known
         outlook = _outlook(options, own)

@@ -39,7 +39,7 @@ from precbench.yaml.document import load, parse
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(RunOptions):
     small: Annotated[
-        bool, typer.Option("--small", help="Use only every third task, in order of size.")
+        bool, typer.Option("--small", help="Use every third data set only, ordered by size.")
     ] = False
     parameters: Annotated[
         str,
@@ -70,7 +70,7 @@ def rank(
     """
     refuse_unknown("solver", name, SOLVERS, "solvers")
     survey_config = load(shipped("configs") / "top" / "survey.yaml").data
-    params = survey_config["solvers"].get(name) or {}
+    params = survey_config["solvers"].get(name) or {}  # those of the survey, if it has the solver
     if options.parameters:
         params = parse(options.parameters, "--parameters").data
         if not isinstance(params, dict):
@@ -78,22 +78,22 @@ def rank(
                 "--parameters must be a mapping of names to values, such as '{C: 0.1}'"
             )
     label, entry = f"{name} (yours)", {"solver": name, **params}
-    common = shared_parameters(survey_config["common"], {label: entry})
+    common = shared_parameters(survey_config["common"], {label: entry})  # that it has, too
     tasks = read_tasks()[::3] if options.small else read_tasks()  # sorted by number of rows
     experiment = "rank-" + re.sub(r"[^A-Za-z0-9_-]+", "-", name)
     paths = write_configs(
         options.out / "survey-tasks", tasks, name=experiment, solvers={label: entry}, common=common
     )
-    # Tables of a single method say little: only those of the whole survey are shown.
+    # Quiet: tables of a single method say little; those of the whole survey are shown below.
     summaries = run_all(map(str, paths), replace(options, quiet=True))
     failed = int(any(map(has_failed, summaries)))  # the exit code
-    if options.dry_run or options.shard or options.smoke:
+    if options.dry_run or options.shard or options.smoke:  # there is nothing to rank
         return failed
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
     tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
-    study = Result.model_construct(  # unchecked, with what the page shows in place of a study
+    study = Result.model_construct(  # unchecked: not a study, but the page is made like that of one
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
     )
     contents = {
@@ -111,9 +111,9 @@ def rank(
 
 
 def _join_survey(table: pd.DataFrame) -> Survey:
-    """Add the committed results of the other methods, on the tasks and splits that both have."""
-    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # keys: to join by
-    shared = table[keys].merge(committed[keys].drop_duplicates())  # splits that both have
+    """Join results of a method with those of the survey, on the tasks and splits that both have."""
+    committed, keys = pd.read_csv(REFERENCE), ["task", "split"]  # the survey, columns to join by
+    shared = table[keys].merge(committed[keys].drop_duplicates())  # tasks and splits of both
     if shared.empty:
         raise InputError(
             "the survey has no results on these tasks and splits; change --dataset or --splits"
@@ -123,7 +123,7 @@ def _join_survey(table: pd.DataFrame) -> Survey:
 
 
 def _standing(survey: Survey, label: str) -> Table:
-    """Lay out the mean ranks, by average precision, of the method and the best of each kind."""
+    """Lay out mean ranks by average precision: of the method, and of the best of each kind."""
     values = survey.values(AP)
     ranks = standings(values)
     shown = {*survey.best(values), label}  # the best of each kind, and the method
@@ -139,7 +139,7 @@ def _standing(survey: Survey, label: str) -> Table:
         if solver in shown
     ]
     header = ["best of its kind", "mean rank", "95 %", "lost", "95 %", "yours is"]
-    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # positives of a test part, by task
+    n_small = int((survey.looked_at(AP) < LEAST_ROWS).sum())  # tasks with few positives to test on
     return text_table(
         f"Average precision on {len(values)} tasks, {len(survey.solvers)} methods",
         header,
@@ -149,8 +149,8 @@ def _standing(survey: Survey, label: str) -> Table:
 
 
 def _by_measure(survey: Survey, label: str) -> Table:
-    # Lay out the rank of the method by each measure of the survey. What is lost is 1 - value / best
-    # value of the task; wins are the share of other methods beaten. Both are means over the tasks.
+    # Lay out the rank of the method by each measure of the survey. On a task, what is lost is
+    # 1 - value / best value, and wins are the share of other methods beaten; shown are the means.
     rows = []
     for metric, measure in MEASURES.items():
         values = survey.values(metric)

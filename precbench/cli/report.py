@@ -17,7 +17,7 @@ from precbench.report.html import ledger_about, render
 from precbench.report.table import text_table
 from precbench.store import find_result_folders
 
-_MARKS = ("results.csv", "illustration.json")  # of an experiment, of a study
+_MARKS = ("results.csv", "illustration.json")  # written by an experiment, by a study
 
 
 def plot_results(
@@ -70,14 +70,14 @@ def write_pages(
     ledger = ledger_about(read_evidence([results]))
     rows, written = [], []
     for folder in folders:
-        page = write_report(folder, "changed", ledger).page  # "changed": figures of new results
+        page = write_report(folder, "changed", ledger).page  # draws figures only of new results
         assert page is not None
         content = "; ".join([page.fact, *page.marks])  # marks: warnings
         rows.append([page.title, page.source or "", content, page.verdicts])
         written.append(folder / PAGE)
         if not as_json:
             print(folder / PAGE, flush=True)  # at once: the next page takes time
-    if folders != [results]:  # not the folder of a single experiment
+    if folders != [results]:  # a folder of several, which gets an index
         index = results / "index.html"
         header = ["report", "after", "what is in it", "published numbers"]
         table = text_table("Experiments and studies", header, rows)

@@ -66,7 +66,7 @@ def reproduce(
         ),
     ] = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run, and about how long.")
+        bool, typer.Option("--dry-run", help="Run nothing: show what would run, and for how long.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     mirror: Mirror = None,
@@ -103,7 +103,7 @@ def reproduce(
         console.print(f"left out: {name}. {one_line(why)}", style="bold")
     console.print(
         f"in all about {duration(sum(run.seconds or 0.0 for run in runs))}, estimated from the "
-        "sizes or from earlier trials"
+        "size of the data or from earlier trials"
     )
     if dry_run:
         return 0
@@ -111,7 +111,7 @@ def reproduce(
 
     claims = [claim for run in runs for claim in run.claims]
     folders = dict.fromkeys(summary["folder"] for summary in summaries)
-    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))
+    ledger = make_ledger(claims, read_evidence(filter(os.path.isdir, folders)))  # those that exist
     if as_json:
         outcome = {"runs": summaries, "absent": missing, "ledger": list(map(vars, ledger))}
         print(json.dumps(outcome, indent=1))
@@ -121,7 +121,7 @@ def reproduce(
 
 
 def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str]]]:
-    """Return, by config, the claims about the targets (by id) and the names of their data sets."""
+    """Return, by config, the claims about the targets, by id, and the names of the data to use."""
     testable = [c for c in load_claims() if c.is_testable]
     papers = {claim.paper for claim in testable}
     configs = {claim.config for claim in testable}
@@ -136,21 +136,21 @@ def _chosen(targets: Sequence[str]) -> dict[str, tuple[dict[str, Claim], set[str
             )
         for claim in testable:
             if claim.is_about(target) or target in (claim.paper, claim.config):
-                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # both grow
+                claims, datasets = chosen.setdefault(claim.config, ({}, set()))  # so far
                 claims[claim.id] = claim
-                datasets |= {target} if target in data else {*claim.data}  # a named data set alone
+                datasets |= {target} if target in data else {*claim.data}  # no others of the claim
     return chosen
 
 
 def _planned(
     name: str, claims: list[Claim], datasets: set[str], options: RunOptions, missing: dict[str, str]
 ) -> list[_Run]:
-    """Return the run of a config in a list, or []; add unavailable data sets to `missing`."""
+    """Return a list of the run of a config, empty without data; add absent data to `missing`."""
     config = load_config(name)
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
     loaded: dict[str, Dataset] = {}
-    needed = {entry.name for entry in config.datasets} & datasets - missing.keys()
+    needed = {entry.name for entry in config.datasets} & (datasets - missing.keys())
     for dataset in sorted(needed):
         try:
             plan = make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
@@ -164,14 +164,14 @@ def _planned(
     timing = any(claim.is_timed for claim in claims)
     selected = replace(
         options,
-        solvers=sorted(labels) or [next(iter(config.solvers))],  # any one, to count rows
+        solvers=sorted(labels) or [next(iter(config.solvers))],  # any one: only rows are counted
         datasets=available,
-        splits=None if labels else "0",  # claims about counts of rows need a single trial
+        splits=None if labels else "0",  # counts of rows need a single trial
         timing=timing,
         jobs=1 if timing else options.jobs,
     )
     # Nothing is trained: this estimates the time of the trials that are missing.
     outlook = prepared(config, replace(selected, dry_run=True, quiet=True), name, loaded)()
-    decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need none
+    decided = [c for c in claims if not c.data or {*c.data} & {*available}]  # some need no data
     n_trials = outlook["trials"] - outlook["cached"]
     return [_Run(name, config, decided, selected, outlook["expected_seconds"], n_trials)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from precbench.runner.cluster import Cluster
 
 _CHANGED_CODE = "changed-code"
-_RERUN = {
+_RERUN = {  # the statuses that each word of --rerun stands for
     **{name: (name,) for name in (*RETRIED, "diverged", "skipped")},
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
@@ -49,7 +49,7 @@ class RunOptions:
         list[str] | None,
         typer.Option(
             "--solver",
-            help="Run only the solvers with this label, or a pattern such as sgd-*; repeatable.",
+            help="Label of a solver to run, or a pattern such as sgd-*; repeatable [default: all].",
             autocompletion=completion.solvers,
             rich_help_panel=_CHOICE,
         ),
@@ -57,7 +57,7 @@ class RunOptions:
     skip: Annotated[
         list[str] | None,
         typer.Option(
-            help="Leave out the solvers with this label, or a pattern such as sgd-*; repeatable.",
+            help="Label of a solver to leave out, or a pattern such as sgd-*; repeatable.",
             autocompletion=completion.solvers,
             rich_help_panel=_CHOICE,
         ),
@@ -66,7 +66,7 @@ class RunOptions:
         list[str] | None,
         typer.Option(
             "--dataset",
-            help="Run only the data sets with this name, or a pattern such as a*; repeatable.",
+            help="Name of a data set to use, or a pattern such as a*; repeatable [default: all].",
             autocompletion=completion.datasets,
             rich_help_panel=_CHOICE,
         ),
@@ -76,7 +76,7 @@ class RunOptions:
         typer.Option(
             "--splits",
             "--seeds",
-            help="Run only these splits, for example 0,2 or 0-4.",
+            help="Numbers of the splits to run, for example 0,2 or 0-4 [default: all].",
             rich_help_panel=_CHOICE,
         ),
     ] = None
@@ -91,7 +91,7 @@ class RunOptions:
     smoke: Annotated[
         bool,
         typer.Option(
-            "--smoke", help="Run the config at its smoke size, in seconds.", rich_help_panel=_CHOICE
+            "--smoke", help="Try the config out at smoke size, in seconds.", rich_help_panel=_CHOICE
         ),
     ] = False
     rerun: Annotated[
@@ -144,17 +144,14 @@ class RunOptions:
         bool,
         typer.Option(
             "--dry-run",
-            help="List what would run, how long, and what data to fetch.",
+            help="Run nothing: list what would run, for how long, and the data to fetch.",
             rich_help_panel=_WORKERS,
         ),
     ] = False
     out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)] = (
         Path("results")
     )
-    mirror: Annotated[
-        str | None,
-        typer.Option(help=MIRROR, rich_help_panel=_FILES),
-    ] = None
+    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None
     no_stand_in: Annotated[
         bool,
         typer.Option(
@@ -169,10 +166,7 @@ class RunOptions:
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet",
-            "-q",
-            help="Print trials that are not ok, and nothing else.",
-            rich_help_panel=_SCREEN,
+            "--quiet", "-q", help="Print only trials that are not ok.", rich_help_panel=_SCREEN
         ),
     ] = False
     verbose: Annotated[
@@ -227,8 +221,9 @@ def prepared(
     name: str = "",
     datasets: "Mapping[str, Dataset] | None" = None,
 ) -> Callable[..., dict[str, Any]]:
-    """Check the options against a config; return a function that runs it, on a cluster if given.
+    """Check the options against a config; return a function that runs it.
 
+    The function takes a cluster to run on, if there is one, and returns a summary of the run.
     `name` is that of the config, empty without a file; `datasets` are those loaded already.
     """
     if isinstance(config, Experiment):
@@ -250,7 +245,7 @@ def _chosen(
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the solvers and the data sets that the options select; None means all."""
     labels, names = list(config.solvers), [entry.name for entry in config.datasets]
-    solvers = options.solvers and _matching(options.solvers, labels)  # None if none are given
+    solvers = options.solvers and _matching(options.solvers, labels)  # None: --solver is not given
     if skipped := _matching(options.skip or (), labels):
         config.select(solvers=skipped)  # raises if one is unknown
         solvers = [label for label in solvers or labels if label not in skipped]
@@ -294,7 +289,7 @@ def _run(
         smoke=options.smoke,
         datasets=datasets,
     )
-    keys = plan.keys_of(part)  # of the trials of the part
+    keys = plan.keys_of(part)  # of the trials asked for, done or not
     _announce(plan, console)
     if (shard := options.chosen_shard) is not None:
         n_all = len(keys)
@@ -303,7 +298,7 @@ def _run(
     if options.dry_run:
         trials = _select_trials(plan, store, keys, options, console)
         n_workers = options.jobs if cluster is None else cluster.n_workers
-        n_workers = 1 if options.timing else n_workers
+        n_workers = 1 if options.timing else n_workers  # to compare times: one at a time
         seconds = show_outlook(plan, store, trials.values(), n_workers, console)
         return _summary(plan, store, keys, trials) | {"expected_seconds": seconds}
     with store.lock():
@@ -320,7 +315,7 @@ def _run(
 def _measure(
     plan: "Plan", store: Store, part: Experiment, options: RunOptions, console: Screen, name: str
 ) -> tuple["Report", dict[str, Any]]:
-    # Write results and report of the stored trials; return the report and entries of the summary.
+    # Write results and report of the stored trials; return the report and its part of the summary.
     from precbench.score import final_means, not_ok, write_results
 
     store.require_lock()
@@ -383,7 +378,7 @@ def _select_trials(
     """Return the trials to run, by key, and print how many are done already."""
     from precbench.runner import keys_of_other_code, to_do
 
-    list(store.records())  # reads all: a damaged one is reported before anything runs
+    list(store.records())  # raises before anything runs if a record is damaged
     trials = to_do(
         plan,
         store,
@@ -393,15 +388,15 @@ def _select_trials(
         rerun=options.rerun_statuses - {_CHANGED_CODE},
         changed_code=_CHANGED_CODE in options.rerun_statuses,
     )
-    done = keys - trials.keys()
+    done = keys - trials.keys()  # they are kept
     if options.rerun:
         console.print(f"{len(keys)} trials, {len(trials)} of them to run again")
     else:
         console.print(f"{len(keys)} trials, {len(done)} of them done already")
     if n_other := len(keys_of_other_code(plan, store, done)):
         console.print(
-            f"{count(n_other, 'finished trial')} kept that other code of the same versions "
-            f"trained; --rerun {_CHANGED_CODE} trains them again"
+            f"{count(n_other, 'finished trial')} kept, although other code of the same versions "
+            f"trained them; --rerun {_CHANGED_CODE} trains them again"
         )
     return trials
 
@@ -439,14 +434,14 @@ def _train(
     n_done, bar = 0, progress(len(trials), quiet=options.quiet, verbose=options.verbose)
     with bar as show, closing(outcomes) as finished:
         try:
-            for job, _ in finished:  # _: the status, which the record has, too
+            for job, _ in finished:  # as trials end; _: the status, which the record has, too
                 store.require_lock()
                 record = store.read(job.key)
                 assert record is not None
                 show(job, record)
                 n_done += 1
         except KeyboardInterrupt:
-            finished.close()
+            finished.close()  # marks the running trials as interrupted
             print(
                 f"stopped: {n_done} of {len(trials)} trials are finished and kept in "
                 f"{store.folder}; the same command resumes from there",
@@ -462,8 +457,8 @@ def split_numbers(text: str | None) -> list[int] | None:
     ranges: list[range] = []
     try:
         for part in text.split(","):
-            first, _, last = part.partition("-")
-            ranges.append(range(int(first), int(last or first) + 1))
+            first, _, final = part.partition("-")  # final is "" where a number stands alone
+            ranges.append(range(int(first), int(final or first) + 1))
         if not all(ranges):  # 4-2 makes an empty range
             raise ValueError
     except ValueError:
@@ -474,7 +469,7 @@ def split_numbers(text: str | None) -> list[int] | None:
 
 
 def _announce(plan: "Plan", console: Screen) -> None:
-    """Print the title, the data sets, and which of them are synthetic or left out."""
+    """Print the title of a run, its data sets, and which of them are synthetic or left out."""
     console.print(f"{plan.experiment.title} ({plan.protocol}; {plan.scaling})")
     for dataset in plan.datasets.values():
         n, d = dataset.X.shape
@@ -511,8 +506,8 @@ def run_all(configs: Iterable[str], options: RunOptions) -> list[dict[str, Any]]
     loaded = [(load_config(name), name) for name in configs]
     if options.cluster is None and not options.dry_run:
         first_config, _ = loaded[0]
-        _start_workers(first_config, options)  # while the data are read
-    runs = [prepared(config, options, name) for config, name in loaded]
+        _start_workers(first_config, options)  # they start while the data are read
+    runs = [prepared(config, options, name) for config, name in loaded]  # functions to call
     with _connect(options) as cluster:
         if cluster is not None:
             screen(quiet=options.is_quiet).print(

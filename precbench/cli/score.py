@@ -65,11 +65,12 @@ def score(
             "--strict", help="Exit with code 5 if --drift finds drift; the list is still written."
         ),
     ] = False,
-    last: Annotated[
+    earlier: Annotated[
         Path | None,
         typer.Option(
+            "--last",
             help="Earlier list, .csv or .parquet, to count how many of its rows are listed again "
-            "(compared by --id, else by row number)."
+            "(compared by --id, else by row number).",
         ),
     ] = None,
     explain: Annotated[
@@ -117,22 +118,22 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    _check_options(model, file, out=out, drift=drift, last=last, strict=strict, as_json=as_json)
+    _check_options(model, file, out=out, drift=drift, last=earlier, strict=strict, as_json=as_json)
     if explain is not None and top is None:
         raise InputError("--explain needs --top; give the number of rows to list")
-    last_names = None if last is None else _read_names(last, row_id or "row")
+    earlier_names = None if earlier is None else _read_names(earlier, row_id or "row")
     from precbench.model.drift import describe_drift
     from precbench.model.reasons import Listing
 
     loaded, encoding = load_model(model)
-    monitor = None if drift is None else loaded.drift()  # collects the rows for --drift
-    explainer = None if explain is None else Listing(loaded, explain)  # keeps the listed rows
+    monitor = None if drift is None else loaded.drift()  # gathers what --drift reports
+    explainer = None if explain is None else Listing(loaded, explain)  # keeps the rows to explain
     gaps = Gaps() if monitor is None else monitor.gaps  # missing values, unseen categories
     gaps.refuse = refuse_gaps
-    training_rows, n_seen = loaded.training_rows, 0  # n_seen: rows that the model was fitted to
+    training_rows, n_seen = loaded.training_rows, 0  # n_seen: how many of them are ranked here
 
     def watch(X: Any, scores: NDArray[np.float64]) -> None:
-        # Pass a block of rows to `monitor`; count in `n_seen` the model's training rows.
+        # Pass a block of rows to `monitor`; add to `n_seen` how many of them are training rows.
         nonlocal n_seen
         if monitor is not None:
             monitor.add(X, scores)
@@ -143,21 +144,23 @@ def score(
         columns = [*([row_id] if row_id else ()), *(keep or ())]  # to list beside the scores
         blocks = read_new_blocks(path, encoding, keep=columns, gaps=gaps, **options.layout)
         if probability:
-            loaded.probabilities([])  # refuses a model that has none before it reads the rows
+            loaded.probabilities([])  # raises for a model without them, before the rows are read
         blocks = blocks if explainer is None else explainer.noting(blocks, gaps)
-        listed = None if explainer is None else explainer.rows
+        listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
-    if as_json or (out is not None and out.suffix == ".xlsx"):  # both have numbers, CSV has text
+    # Complete the list: numbers, probabilities, reasons, and the row numbers of the file.
+    if as_json or (out is not None and out.suffix == ".xlsx"):  # CSV keeps the text of the file
         ranking = _convert_numbers(ranking)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
-    records = None
+    records = None  # the rows for --json, with reasons
     if explainer is not None:
-        ranking, records = explainer.with_reasons(ranking)  # records: rows for --json
+        ranking, records = explainer.with_reasons(ranking)
     ranking["row"] = gaps.places_of(ranking["row"])  # numbers in the file, blank rows included
-    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # or none
+    for record, row in zip(records or (), ranking["row"].tolist(), strict=False):  # if any
         record["row"] = row
+    # What is said of the list: in `report` for JSON, in `sentences` for people.
     report: dict[str, Any] = dict.fromkeys(("hits", "drift", "last"))  # None if not computed
     sentences = []
     if loaded.calibration is not None and len(scores):
@@ -173,22 +176,22 @@ def score(
         sentences.append(describe_drift(summary))
         with replacing(drift) as unfinished:
             unfinished.write_text(json.dumps(summary, indent=1))
-    if last_names is not None:
-        report["last"] = overlap = _compare_names(ranking[row_id or "row"], last_names)
+    if earlier_names is not None:
+        report["last"] = overlap = _compare_names(ranking[row_id or "row"], earlier_names)
         sentences.append(
             "{again:,} of the {listed:,} listed rows were on the last list of {before:,} (Jaccard "
             "{jaccard:.2f})".format(**overlap)
         )
     if as_json:
         rows = ranking.to_dict("records") if records is None else records
-        print(json.dumps(rows if drift is None and last is None else {"list": rows, **report}))
+        print(json.dumps(rows if drift is None and earlier is None else {"list": rows, **report}))
     elif out is None:
         ranking.to_csv(sys.stdout, index=False)
     else:
         write_list(ranking, out)
     sentences.append(f"{n_rows:,} rows ranked, {len(ranking):,} listed{f': {out}' if out else ''}")
     print(*sentences, sep="\n", file=sys.stderr)
-    return NOT_HELD if strict and report["drift"]["drift"] else 0
+    return NOT_HELD if strict and report["drift"]["drift"] else 0  # --strict comes with --drift
 
 
 def _check_options(
@@ -216,7 +219,7 @@ def _check_options(
 
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
-    """Yield the file of the rows; for "-", a temporary copy of standard input."""
+    """Yield the path of the file of rows; for "-", that of a temporary copy of standard input."""
     if str(file) != "-":
         yield file
         return
@@ -227,17 +230,17 @@ def _on_disk(file: Path) -> Iterator[Path]:
         yield path
 
 
-def _read_names(last: Path, column: str) -> set[str]:
+def _read_names(earlier: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
-    if format_of(last) not in TABLES:
-        raise InputError(f"--last {last}: give a list that score has written, CSV or Parquet")
-    no_features = Encoding("csv", n_features=0, dense=True)  # so that only the column is read
-    blocks = read_new_blocks(last, no_features, keep=[column])
+    if format_of(earlier) not in TABLES:
+        raise InputError(f"--last {earlier}: give a list that score has written, CSV or Parquet")
+    no_features = Encoding("csv", n_features=0, dense=True)  # to read no column beside that one
+    blocks = read_new_blocks(earlier, no_features, keep=[column])
     return {name for _, columns in blocks for name in columns[column]}
 
 
 def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
-    """Count the names on this list, on the last one and on both, with their Jaccard index."""
+    """Count names on this list, on the earlier one and on both; `jaccard`: both by either."""
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}

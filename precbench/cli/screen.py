@@ -33,9 +33,10 @@ class Screen(Console):
 
 
 def screen(*, quiet: bool = False, stderr: bool = False, **options: Any) -> Screen:
-    """Return a console, which wraps lines on a terminal, but not in a pipe."""
+    """Return a console for standard output or error; it wraps lines on a terminal only."""
     stream = sys.stderr if stderr else sys.stdout
-    stream = getattr(stream, "rich_proxied_file", stream)  # the stream inside: `Screen` escapes
+    # `Screen` escapes text itself: it writes past a stream that would escape rich's colours, too.
+    stream = getattr(stream, "rich_proxied_file", stream)
     console = Screen(file=stream, highlight=False, markup=False, quiet=quiet, **options)
     console.soft_wrap = not console.is_terminal
     if not console.width:  # COLUMNS is 0
@@ -56,10 +57,10 @@ def progress(
     console = screen(stderr=True)
     has_bar = console.is_terminal and n_trials > 0 and not quiet
     n_done = n_failed = 0
-    started = shown = time.monotonic()
+    started = shown = time.monotonic()  # shown: when a line was printed last
 
     def finished(job: "Job", record: Record) -> None:
-        # Advance the bar (`task` of `bars`, made below) by a trial, and print a line if one is due.
+        # Advance the bar (`task` of `bars`, made below) by a trial; print a line if it is due.
         nonlocal n_done, n_failed, shown
         now, n_done = time.monotonic(), n_done + 1
         n_failed += record.status not in ("ok", "skipped")
@@ -69,13 +70,13 @@ def progress(
         outcome = f"{record.seconds or 0:.3g} s" if ok else one_line(record.reason)
         line = f"{job.trial.title}: {record.status}: {outcome}"
         tenths, tenths_before = (10 * n // n_trials for n in (n_done, n_done - 1))
-        is_due = tenths > tenths_before or now > shown + 60  # a tenth of all is done, or a minute
+        tenth_or_minute = tenths > tenths_before or now > shown + 60  # has passed
         if not has_bar:
-            seconds = (now - started) / n_done * (n_trials - n_done)  # as long as those so far
+            seconds = (now - started) / n_done * (n_trials - n_done)  # at the pace so far
             remaining = f"about {duration(seconds)} left" if seconds > 1 else ""
             state = ", ".join(filter(None, (f"{n_done}/{n_trials}", failed, remaining)))
             line = f"[{state}] {line}"
-        if not ok or verbose or (is_due and not (has_bar or quiet)):
+        if not ok or verbose or (tenth_or_minute and not (has_bar or quiet)):
             console.print(line)
             shown = now
 

@@ -57,8 +57,8 @@ def show(
     features. --json lists all columns.
 
     For a trial: its record, with solver, data, chosen parameters, times and warnings; its metrics
-    and machine; the parts of other versions since, for which it would run again; and the command
-    that repeats it. Keys are in the `key` column of results.csv.
+    and machine; which of solver and tuning have new versions, so that it would run again; and the
+    command that repeats it. Keys are in the `key` column of results.csv.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def show(
 
 
 def _show_model(path: str, as_json: bool) -> None:
-    """Print the parts of a model in words, or as JSON, with its quality if it was measured."""
+    """Describe a model in words, or as JSON, with its quality if that was measured."""
     from precbench.advice.importance import importance_table
     from precbench.advice.quality import describe_quality, quality_of
     from precbench.model.model import Model
@@ -90,7 +90,7 @@ def _show_model(path: str, as_json: bool) -> None:
         print(json.dumps(_facts(path, model, provenance, quality)))
         return
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
-    sections: dict[str, list[str]] = {
+    sections: dict[str, list[str]] = {  # lines by title
         "fitted": [_provenance_in_words(provenance)],
         "quality": [describe_quality(quality)] if quality else [],
         "parameters": [", ".join(params)],
@@ -104,7 +104,7 @@ def _show_model(path: str, as_json: bool) -> None:
     }
     print(f"{path}: {one_line(model.solver)}, {_kind(model)}")
     for name, lines in sections.items():
-        for i, line in enumerate(filter(None, lines)):  # an empty section is left out
+        for i, line in enumerate(filter(None, lines)):  # empty lines are left out, and so sections
             text = one_line(line if i else f"{name}: {line}")  # the first line has the name
             indent = "    " if i else "  "
             print(fill(text, _WIDTH, initial_indent=indent, subsequent_indent="      "))
@@ -172,9 +172,9 @@ def _most_used(model: "Model") -> str:
     if not names or model.members or model.random_features is not None:  # no weights of columns
         return ""
     values: Any = model.coef if model.trees is None else model.trees.to_arrays()["splits"]
-    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]
-    digits = ".3g" if model.trees is None else ","  # of weights, or of counts of splits
-    return ", ".join(f"{names[j]} {values[j]:{digits}}" for j in order if values[j])
+    order = np.argsort(-np.abs(values), kind="stable")[:_MOST_SHOWN]  # the largest first
+    form = ".3g" if model.trees is None else ","  # of a weight, or of a count of splits
+    return ", ".join(f"{names[j]} {values[j]:{form}}" for j in order if values[j])
 
 
 def _facts(

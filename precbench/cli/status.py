@@ -90,12 +90,12 @@ def _seconds_left(store: Store, request: Request, pending: int) -> float | None:
 
 
 def _table(results: Path, states: list[dict[str, Any]]) -> Table:
-    """Lay out a row for each experiment; its name includes the shard if only one was run."""
+    """Lay out a row for each experiment, named with its shard if a single one was run."""
     rows = []
     for state in states:
         failed = [f"{n} {status}" for status, n in state["outcomes"].items() if status != "ok"]
         pending = f"{state['left']:,}" if state["left"] else ""
         done = f"{state['done']:,} of {state['asked']:,}"
-        shards = state["shards"] if len(state["shards"]) == 1 else []
+        shards = state["shards"] if len(state["shards"]) == 1 else []  # of several, none is named
         rows.append([" ".join([state["experiment"], *shards]), done, pending, ", ".join(failed)])
     return text_table(str(results), ["experiment", "done", "pending", "not ok"], rows)

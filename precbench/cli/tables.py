@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SENTENCE = 32  # a longer cell may be broken, at its spaces
 _NARROWEST = 20  # of a column with such cells
-_GAP = 2
+_GAP = 2  # blanks between columns
 
 
 def show_length(length: "Length", *, quiet: bool = False) -> None:
@@ -62,14 +62,14 @@ class _Column:
     """A column of texts, and the least width in which no word or number of it is split."""
 
     def __init__(self, header: str, cells: list[Text]):
-        # A column of a table; `least` is the narrowest width at which it can be read.
+        # `least` is this width, in characters; it is not 0.
         self.cells = cells
         self.has_sentences = any(cell.cell_len > _SENTENCE for cell in cells)
         texts = [cell.plain for cell in cells]
-        # In a column with long cells all may be broken between words, in others none.
+        # A header may be broken between words; cells, too, in a column with a long one.
         words = " ".join([header, *(texts if self.has_sentences else ())]).split()
         cell_widths = [_NARROWEST] if self.has_sentences else map(cell_len, texts)
-        self.least = max([1, *cell_widths, *map(cell_len, words)])  # in characters, not 0
+        self.least = max([1, *cell_widths, *map(cell_len, words)])
         self.header = fill(header, self.least, break_on_hyphens=False)
 
 
@@ -88,7 +88,7 @@ def _text(cell: Cell, asterisks: bool) -> Text:
 
 def _blocks(names: list[_Column], others: list[_Column], width: int) -> list[list[_Column]]:
     """Divide the columns `others` into blocks that fit into `width` beside the columns `names`."""
-    beside = width - 1 - sum(column.least + _GAP for column in names)  # for a block; 1 stays free
+    beside = width - 1 - sum(column.least + _GAP for column in names)  # for a block; 1 is kept free
     blocks: list[list[_Column]] = [[]]
     room = beside
     for column in others:
@@ -109,7 +109,7 @@ def _grid(names: list[_Column], others: list[_Column], width: int) -> Grid:
         show_edge=False,
         pad_edge=False,
         padding=(0, 0, 0, _GAP - 1),  # top, right, bottom, left
-        width=least if least > width else None,  # too wide, if words would break
+        width=least if least > width else None,  # wider than the screen, if words would break
     )
     for i, column in enumerate(columns):
         justify: Any = "left" if i < len(names) or column.has_sentences else "right"

@@ -53,15 +53,11 @@ def find_trial(what: str, results: Path) -> tuple[Store, Record]:
 
 
 def _matching(what: str, results: Path) -> Iterator[tuple[Store, Record]]:
-    """Yield records, with their stores, whose key begins with `what` or whose place it is."""
-    place = _PLACE.fullmatch(what)  # data set, solver and split, or None
+    """Yield stores and records: `what` is the start of their keys, or DATASET/SOLVER/SPLIT."""
+    place, is_key = _PLACE.fullmatch(what), _KEY.fullmatch(what)  # never both
     for store in map(Store, find_result_folders(results, "trials")):
-        keys = store.keys()
-        if _KEY.fullmatch(what):
-            keys = [key for key in keys if key.startswith(what)]
-        elif place is None:  # neither a key nor a place: nothing matches
-            keys = []
-        for key in keys:
+        keys = store.keys()  # of all records: any of them may have the place
+        for key in keys if place else [key for key in keys if is_key and key.startswith(what)]:
             record = store.read(key)
             if record is not None and (
                 place is None or place.groups() == (record.dataset, record.label, str(record.split))
@@ -78,7 +74,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
     }  # fmt: skip
     for column, value in place.items():
         rows = rows[rows[column] == value]
-    # A row without a key is taken by its place alone.
+    # Rows without a key are matched by data set, solver, split and sweep alone.
     rows = rows[rows["final"] & rows["value"].notna() & rows["key"].isin(["", trial.key])]
     records: list[dict[Any, Any]] = rows[["metric", "part", "value"]].to_dict("records")
     return records
@@ -87,7 +83,7 @@ def _metrics(run: Run, trial: Record) -> list[dict[str, Any]]:
 def _changed(trial: Record) -> list[str]:
     """Return the parts (solver, tuning) whose algorithm version has changed since the trial."""
     recorded = trial.description.get("algorithm_version", {})
-    if trial.solver not in SOLVERS or not recorded:  # nothing to compare
+    if trial.solver not in SOLVERS or not recorded:  # no version now, or none then
         return []
     current = algorithm_version(trial.solver, trial.description.get("tuning") is not None)
     return [part for part in {**recorded, **current} if recorded.get(part) != current.get(part)]
@@ -101,5 +97,5 @@ def _command(store: Store, trial: Record, config: str | None) -> str:
     )
     if parts is None:
         return ""
-    before, after = parts  # of the command, around the split
+    before, after = parts  # of the command, before and after the number of the split
     return f"{before}{trial.split}{after} --out {shlex.quote(str(store.folder.parent))}"
