@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def _regret_tables(result: Result) -> Iterator[Table]:
-    is_of_lemma = result.values["horizon"].isna()
+    has_no_stream = result.values["horizon"].isna()  # of Lemmas 2, 10 and 12
     yield value_table(
         result,
-        result.values[~is_of_lemma],
+        result.values[~has_no_stream],
         ["dataset", "objective", "rows", "horizon"],
         "At most: an upper bound, by the certified gaps. w = 0: the regret of always playing 0. "
-        "Constant: that regret, at most, divided by the rate.",
+        "Constant: the regret, at most, divided by the rate.",
         across="quantity",
     )
-    facts = result.values[is_of_lemma]
-    yield value_table(result, facts, ["quantity"], "Ratios to the distance of the two weights.")
+    ratios = result.values[has_no_stream]
+    yield value_table(result, ratios, ["quantity"], "Ratios to the distance of the two weights.")
 
 
 def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> None:
@@ -49,7 +49,7 @@ ERROR_BOUNDS = StudyKind(
     numbers=("size",),
     tables=tabulate(
         ["theorem", "dataset", "objective", "size"],
-        "Excess: less that of the best w, and of Theorem 4 less the regret; the 95 % "
+        "Excess: the risk less that of the best w, in Theorem 4 also less the regret; its 95 % "
         "quantile. Bound: with the constant 1 where it is open. w = 0: the excess of w = 0.",
         across="quantity",
     ),
