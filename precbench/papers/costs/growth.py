@@ -21,8 +21,7 @@ class CostCurve(Section):
     """A series of fits of one solver: what `grows` has each of the `sizes`, the rest is fixed."""
 
     solver: str
-    # ``rows``, ``features``, or parameters of the solver; all of them get the same size.
-    grows: Annotated[list[str], Field(min_length=1)]
+    grows: Annotated[list[str], Field(min_length=1)]  # rows, features, parameters of the solver
     sizes: Sizes
     rows: AtLeastTwo
     features: Count

@@ -324,24 +324,21 @@ def _pair_statements(
 ) -> list[_PairStatement]:
     return [
         _PairStatement(
-            "Lemma 2 (i)",
-            deviations.quadratic,
+            "Lemma 2 (i)", deviations.quadratic,
             lambda b: b.quadratic(s, delta, norm),
             lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
         ),
         _PairStatement(
-            "Lemma 2 (ii)",
-            deviations.linear,
+            "Lemma 2 (ii)", deviations.linear,
             lambda b: b.linear(s, delta, b.lemma_factor),
             lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
         ),
         _PairStatement(
-            "Theorem 2",
-            deviations.theorem_2,
+            "Theorem 2", deviations.theorem_2,
             lambda b: b.theorem_2(s, delta, norm),
             lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _compare(

@@ -143,8 +143,7 @@ def _steps(
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    # Lower bounds of ||w_{t+1} - w_t||, as each w may be off by the certified error.
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # at least
     moved = player.lipschitz_ > 0  # G_t; it is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,

@@ -108,7 +108,6 @@ def _loss(name: str) -> _Quantity:  # a surrogate by its name, or the loss itsel
 
 
 def _excess(left: str, right: str, quantity: Callable[[str], _Quantity] = _loss) -> _Quantity:
-    # `quantity` gives the function of a name: a loss, or a margin.
     return lambda case: quantity(left)(case) - quantity(right)(case)
 
 

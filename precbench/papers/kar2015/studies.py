@@ -31,15 +31,13 @@ def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
 def _tables(result: Result) -> Iterator[Table]:
     means = _means_over_splits(result.values)
     yield value_table(
-        result,
-        means[means["quantity"] != "share"],
-        _KEYS,
+        result, means[means["quantity"] != "share"], _KEYS,
         "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
         "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
         "open the bound is the explicit part plus a constant times the rate, and the constant is "
         "the smallest that suffices, which should stay bounded as b grows.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 _PANELS = {
@@ -67,13 +65,11 @@ def _draw(figure: "SubFigure", result: Result) -> None:
 
 def _law_tables(result: Result) -> Iterator[Table]:
     yield value_table(
-        result,
-        result.values[result.values["quantity"] != "allowed"],
-        ["place", "law", "scores"],
+        result, result.values[result.values["quantity"] != "allowed"], ["place", "law", "scores"],
         "The largest excess of the left side over the right one; a law holds where it is not "
         "above 0 except for rounding. Scores of the same kinds break the control.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
@@ -112,13 +108,11 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
 
 def _tables_of_optima(result: Result) -> Iterator[Table]:
     yield value_table(
-        result,
-        result.values[result.values["iteration"].isna()],
-        ["dataset", "problem", "C"],
+        result, result.values[result.values["iteration"].isna()], ["dataset", "problem", "C"],
         "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
         "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_optima(figure: "SubFigure", result: Result) -> None:

@@ -237,7 +237,7 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return means and standard errors over training sets; before each value are its four keys."""
+    """Return mean and standard error of the values with equal keys, one for each training set."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [

@@ -16,7 +16,6 @@ from precbench.studies import Result, StudyKind
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
     "1/z": r"$1/z$, of the average reciprocal rank",
@@ -180,13 +179,11 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
     yield value_table(
-        result,
-        table[has_size],
-        ["statement", "p", "size"],
+        result, table[has_size], ["statement", "p", "size"],
         "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous. The size "
         "is that of each class, I = K.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_theorems(figure: "SubFigure", result: Result) -> None:
@@ -205,7 +202,6 @@ _DRAWS = (
     "Means over the training sets, and standard errors of these draws, which share rows: on new "
     "rows they would be larger."
 )
-
 
 PUSH_THEOREMS = StudyKind(
     compute="precbench.papers.rudin2009.theorems:push_theorems",
