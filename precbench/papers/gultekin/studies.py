@@ -27,7 +27,7 @@ _MEASURES = {"risk": "risk", "auc": "AUC", "seconds": "CPU seconds"}
 def _mixture_tables(result: Result) -> Iterator[Table]:
     for _, part in result.values.groupby("part", sort=False):
         keys = ["part", "method", "pairs", "share", "measure", "statistic"]
-        yield value_table(result, part, keys, "By K, the components.", across="components")
+        yield value_table(result, part, keys, "Columns: K, the components.", across="components")
 
 
 def _draw_mixtures(figure: "SubFigure", result: Result) -> None:

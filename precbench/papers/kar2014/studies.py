@@ -22,7 +22,7 @@ def _regret_tables(result: Result) -> Iterator[Table]:
         across="quantity",
     )  # fmt: skip
     ratios = result.values[has_no_stream]
-    yield value_table(result, ratios, ["quantity"], "Ratios to the distance of the two weights.")
+    yield value_table(result, ratios, ["quantity"], "Multiples of the distance of two weights.")
 
 
 def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> None:

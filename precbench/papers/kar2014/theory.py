@@ -121,7 +121,7 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
 
 
 def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
-    if player.n_iter_ == len(played):
+    if player.n_iter_ == len(played):  # after a batch; the trace is called within one, too
         played.append(player.coef_.copy())
 
 
@@ -153,8 +153,8 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return a lower bound of the regret for pAUC with one positive, an upper one when balanced."""
-    # Both extremes of Theorem 3, whose sqrt(1 / T_+ + 1 / T_-) is large with one positive.
+    """Return a lower bound of the regret for pAUC with one positive, an upper one if balanced."""
+    # They are the extremes of Theorem 3, whose sqrt(1 / T_+ + 1 / T_-) is large with one positive.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
@@ -217,10 +217,10 @@ def _ratios(
     X: NDArray, y: NDArray, w: NDArray[np.float64], other: NDArray[np.float64], top: float
 ) -> tuple[float, float, float]:
     """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
-    # v is `other`. Lemma 2: no entry of the sorted list z(w) of w'x - y changes by more than 3 ||w
-    # - v||. Lemma 12: the penalty L_t of the last row, the loss of all rows less that of the
-    # others, changes by at most 8 ||w - v||. Case 2.1 of its proof: where the last row's entry is
-    # not above an entry z_i of the other rows, at w nor at v, 2 z_i less it changes by 9 ||w - v||.
+    # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss of all rows less that of the
+    # others, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
     change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
