@@ -177,8 +177,7 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
     least = timed.set_index(keys)["value"].to_dict()
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0  # by the paper
     for components in timed["components"].unique():
-        # Of each fit: its seconds by measure, without and with the checks of the input.
-        loop, moments, on_one_pair, on_pairs = (
+        loop, moments, on_one_pair, on_pairs = (  # of each fit: its seconds by measure
             {m: least[m, components, method, n] for m in ("seconds", "seconds with checks")}
             for method, n in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )

@@ -302,7 +302,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
-    # Of a bound measured <= explicit + constant rate, the constant is open: the least is computed.
+    """Return the quantities of a bound ``explicit + constant rate``, with the least constant."""
     constant = max(0.0, (measured - explicit) / rate)
     return {"measured": measured, "explicit part": explicit, "rate": rate, "constant": constant}
 
@@ -324,8 +324,8 @@ def _constants(
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
-    # The least C with loss <= (sqrt(L(w)) + C (||w|| R / sqrt(T) + `uniform_rate`))^2 for w = c w*,
-    # with the avg surrogate L on all rows and the largest norm R of a row.
+    """Return the least constant C with which Corollary 14 holds at the multiples w = c w*."""
+    # loss <= (sqrt(L(w)) + C (||w|| R / sqrt(T) + `uniform_rate`))^2, L: avg, R: largest row norm.
     optimum: Any = stream.population.data.optimum
     reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())  # ||w*|| R
     needed = (

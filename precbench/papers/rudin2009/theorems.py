@@ -124,8 +124,9 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
 
 
 def _ramp_risk(pos: NDArray, neg: NDArray, theta: float, p: float) -> float:
-    heights = np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)  # with the ramp loss
-    return float(np.mean(heights**p) ** (1 / p))  # their p-norm, over the negatives
+    """Return the p-norm, over the negatives, of their mean ramp losses over the positives."""
+    heights = np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)
+    return float(np.mean(heights**p) ** (1 / p))
 
 
 def _lipschitz(
@@ -181,14 +182,15 @@ def _generalisation(
         over: dict[float, list[float]] = {p: [] for p in powers}
         over_of_stairs: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
-            pos, neg = rng.standard_normal((2, n, features))
-            heights = []  # by ranker: of negatives, the share of positives not theta above
-            for direction, shift in zip(directions, shifts, strict=True):
-                pos_scores, neg_scores = np.sort(pos @ direction + shift), np.sort(neg @ direction)
-                heights.append(np.searchsorted(pos_scores, neg_scores + theta, "right") / n)
-            pos_scores = np.sort(pos @ directions[0] + shifts[0])
-            neg_scores = np.sort(neg @ directions[0])
-            counts = [np.searchsorted(pos_scores, neg_scores + step, "right") for step in steps]
+            X_pos, X_neg = rng.standard_normal((2, n, features))
+            scores = [  # by ranker: of the positives, and of the negatives
+                (np.sort(X_pos @ direction + shift), np.sort(X_neg @ direction))
+                for direction, shift in zip(directions, shifts, strict=True)
+            ]
+            # By ranker and negative: the share of the positives that are not `theta` above it.
+            heights = [np.searchsorted(pos, neg + theta, "right") / n for pos, neg in scores]
+            pos, neg = scores[0]
+            counts = [np.searchsorted(pos, neg + step, "right") for step in steps]
             stairs = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
