@@ -225,9 +225,10 @@ def _statements(
 def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
-    """Yield the mistakes beside the bounds of Theorem 7 or 9 (at multiples of w*) and 8 or 10."""
-    # Theorem: min_w (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 with the surrogate L_t on batch t,
-    # where R is the largest norm of a row. Corollary: 4 k R^2 / margin^2. The norm of w* is 1.
+    """Yield the number of mistakes, and its bounds by Theorem 7 or 9 and by Corollary 8 or 10."""
+    # Theorem: at most (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for each w, here the multiples of
+    # w*, whose norm is 1. L_t is the surrogate on batch t (7: avg, 9: max), R the largest norm of a
+    # row. Corollary: at most 4 k R^2 / margin^2, with the least margin of w* on a batch.
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]  # scores, labels, k
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
@@ -278,9 +279,8 @@ def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
     """Yield Theorem 13: the mean loss of the w_t on all rows, and that on the batch after each."""
-    # The first is at most the second plus C `uniform_rate`. w_0 = 0, at which all scores are tied,
-    # is left out, so the first batch of the stream is, too; `mistakes` are those on the others. A
-    # loss is a share of k.
+    # The first is at most the second plus C `uniform_rate`; both are shares of k. w_0 = 0, where
+    # all scores tie, is left out, and so is the first batch; `mistakes` are those on the others.
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
@@ -293,7 +293,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
     """Yield Theorem 15: the avg surrogate of the returned w, and the least of multiples of w*."""
     # The first is at most that of the best w in the ball plus C (`uniform_rate` + sqrt(1 / T)).
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w* has norm 1; at most 1e3 w*
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # of w* with the norm radius, or 1e3
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
