@@ -126,7 +126,7 @@ def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
     return distance
 
 
-def _difference(case: _Case) -> float:
+def _avg_from_struct(case: _Case) -> float:
     return abs(_excess("avg", "struct")(case))
 
 
@@ -186,8 +186,8 @@ _LAWS = (
     _Law(
         "Section 3.4",
         "avg = struct at k = n_+",
-        lambda case: _difference(case._replace(k=int(case.positive.sum()))),
-        _difference,
+        lambda case: _avg_from_struct(case._replace(k=int(case.positive.sum()))),
+        _avg_from_struct,
     ),
     _order("ramp", "avg", _loss),
     _order("avg", "max", _loss),
@@ -203,7 +203,7 @@ _LAWS = (
 
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
-    # A row is scored w times its point. At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its
+    # The score of a point x is w x / 6. At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its
     # distance ``from 1 - w / 6``, ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for
     # weights of either sign; ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w >
     # 0 from which on struct is w / 2.
