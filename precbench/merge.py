@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from precbench.npz import pack
 from precbench.store import HAVE_NUMBERS, Record, Store, key_of
 
-_TIMES = ("cpu_seconds", "wall_seconds")
-_NUMBERS = {"status", "chosen", "stopped", "n_train", "stand_in"}
+_TIMES = ("cpu_seconds", "wall_seconds")  # arrays that differ from machine to machine
+_COMPARED = {"status", "chosen", "stopped", "n_train", "stand_in"}  # fields that should not
 
 
 def compare_records(
     target: Store, sources: Sequence[Store], preferred: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
-    """Return, by key, the source to take a record from, and conflicts in words; write nothing.
+    """Choose the records to copy into the target: return their sources by key, and the conflicts.
 
-    A result counts more than a skipped trial, which counts more than a failed one; of equal records
-    the first is taken, beginning with the target's. Where numbers differ, one of a store in
-    `preferred` is taken; without any, that is a conflict.
+    Nothing is written. Of the records of one key a result counts more than a skipped trial, which
+    counts more than a failed one; of equal records the first is taken, the target's before those of
+    `sources`. Where their numbers differ, the record of a store in `preferred` is taken; if no such
+    store has one, a line that names the trial and its places is added to the conflicts.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
@@ -44,15 +45,16 @@ def compare_records(
 
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
-    """Write to the target what `compare_records` chose; an interrupted merge can be repeated."""
-    machines = {store: store.machines() for store in dict.fromkeys(choice.values())}  # by id
+    """Copy into the target the records that `compare_records` chose, with arrays and machines."""
+    # By store, then by id: the machines on which records were made. A repeated copy does no harm.
+    machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
     for key, store in choice.items():
         record = store.read(key)
         if record is None:  # removed since the choice was made
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())  # id in target
+            content["environment"] = target.add_environment(machine.model_dump())  # its new id
         target.write(content, store.arrays(key))
 
 
@@ -62,11 +64,11 @@ def _rank(record: Record) -> int:
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
-    """Hash what two machines should agree on: all but times."""
+    """Hash what two machines should agree on: the fields `_COMPARED`, and all arrays but times."""
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
     return key_of(
-        {**record.model_dump(include=_NUMBERS), "arrays": hashlib.sha256(content).hexdigest()}
+        {**record.model_dump(include=_COMPARED), "arrays": hashlib.sha256(content).hexdigest()}
     )
 
 

@@ -2,8 +2,8 @@
 
 A study is a function that returns a tidy table with one number per row, in the last column
 ``value``; the other columns say which number it is. Equal arguments give equal tables, except for
-times. The parameters in a config are checked against the annotations of the function. Packages add
-studies through entry points of the group ``precbench.studies``.
+times. A config gives the arguments, which are checked against the annotations of the function.
+Packages add studies through entry points of the group ``precbench.studies``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
-# Functions of labels and scores, by label; a config lists metrics as an experiment does
+# Metrics, functions of labels and scores, by label; a config lists them as that of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 
@@ -57,15 +57,15 @@ class StudyKind:
     compute : callable or str
         The function, or ``module:function``: showing a study needs no solver and no data.
     text, numbers : tuple of str
-        Columns other than ``value``.
+        The columns besides ``value``, with strings and with numbers.
     tables, draw : callable
-        They take a `Result`; ``draw`` takes the part of a figure before it.
+        ``tables(result)`` returns those of a report, ``draw(figure, result)`` fills a subfigure.
     size : tuple of float
         Width and height of the figure in inches, without its caption.
     caption : str
-        With names of parameters in braces.
+        Text below the figure; names of parameters in braces stand for their values.
     quick : bool
-        Whether it needs no data and a few seconds at most: every check computes it anew.
+        Whether it needs no data and a few seconds at most: then every check computes it anew.
     """
 
     compute: "Callable[..., pd.DataFrame] | str"

@@ -18,18 +18,17 @@ _ROWS, _FEATURES = "rows", "features"
 
 
 class CostCurve(Section):
-    """Fits of growing size: `sizes` of what `grows`, the rest as stated."""
+    """A series of fits of one solver: what `grows` has each of the `sizes`, the rest is fixed."""
 
     solver: str
-    # ``rows``, ``features``, or parameters of the solver.
-    grows: Annotated[list[str], Field(min_length=1)]
+    grows: Annotated[list[str], Field(min_length=1)]  # rows, features, parameters of the solver
     sizes: Sizes
     rows: AtLeastTwo
     features: Count
     parameters: dict[str, Any] = Field(default_factory=dict)
     measure: Literal["seconds", "bytes"] = "seconds"
     times_log: bool = False  # whether the cost is compared with powers of ``n log n`` instead of n
-    exponent: PositiveFloat  # the stated power
+    exponent: PositiveFloat  # the power of n, or of n log n, that the paper states
 
     @model_validator(mode="after")
     def _check_parameters(self) -> Self:
@@ -52,16 +51,16 @@ class CostCurve(Section):
 def growing_costs(
     curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
 ) -> pd.DataFrame:
-    """Measure fits of growing size, on normal rows with as many positives as negatives."""
-    # Columns: ``curve``, ``size``, ``quantity``, ``value``. Quantity ``seconds``: of the CPU on one
-    # thread, without the checks of the input, after which a fit first calls its trace; ``bytes``:
-    # what a fit allocates besides its rows. Each value is the least of `repetitions` fits.
+    """Measure the seconds or bytes of fits of growing size, for each curve."""
+    # Seconds are those of the CPU, on one thread, from the first call of the trace, which follows
+    # the checks of the input. Bytes are what a fit allocates besides its rows. Rows are normal,
+    # half of them positive. Each value is the least of `repetitions` fits on other rows.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):
             for name, curve in curves.items():
                 for size in curve.sizes:
-                    cost = _cost(curve, size, [seed, repetition, size])  # seeds of the rows
+                    cost = _cost(curve, size, entropy=[seed, repetition, size])
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     rows: list[tuple[str, float, str, float]] = []
     for name, curve in curves.items():
@@ -85,7 +84,7 @@ def _cost(curve: CostCurve, size: int, entropy: list[int]) -> float:
 def _seconds(solver: LinearRanker, X: Any, y: Any) -> float:
     calls: list[float] = []
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
-    return max(time.process_time() - calls[0], 1e-9)  # positive, for logarithms
+    return max(time.process_time() - calls[0], 1e-9)  # since the first call; positive, for its log
 
 
 def _bytes(solver: LinearRanker, X: Any, y: Any) -> float:

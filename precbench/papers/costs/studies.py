@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def _draw(figure: "SubFigure", result: Result) -> None:
-    """Draw the measured costs, and the stated power of n or n log n, scaled to the last cost."""
-    # A panel for each measure, seconds or bytes; the quantity is then "measured" or "stated".
+    """Draw the measured costs, and the stated power of n or n log n through the last of them."""
+    # `draw_panels` takes the line style from "quantity", so its seconds or bytes move to "measure".
     measured = result.values.assign(measure=result.values["quantity"], quantity="measured")
     parts = [measured]
     for name, rows in measured.groupby("curve", sort=False):
         curve = result.parameters["curves"][name]
-        size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)  # or n log n
+        size = rows["size"] * (np.log(rows["size"]) if curve.get("times_log") else 1)  # n (log n)
         stated = rows["value"].iloc[-1] * (size / size.iloc[-1]) ** curve["exponent"]
         parts.append(rows.assign(quantity="stated", value=stated))
     draw_panels(

@@ -1,23 +1,31 @@
 """The lemmas and theorems of gultekin beside the deviations that they bound."""
 
-# Their right sides are re-derived with X = 1, the largest norm of a row x, so that a difference z =
-# x1 - x0 has a norm of at most 2:
+# R is the risk of the distribution, R_N that of all pairs of a sample of N rows, and R_S that of S
+# of these pairs. Each is w' Sigma w / 2 - mu' w, with the means mu of z and Sigma of z z', z = x1 -
+# x0 for a positive x1 and a negative x0. In the ball ||w|| <= W they are least at w*, at w_N (BBR)
+# and at w_S (LCBR). Each statement bounds the probability that its deviation is eps or more:
 #
-# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so balls of radius eps / (2
-# C_1) suffice. They have to cover the ball of radius W; the paper speaks of the unit sphere. (1 + 2
-# W / r)^D balls of radius r suffice. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, the
-# printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as printed. Theorem 1 is
-# Lemma 1 with eps / 2.
+#   Lemma 1        max |R - R_N| over the ball          Theorem 1   R(w_N) - R(w*)
+#   Lemma 2 (i)    max |w' (Sigma_S - Sigma_N) w|       Theorem 2   R_N(w_S) - R_N(w_N)
+#   Lemma 2 (ii)   max 2 |(mu_S - mu_N)' w|             Theorem 3   R(w_S) - R(w*)
 #
-# Lemma 2. (i) The supremum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with
-# the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The supremum
+# The bounds are re-derived with X = 1, the largest norm of a row, so that ||z|| <= 2:
+#
+# Lemma 1. Within a distance r of w, R - R_N changes by at most C_1 r, so it suffices to cover the
+# ball of radius W (the paper: the unit sphere) by balls of radius r = eps / (2 C_1), for which (1 +
+# 2 W / r)^D balls are enough. A row changes R_N(w) by at most (2 W^2 + 2 W) / N_c, N_c the rows of
+# its class; the printed C_2 / N_c is more, and McDiarmid's inequality gives the exponent as
+# printed. Theorem 1 is Lemma 1 with eps / 2.
+#
+# Lemma 2. (i) The maximum is W^2 ||Sigma_S - Sigma_N||, and the matrix Bernstein inequality with
+# the variance 4 ||Sigma_N|| / S and terms of at most 8 / S gives what is printed. (ii) The maximum
 # is 2 W ||mu_S - mu_N||. (28) needs the norm of z, L = 2, which makes eps sqrt(S) / (4 W); printed
 # is eps sqrt(S) / (2 W).
 #
-# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of both suprema, so both hold with eps / 2 and
-# delta / 2. This makes the first term of (11) as printed and the second 64 W^2 / eps^2 (...)^2;
-# printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3 is Lemma 1 with eps /
-# 5, four times, and Theorem 2 with eps / 5.
+# Theorem 2. R_N(w_S) - R_N(w_N) is at most the sum of the maxima of Lemma 2, so (i) and (ii) are
+# taken with eps / 2 and delta / 2. This makes the first term of (11) as printed and the second 64
+# W^2 / eps^2 (...)^2; printed is 4 W^2 / eps^2 (...)^2, as if (ii) had eps sqrt(S) / W. Theorem 3
+# is Lemma 1 with eps / 5, four times, and Theorem 2 with eps / 5.
 
 import math
 from collections.abc import Callable, Iterator
@@ -41,8 +49,8 @@ class Bounds(NamedTuple):
     """Right sides of Lemmas 1 and 2 with X = 1, and the eps at which they are delta."""
 
     # `radius` is W and `n_features` D; `covered` is the radius of the ball, or sphere, that is
-    # covered in Lemma 1; `lemma_factor` and `theorem_factor` are the factors of W / sqrt(S) in
-    # Lemma 2 (ii), as it stands there and as (11) and (17) use it.
+    # covered in Lemma 1. Lemma 2 (ii) has eps sqrt(S) / (factor W): `lemma_factor` as it stands
+    # there, `theorem_factor` as (11) and (17) use it.
 
     radius: float
     n_features: int
@@ -51,7 +59,7 @@ class Bounds(NamedTuple):
     theorem_factor: float
 
     def uniform(self, n: int, delta: float) -> float:
-        """Return the eps of Lemma 1, for classes of n / 2 rows."""
+        """Return the eps for which Lemma 1 gives the probability delta, with n / 2 rows a class."""
         # It solves delta = 2 (1 + 4 r C_1 / eps)^D exp(-n eps^2 / (8 C_2^2)), r: `covered`.
         from scipy.optimize import brentq
 
@@ -67,7 +75,7 @@ class Bounds(NamedTuple):
         return float(brentq(excess, 1e-9, high))  # the root, above 1e-9
 
     def quadratic(self, s: int, delta: float, norm: float) -> float:
-        """Return the eps of Lemma 2 (i), with the norm of Sigma_N."""
+        """Return the eps for which Lemma 2 (i) gives delta; `norm` is that of Sigma_N."""
         # It solves delta = 2 D exp(-S eps^2 / (constant + linear eps)), a quadratic equation.
         scale = math.log(2 * self.n_features / delta) / s
         constant, linear = self._bernstein(norm)  # of the denominator
@@ -81,21 +89,21 @@ class Bounds(NamedTuple):
     def _bernstein(self, norm: float) -> tuple[float, float]:
         return 8 * norm * self.radius**4, 16 / 3 * self.radius**2
 
-    def linear(self, s: int, delta: float, times: float) -> float:
-        """Return the eps of Lemma 2 (ii); `times` is one of the two attributes."""
-        return times * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
+    def linear(self, s: int, delta: float, factor: float) -> float:
+        """Return the eps for which Lemma 2 (ii) gives delta, with one of the two factors."""
+        return factor * self.radius * (1 + math.sqrt(2 * math.log(2 / delta))) / math.sqrt(s)
 
-    def linear_probability(self, s: int, epsilon: NDArray, times: float) -> NDArray:
-        beyond = np.maximum(epsilon * math.sqrt(s) / (times * self.radius) - 1, 0)
+    def linear_probability(self, s: int, epsilon: NDArray, factor: float) -> NDArray:
+        beyond = np.maximum(epsilon * math.sqrt(s) / (factor * self.radius) - 1, 0)
         return 2 * np.exp(-(beyond**2) / 2)
 
     def theorem_2(self, s: int, delta: float, norm: float) -> float:
-        """Return the eps of (12) whose two terms in (11) are at most S."""
+        """Return the least eps for which S pairs are as many as both terms of (11) require."""
         quadratic = self.quadratic(s, delta / 2, norm)
         return 2 * max(quadratic, self.linear(s, delta / 2, self.theorem_factor))
 
     def theorem_2_probability(self, s: int, epsilon: NDArray, norm: float) -> NDArray:
-        """Return the delta whose two terms in (11) are at most S."""
+        """Return the least delta for which S pairs are as many as both terms of (11) require."""
         quadratic = self.quadratic_probability(s, epsilon / 2, norm)
         return 2 * np.maximum(
             quadratic, self.linear_probability(s, epsilon / 2, self.theorem_factor)
@@ -106,7 +114,7 @@ _BoundsByName = dict[str, Bounds]
 
 
 def bounds_of(radius: float, n_features: int) -> _BoundsByName:
-    """Return the bounds with our factors and with the printed ones, see the head of the file."""
+    """Return the bounds as re-derived at the head of the file, and as printed."""
     return {
         "re-derived": Bounds(radius, n_features, radius, 4, 4),
         "printed": Bounds(radius, n_features, 1, 2, 1),
@@ -126,13 +134,12 @@ def pair_bounds(
     coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare lemmas and theorems with the deviations of BBR and LCBR from the true risk."""
+    """Compare the bounds of Lemmas 1 and 2 and Theorems 1 to 3 with measured deviations."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
-    # are drawn with replacement. BBR minimises the risk R_N of all pairs of a sample, LCBR the risk
-    # R_S of S drawn pairs. One more sample, of coins, has half of each class at 1 and half at -1,
-    # on a line: ``S mu_S`` is then the sum of 2 S fair coins, whose distribution is known.
-    # Deviations are quantiles at 1 - delta; for Lemma 1 an upper bound of the supremum is measured.
+    # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at
+    # -1, on a line: the distribution of its deviations is known. Of measured deviations the
+    # quantile at 1 - delta is shown; for Lemma 1 they are upper bounds of the maximum.
     for n in rows:
         if n % 2:
             raise InputError(f"rows: {n} is odd, and half are to be positive; give even numbers")
@@ -160,17 +167,17 @@ def pair_bounds(
             for statement in _pair_statements(deviations, s, delta, risk.norm)
         ]
         for s, statement in statements:
-            stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # right sides
+            stated = {name: statement.epsilon(b) for name, b in bounds.items()}  # eps for delta
             table += _compare(statement.name, n, s, statement.values, delta, stated)
     table += [("deviation", "w = 0", n, np.nan, np.nan, "measured", x) for n, x in at_zero.items()]
-    for s, statement in statements:  # those of the last n, rows[-1]
+    for s, statement in statements:  # of the last sample size
         table += _probabilities(statement, rows[-1], s, points, bounds)
     table += _coins(coins, points, radius)
     return pd.DataFrame(table, columns=_COLUMNS)
 
 
 class _QuadraticRisk(NamedTuple):
-    """R(w) = w' second w / 2 - mean' w."""
+    """The risk w' second w / 2 - mean' w, at the head of the file w' Sigma w / 2 - mu' w."""
 
     mean: NDArray[np.float64]
     second: NDArray[np.float64]
@@ -208,12 +215,13 @@ class _Sample(NamedTuple):
     def risk(self) -> _QuadraticRisk:
         pos, squares_pos = _moments(self.pos, self.i)
         neg, squares_neg = _moments(self.neg, self.k)
-        cross = np.outer(pos, neg)
+        cross = np.outer(pos, neg)  # mean of x1 x0' over all pairs, which have z = x1 - x0
         return _QuadraticRisk(pos - neg, squares_pos + squares_neg - cross - cross.T)
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
+        pairs = rng.integers(len(self.i) * len(self.k), size=n_pairs)  # all pairs are numbered
+        i, k = np.divmod(pairs, len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
@@ -238,10 +246,8 @@ class _SampleDeviations(NamedTuple):
 def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
 ) -> _SampleDeviations:
-    """Measure the deviations from the population of many samples of n rows."""
-    # R is the risk of the population, R_N that of a sample, R_S that of S of its pairs. Each is
-    # w' Sigma w / 2 - mu' w (`norm`: ||Sigma||, `mean`: mu); w*, w_N, w_S: minimisers in the ball.
-    risk = whole.risk()
+    """Draw samples of n rows, and measure how far each deviates from the population."""
+    risk = whole.risk()  # R; `norm` is ||Sigma||, `mean` mu
     least = risk(risk.minimiser(radius))  # R(w*)
     deviations = []
     for _ in range(draws):
@@ -269,8 +275,8 @@ class _PairDeviations(NamedTuple):
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
 ) -> _PairDeviations:
-    """Measure the deviations from one sample of many draws of s of its pairs."""
-    risk = sample.risk()  # R_N = w' Sigma_N w / 2 - mu_N' w; R_S is that of the drawn pairs
+    """Draw s pairs of one sample many times, and measure how far each draw deviates from it."""
+    risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
     deviations = []
     for _ in range(draws):
@@ -286,7 +292,7 @@ def _lemma_1_and_theorem_1(
 ) -> Iterator[_Row]:
     for statement, values, times in (
         ("Lemma 1", deviations.supremum, 1),
-        ("Theorem 1", deviations.theorem_1, 2),
+        ("Theorem 1", deviations.theorem_1, 2),  # Lemma 1 with eps / 2
     ):
         stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compare(statement, n, np.nan, values, delta, stated)
@@ -297,7 +303,7 @@ def _theorem_3(
 ) -> Iterator[_Row]:
     norm = float(deviations.norm.max())
     for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
-        stated = {  # p* is half of delta, the exponential of (18) the other half
+        stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
         }
@@ -305,7 +311,7 @@ def _theorem_3(
 
 
 class _PairStatement(NamedTuple):
-    """A statement about S pairs: deviations, the eps for a delta, and the delta for an eps."""
+    """A statement about S pairs: the deviations, its eps for a delta, its delta for each eps."""
 
     name: str
     values: NDArray[np.float64]
@@ -318,24 +324,21 @@ def _pair_statements(
 ) -> list[_PairStatement]:
     return [
         _PairStatement(
-            "Lemma 2 (i)",
-            deviations.quadratic,
+            "Lemma 2 (i)", deviations.quadratic,
             lambda b: b.quadratic(s, delta, norm),
             lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
         ),
         _PairStatement(
-            "Lemma 2 (ii)",
-            deviations.linear,
+            "Lemma 2 (ii)", deviations.linear,
             lambda b: b.linear(s, delta, b.lemma_factor),
             lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
         ),
         _PairStatement(
-            "Theorem 2",
-            deviations.theorem_2,
+            "Theorem 2", deviations.theorem_2,
             lambda b: b.theorem_2(s, delta, norm),
             lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _compare(
@@ -349,8 +352,9 @@ def _compare(
 def _probabilities(
     statement: _PairStatement, n: int, s: int, points: int, bounds: _BoundsByName
 ) -> Iterator[_Row]:
-    """Yield the share of deviations that reach epsilon, from their median up, and its bounds."""
-    end = statement.epsilon(bounds["re-derived"])  # the eps at which the re-derived bound is delta
+    """Yield the share of draws whose deviation reaches epsilon, and the bounds of this share."""
+    # Epsilon goes from the median deviation to where the re-derived bound is delta.
+    end = statement.epsilon(bounds["re-derived"])
     epsilon = np.geomspace(np.median(statement.values), end, points)
     curves = {"measured": (statement.values >= epsilon[:, np.newaxis]).mean(axis=1)}
     curves |= {name: statement.probability(b, epsilon) for name, b in bounds.items()}
@@ -366,9 +370,9 @@ def _curves(
 
 
 def _coins(s: int, points: int, radius: float) -> Iterator[_Row]:
-    """Compare P(2 W |sum of 2 S coins| / S >= eps), which is exact, with Lemma 2 (ii)."""
-    # A coin is 1 (heads) or -1, so S + h heads among 2 S coins have the sum 2 h. The deviation of h
-    # is sqrt(S / 2), so eps goes from about 0.7 to 7 deviations.
+    """Compare P(2 W |mu_S| >= eps), exact for a sample of coins, with Lemma 2 (ii)."""
+    # Here mu_N is 0, and S mu_S is the sum of 2 S coins, 1 (heads) or -1. S + h heads have the sum
+    # 2 h. The standard deviation of h is sqrt(S / 2): h goes from about 0.7 to 7 times this.
     from scipy.stats import binom
 
     h = np.unique(np.linspace(math.sqrt(s) / 2, 5 * math.sqrt(s), points).astype(int))

@@ -40,17 +40,17 @@ def gaussian_mixtures(
     # drawn anew. Risk and AUC are those of the distribution, in closed form. Seconds are CPU
     # seconds of a fit, which other programs disturb less than wall-clock ones, with the checks of
     # the input or without: the least of the repetitions, which run the solvers in turn on one
-    # thread. ``speed`` divides those of ``bbr-pairs``, the loop of Algorithm 1, by those of another
-    # method; ``accumulation`` does so for what exceeds a fit on one pair, if both exceed it.
+    # thread. The part ``speed`` divides the seconds of ``bbr-pairs``, the loop of Algorithm 1, by
+    # those of another method, and as ``accumulation`` what both take beyond a fit on one pair.
     for share in shares:
         if not 0 < round(rows * share) < rows:
             raise InputError(
-                f"shares: {share:g} of rows = {rows} leaves a class without rows; give more rows, "
-                "or a share closer to 0.5"
+                f"shares: with rows = {rows} and the share {share:g} a class has no rows; raise "
+                "rows, or give a share closer to 0.5"
             )
     components = [problem.components for problem in problems]
     if len(set(components)) < len(components):
-        raise InputError(f"problems: components {components} are not all different; change one")
+        raise InputError(f"problems: components {components} should all be different; change one")
     records: list[_Record] = []
     with threadpool_limits(1):
         for problem, repetition in itertools.product(problems, range(repetitions)):
@@ -66,10 +66,11 @@ def gaussian_mixtures(
     return pd.concat([table, pd.DataFrame(extra, columns=table.columns)], ignore_index=True)
 
 
+# Part, components, method, pairs, share of positives, measure, value.
 _Record = tuple[str, int, str, float, float, str, float]
 
 
-class _Repetition(NamedTuple):  # it draws a mixture, and makes generators for its rows and pairs
+class _Repetition(NamedTuple):  # draws its mixture, and makes generators for its rows and pairs
     problem: MixtureProblem
     features: int
     entropy: tuple[int, ...]  # seeds
@@ -88,7 +89,6 @@ def _fit_methods(
     at: _Repetition, rows: int, pairs: list[int], radius: float, with_loop: bool
 ) -> Iterator[_Record]:
     """Time BBR and LCBR, with `with_loop` also BBR's loop; measure their risk and AUC."""
-    # A record has part, components, method, pairs, share of positives, measure and value.
     mixture, k = at.mixture(), at.problem.components  # k: components of a class
     X, y = mixture.sample(rows // 2, rows - rows // 2, at.rng(_ROWS))  # a generator for rows
     solvers: list[tuple[str, float, LinearRanker]] = [("bbr", np.nan, BBR(radius=radius))]
@@ -99,21 +99,21 @@ def _fit_methods(
     if with_loop:
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}  # by method
-    for method, s, solver in solvers:
+    for method, n_drawn, solver in solvers:  # n_drawn: NaN for all pairs
         seconds, with_checks = _timed_fit(solver, X, y)
         weights[method] = w = solver.coef_
-        yield "pairs", k, method, s, 0.5, "seconds", seconds
-        yield "pairs", k, method, s, 0.5, "seconds with checks", with_checks
-        if method == "bbr" or (method == "lcbr" and s in pairs):
-            yield "pairs", k, method, s, 0.5, "risk", mixture.risk(w)
-            yield "pairs", k, method, s, 0.5, "auc", mixture.auc(w)
+        yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds
+        yield "pairs", k, method, n_drawn, 0.5, "seconds with checks", with_checks
+        if method == "bbr" or (method == "lcbr" and n_drawn in pairs):  # others: only timed
+            yield "pairs", k, method, n_drawn, 0.5, "risk", mixture.risk(w)
+            yield "pairs", k, method, n_drawn, 0.5, "auc", mixture.auc(w)
     if with_loop:
         difference = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
         yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", difference
 
 
 def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
-    """Fit; return the CPU seconds from the first call of the trace, and those of the whole fit."""
+    """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
     calls: list[float] = []  # the first comes after the checks of the input
     start = time.process_time()
     solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
@@ -122,14 +122,13 @@ def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, flo
 
 
 def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:
-    """Measure the best linear ranker of a mixture, and of one with another covariance."""
-    # A record has part, components, method, pairs, share of positives, measure and value.
+    """Measure the best linear ranker, the best of any scores, and that for another covariance."""
     mixture, eccentric, k = at.mixture(), at.mixture(eccentricity), at.problem.components
     w = minimise_over_ball(mixture.second, mixture.mean, radius)  # of the least risk, by moments
     auc = mixture.auc(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "risk", mixture.risk(w)
     yield "pairs", k, "optimum", np.nan, 0.5, "auc", auc
-    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores
+    largest_auc = mixture.largest_auc(drawn, at.rng(_RATIO))  # of any scores, estimated
     yield "pairs", k, "likelihood-ratio", np.nan, 0.5, "auc", largest_auc
     other_auc = eccentric.auc(minimise_over_ball(eccentric.second, eccentric.mean, radius))
     yield "covariance", k, "optimum", np.nan, 0.5, "auc", other_auc
@@ -139,8 +138,7 @@ def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> 
 def _fit_skewed(
     at: _Repetition, rows: int, pairs: int, shares: list[float], radius: float
 ) -> Iterator[_Record]:
-    """Measure the AUC of BBR and LCBR by the share of positives (Figure 1, panel (j))."""
-    # A record has part, components, method, pairs, share of positives, measure and value.
+    """Measure the AUC of BBR and LCBR for each share of positives (Figure 1, panel (j))."""
     mixture, k = at.mixture(), at.problem.components  # k: components of a class
     for share in shares:
         n_pos = round(rows * share)
@@ -152,13 +150,13 @@ def _fit_skewed(
 
 
 _STATISTICS = {"mean": "mean", "standard error": "sem", "least": "min", "largest": "max"}
-_STATISTICS_OF = {
+_STATISTICS_OF = {  # measures with statistics of their own
     "seconds": ("least",), "seconds with checks": ("least",), "difference of w": ("largest",),
 }  # fmt: skip
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Aggregate over repetitions: mean and standard error, or the measure's in `_STATISTICS_OF`."""
+    """Aggregate the repetitions of each measure, by mean and standard error if none are its own."""
     keys = list(table.columns[:-1])  # all but "value"
     parts = []
     for measure, values in table.groupby("measure", sort=False):
@@ -168,29 +166,29 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[[*keys, "statistic", "value"]]
 
 
+# Part, components, method, pairs, share of positives, measure, statistic, value.
 _Row = tuple[str, float, str, float, float, str, str, float]
 
 
 def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
-    """Divide the seconds of BBR's loop by those of BBR by moments and of LCBR."""
-    # A row has part, components, method, pairs, share, measure, statistic and value.
+    """Yield how many times faster than BBR's loop are BBR by moments and LCBR on `pairs` pairs."""
     keys = ["measure", "components", "method", "pairs"]
-    timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # BBR draws no pairs
+    timed = table[table["statistic"] == "least"].fillna({"pairs": 0})  # 0 for BBR, which draws none
     least = timed.set_index(keys)["value"].to_dict()
     yield "speed", np.nan, "lcbr", pairs, np.nan, "speed-up", "stated", 100.0  # by the paper
     for components in timed["components"].unique():
-        loop, moments, single, sampled = (  # dicts of seconds by measure; single: LCBR on one pair
+        loop, moments, on_one_pair, on_pairs = (  # of each fit: its seconds by measure
             {m: least[m, components, method, n] for m in ("seconds", "seconds with checks")}
             for method, n in (("bbr-pairs", 0), ("bbr", 0), ("lcbr", 1), ("lcbr", pairs))
         )
         for measure in loop:
             ratio = loop[measure] / moments[measure]
             yield "speed", components, "bbr", np.nan, np.nan, "speed-up", measure, ratio
-        ratios = {measure: loop[measure] / sampled[measure] for measure in loop}
-        # The accumulation is what a fit takes beyond a fit on one pair.
-        of_loop, of_sampled = (times["seconds"] - single["seconds"] for times in (loop, sampled))
-        if min(of_loop, of_sampled) > 0:
-            ratios["accumulation"] = of_loop / of_sampled
+        ratios = {measure: loop[measure] / on_pairs[measure] for measure in loop}
+        # Accumulating the pairs takes what a fit takes beyond a fit on one pair.
+        of_all, of_drawn = (fit["seconds"] - on_one_pair["seconds"] for fit in (loop, on_pairs))
+        if min(of_all, of_drawn) > 0:
+            ratios["accumulation"] = of_all / of_drawn
         for statistic, ratio in ratios.items():
             yield "speed", components, "lcbr", pairs, np.nan, "speed-up", statistic, ratio
 
@@ -198,10 +196,9 @@ def _speed_ups(table: pd.DataFrame, pairs: int) -> Iterator[_Row]:
 def _larger_ends(
     table: pd.DataFrame, skewed: MixtureProblem, pairs: int, shares: list[float]
 ) -> Iterator[_Row]:
-    """Yield, by method, the larger of the mean AUCs at the first and last share of positives."""
-    # A row has part, components, method, pairs, share, measure, statistic and value.
+    """Yield, by method, the larger mean AUC of both ends of `shares`, to compare with 0.5's."""
     means = table[(table["part"] == "skew") & (table["statistic"] == "mean")]
     ends = means[means["share"].isin([shares[0], shares[-1]])]
-    for method, s in (("bbr", np.nan), ("lcbr", pairs)):
+    for method, n in (("bbr", np.nan), ("lcbr", pairs)):
         most = float(ends["value"][ends["method"] == method].max())
-        yield "skew", skewed.components, method, s, np.nan, "auc", "larger mean of both ends", most
+        yield "skew", skewed.components, method, n, np.nan, "auc", "larger mean of both ends", most

@@ -24,9 +24,10 @@ class MixtureProblem(Section):
 class MixturePair:
     """Gaussian mixtures of negatives and of positives, with the same weights and one covariance."""
 
-    # `means` (2, n_components, n_features) are first those of the negatives. x1 is a positive and
-    # x0 a negative, drawn independently. Gultekin and Paisley (24), where the density of a
-    # component lacks the power D of its constant, with the covariance ``sigma**2 I``.
+    # `means` (2, n_components, n_features) are first those of the negatives. Below x1 is a positive
+    # and x0 a negative, drawn independently; `mean` is that of z = x1 - x0, and `second` that of z
+    # z'. Gultekin and Paisley have the covariance ``sigma**2 I`` in (24), whose density of a
+    # component lacks the power D of its constant.
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -38,8 +39,8 @@ class MixturePair:
 
     @cached_property
     def second(self) -> NDArray[np.float64]:
-        centres = np.einsum("kli,klj,kl->ij", self._gaps, self._gaps, self._shares)
-        return 2 * self.covariance + centres
+        of_centres = np.einsum("kli,klj,kl->ij", self._gaps, self._gaps, self._shares)
+        return 2 * self.covariance + of_centres
 
     @cached_property
     def _gaps(self) -> NDArray[np.float64]:
@@ -56,7 +57,7 @@ class MixturePair:
     def risk(self, w: ArrayLike) -> float:
         """Return the expected pairwise squared loss, ``1/2 + w' second w / 2 - mean' w``."""
         w = np.asarray(w, dtype=np.float64)
-        return float(0.5 + w @ self.second @ w / 2 - self.mean @ w)
+        return float(0.5 + w @ self.second @ w / 2 - self.mean @ w)  # mean of (1 - w'z)^2 / 2
 
     def auc(self, w: ArrayLike) -> float:
         """Return the probability that ``w'x1 > w'x0``, a tie counting one half, in closed form."""
@@ -68,9 +69,9 @@ class MixturePair:
         return float(np.sum(self._shares * ndtr(self._gaps @ w / deviation)))
 
     def log_likelihood_ratio(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log of the ratio of both densities, the scores with the largest AUC."""
-        white = solve_triangular(self._root, X.T, lower=True)  # rows of covariance I
-        logs = []  # of both densities
+        """Return log(density of positives / density of negatives), scores of the largest AUC."""
+        white = solve_triangular(self._root, X.T, lower=True)  # rows scaled to the covariance I
+        logs = []  # of both densities, up to the same terms
         for means in self.means:  # of the negatives, then of the positives
             centres = solve_triangular(self._root, means.T, lower=True)
             # The term ||x||^2 / 2 is left out: it cancels in the ratio.
@@ -79,12 +80,12 @@ class MixturePair:
         return logs[1] - logs[0]  # positives less negatives
 
     def largest_auc(self, n: int, rng: np.random.Generator) -> float:
-        """Estimate the largest AUC, that of the likelihood ratio, on n rows of each class."""
-        # The AUC of the linear ranker w = ``covariance^-1 mean``, the likelihood ratio of a single
-        # component, is known: only the difference from it is estimated (a control variate).
+        """Estimate the largest AUC, that of the likelihood ratio, from n rows of each class."""
+        # The AUC of the linear ranker w = ``covariance^-1 mean`` is known in closed form. Only the
+        # difference of both AUCs is estimated, which has less noise (a control variate).
         X, y = self.sample(n, n, rng)
         w = np.linalg.solve(self.covariance, self.mean)
-        # For each positive, the share of the negatives with a lower score.
+        # For each positive, the share of the negatives with a lower score: its mean is the AUC.
         best, linear = (_shares_below(s, y) for s in (self.log_likelihood_ratio(X), X @ w))
         return self.auc(w) + float(np.mean(best - linear))
 
@@ -115,7 +116,7 @@ def draw_mixture_pair(
     *,
     eccentricity: float = 0.0,
 ) -> MixturePair:
-    """Draw the means of components of equal weight (Gultekin and Paisley, Section 5.1)."""
+    """Draw a pair of mixtures of components of equal weight (Gultekin and Paisley, Section 5.1)."""
     # Features of the means of positives are uniform in [0, 1], those of negatives in [-1, 0]; the
     # means do not depend on `sigma` and `eccentricity`. The paper has no eccentricity. With an e in
     # (0, 1) the covariance has random axes, and the variances along them are drawn uniformly

@@ -27,12 +27,12 @@ _MEASURES = {"risk": "risk", "auc": "AUC", "seconds": "CPU seconds"}
 def _mixture_tables(result: Result) -> Iterator[Table]:
     for _, part in result.values.groupby("part", sort=False):
         keys = ["part", "method", "pairs", "share", "measure", "statistic"]
-        yield value_table(result, part, keys, "By K, the components.", across="components")
+        yield value_table(result, part, keys, "Columns: K, the components.", across="components")
 
 
 def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     """Draw Figure 1: risk, AUC and seconds of each mixture by pairs, then AUC by share."""
-    shown = result.values[result.values["statistic"].isin(["mean", "least"])]
+    shown = result.values[result.values["statistic"].isin(["mean", "least"])]  # least: of seconds
     by_pairs = shown[(shown["part"] == "pairs") & (shown["pairs"] != 1)]  # one pair: only timed
     # A method without a number of pairs is a horizontal line from the fewest to the most pairs.
     constant = by_pairs[by_pairs["pairs"].isna()]
@@ -43,7 +43,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
         for measure, title in _MEASURES.items()
     ]
     skewed = shown[shown["part"] == "skew"]
-    # The last panel has the share of positives on the axis of the pairs.
+    # The last panel has the share of positives on its axis: it takes the place of the pairs.
     parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
@@ -57,16 +57,17 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_bounds(figure: "SubFigure", result: Result) -> None:
-    """Draw deviations by rows, or by pairs at the most rows, and probabilities of two bounds."""
-    # Of probabilities x is epsilon, of deviations the pairs, or the rows where there are no pairs.
+    """Draw the deviations of all statements, and the probabilities of two, with their bounds."""
+    # Deviations are drawn by the pairs, those of the most rows, or by the rows where there are no
+    # pairs; probabilities are drawn by epsilon, those of the most pairs.
     table = result.values[result.values["statement"] != "w = 0"]
     x = table["epsilon"].fillna(table["pairs"]).fillna(table["rows"])
     is_deviation = table["what"] == "deviation"
-    is_last = table["pairs"].isna() | (table["rows"] == table["rows"].max())  # or no pairs
-    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])  # with the most pairs
+    is_deviation &= table["pairs"].isna() | (table["rows"] == table["rows"].max())
+    is_curve = table["statement"].isin(["Theorem 2", "Lemma 2 (ii), coins"])
     is_curve &= (table["what"] == "probability") & (table["pairs"] == table["pairs"].max())
     prefix = table["epsilon"].isna().map({True: "", False: "probability, "})
-    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation & is_last | is_curve]
+    table = table.assign(x=x, panel=prefix + table["statement"])[is_deviation | is_curve]
     draw_panels(
         figure, table, x="x", panel="panel", curve="quantity", xlabel="N, S, or ε of probabilities",
         dashes={"measured": "-", "re-derived": "--", "printed": ":"},

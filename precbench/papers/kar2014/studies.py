@@ -14,17 +14,15 @@ if TYPE_CHECKING:
 
 
 def _regret_tables(result: Result) -> Iterator[Table]:
-    is_of_lemma = result.values["horizon"].isna()
+    has_no_stream = result.values["horizon"].isna()  # of Lemmas 2, 10 and 12
     yield value_table(
-        result,
-        result.values[~is_of_lemma],
-        ["dataset", "objective", "rows", "horizon"],
+        result, result.values[~has_no_stream], ["dataset", "objective", "rows", "horizon"],
         "At most: an upper bound, by the certified gaps. w = 0: the regret of always playing 0. "
-        "Constant: that regret, at most, divided by the rate.",
+        "Constant: the regret, at most, divided by the rate.",
         across="quantity",
-    )
-    facts = result.values[is_of_lemma]
-    yield value_table(result, facts, ["quantity"], "Ratios to the distance of the two weights.")
+    )  # fmt: skip
+    ratios = result.values[has_no_stream]
+    yield value_table(result, ratios, ["quantity"], "Multiples of the distance of two weights.")
 
 
 def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> None:
@@ -49,7 +47,7 @@ ERROR_BOUNDS = StudyKind(
     numbers=("size",),
     tables=tabulate(
         ["theorem", "dataset", "objective", "size"],
-        "Excess: less that of the best w, and of Theorem 4 less the regret; the 95 % "
+        "Excess: the risk less that of the best w, in Theorem 4 also less the regret; its 95 % "
         "quantile. Bound: with the constant 1 where it is open. w = 0: the excess of w = 0.",
         across="quantity",
     ),
@@ -67,19 +65,15 @@ REGRET = StudyKind(
     numbers=("horizon",),
     tables=_regret_tables,
     draw=partial(
-        _draw_by_objective,
-        x="horizon",
-        curve="rows",
+        _draw_by_objective, x="horizon", curve="rows", xlabel="T (rows)", ylabel="regret",
         dashes={"regret, at most": "-", "bound": "--", "w = 0": ":"},
-        xlabel="T (rows)",
-        ylabel="regret",
     ),
     size=(7.6, 6.4),
     caption="Regret of follow the regularised leader in a ball of radius {radius}, an upper "
     "bound by the certified gaps; dashed: the bound of Theorem 1; dotted: the regret of w = 0, "
     "which learns nothing. Each T is a run of its own. Prec@k takes the share {top} of the "
     "rows, pAUC the share {beta} of the negatives.",
-)
+)  # fmt: skip
 
 UNIFORM_CONVERGENCE = StudyKind(
     compute="precbench.papers.kar2014.theory:uniform_convergence",
@@ -91,16 +85,12 @@ UNIFORM_CONVERGENCE = StudyKind(
         across="quantity",
     ),
     draw=partial(
-        _draw_by_objective,
-        x="size",
-        curve="quantity",
-        dashes={"deviation": "-", "rate": "--"},
-        xlabel="s (rows of the sample)",
-        ylabel="deviation",
+        _draw_by_objective, x="size", curve="quantity", dashes={"deviation": "-", "rate": "--"},
+        xlabel="s (rows of the sample)", ylabel="deviation",
     ),
     size=(7.6, 6.4),
     caption="Largest deviation of the surrogate on a sample from that on all rows, over "
     "{weights} weights in a ball of radius {radius}: the 95 % quantile over {samples} samples. "
     "Dashed: sqrt(log(1/δ) / s), the rate without its constant. "
     "Prec@k takes the share {top} of the rows, pAUC the share {beta} of the negatives.",
-)
+)  # fmt: skip

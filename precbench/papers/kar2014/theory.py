@@ -25,7 +25,7 @@ Converging = Annotated[
 
 DELTA = 0.05
 SINGLE, BATCHES = "single rows", "batches of sqrt(T)"
-_PAPER = 2.0  # slopes of (3) are so many times those of the struct surrogate at half the weights
+_SLOPE = 2.0  # of (3) to `struct`: (3) at w is 4 times `struct` at w / 2, up to a constant
 _FEATURES = 3  # of random points
 
 
@@ -79,35 +79,37 @@ def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
 
 
 def _play(player: FTRL, X: Any, y: NDArray) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(n)."""
+    """Yield the regret of FTRL and its bounds: by single rows, then by batches of sqrt(T)."""
+    # The regret is (sum of the penalties - least loss in the ball) / T; "pauc" divides by beta T_+
+    # T_- instead. With Lipschitz constants G_t of the penalties it is at most sqrt(2 sum_t G_t^2)
+    # radius / T (Theorem 1), which is O(sqrt(1 / T)), or O(sqrt(1 / T_+ + 1 / T_-)) for "pauc"
+    # (Theorem 3), and with s rows at a time at most sqrt(s) times as much (Lemma 13).
     n, n_pos = len(y), int(np.sum(y > 0))
     is_sum = player.objective != "pauc"  # over rows; "pauc" sums over pairs of rows
     scale = n if is_sum else player.beta * n_pos * (n - n_pos)
     rate = math.sqrt(1 / n) if is_sum else math.sqrt(1 / n_pos + 1 / (n - n_pos))
-    single = 0.0  # the bound for single rows, once it is known
+    bound_of_single = 0.0  # that of single rows, once it is known
     for way, size in ((SINGLE, 1), (BATCHES, math.ceil(math.sqrt(n)))):
         played = [np.zeros(X.shape[1])]  # w_0, w_1, ..., appended by the trace
         player.set_params(batch_size=size).fit(X, y, trace=partial(_append_weights, played))
         leader = player.leader(X, y)
-        low, gaps = _regret_against(leader, player)  # the regret: from low to low + gaps
-        high = low / scale + gaps / scale
-        # sqrt(2 sum_t G_t^2) times the radius, with the Lipschitz constant G_t of batch t.
+        regret_found, error = _regret_against(leader, player)  # error: how much more it may be
+        at_most = regret_found / scale + error / scale
         bound = player.radius * math.sqrt(2 * float(np.sum(player.lipschitz_**2))) / scale
         values = {
-            # (Penalties - least loss in the ball) / T; "pauc" divides by beta T_+ T_- instead.
-            "regret": low / scale,
-            "regret, at most": high,
-            "bound": bound,  # Theorem 1 with the constants of `FTRL`
-            "rate": math.sqrt(size) * rate,  # of the theorem, without its constant
-            "constant": high / (math.sqrt(size) * rate),  # by which to multiply the rate
+            "regret": regret_found / scale,
+            "regret, at most": at_most,
+            "bound": bound,  # of Theorem 1, with the G_t of `FTRL`
+            "rate": math.sqrt(size) * rate,  # the O(...), without its constant
+            "constant": at_most / (math.sqrt(size) * rate),  # by which to multiply the rate
             "w = 0": (_loss_at_zero(player, y) - leader.loss) / scale,  # the regret of w = 0
         }
         if size == 1:
-            single = bound
+            bound_of_single = bound
             values |= _steps(player, X, y, played, leader, scale)
         else:
-            values["sqrt(s) times the bound"] = math.sqrt(size) * single  # Lemma 13
-            if is_sum:  # a quarter of 6 sqrt(s/T), times twice the radius
+            values["sqrt(s) times the bound"] = math.sqrt(size) * bound_of_single  # Lemma 13
+            if is_sum:  # 6 ||w*|| sqrt(s / T) of the paper's loss; ours is a quarter of it, at 2 w
                 values["proof of Lemma 13"] = 3 * player.radius * math.sqrt(size / n)
         yield way, values
 
@@ -119,7 +121,7 @@ def _regret_against(leader: Leader, player: FTRL) -> tuple[float, float]:
 
 
 def _append_weights(played: list[NDArray[np.float64]], player: Any) -> None:
-    if player.n_iter_ == len(played):
+    if player.n_iter_ == len(played):  # after a batch; the trace is called within one, too
         played.append(player.coef_.copy())
 
 
@@ -132,7 +134,7 @@ def _steps(
     scale: float,  # divides losses
 ) -> dict[str, float]:
     """Return both sides of Lemma 9, and the largest step of Lemma 10."""
-    # Lemma 9: the penalties of w_{t+1} (forward) are at most the loss of the leader w* plus
+    # Lemma 9: the penalties L_t of w_{t+1} (forward) sum to at most the loss of the leader w* plus
     # eta/2 ||w*||^2, here plus the certified errors. Lemma 10: eta ||w_{t+1} - w_t|| <= G_t.
     loss = player._loss(X, y > 0)  # `at(w, t)`: at w, on the first t rows
     forward = sum(
@@ -141,8 +143,8 @@ def _steps(
     )
     bound = leader.loss + 0.5 * player.eta_ * float(leader.w @ leader.w)
     bound += player.error_ * float(np.sum(player.lipschitz_))
-    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # lower bounds
-    moved = player.lipschitz_ > 0  # G_t; 0 where a row adds no penalty
+    steps = np.linalg.norm(np.diff(played, axis=0), axis=1) - 2 * player.error_  # at least
+    moved = player.lipschitz_ > 0  # G_t; it is 0 where a row adds no penalty
     return {
         "forward loss": float(forward) / scale,
         "forward bound": bound / scale,
@@ -151,7 +153,8 @@ def _steps(
 
 
 def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str, float]:
-    """Return the regret for pAUC with a lone positive, at least, and of balanced rows, at most."""
+    """Return a lower bound of the regret for pAUC with one positive, an upper one if balanced."""
+    # They are the extremes of Theorem 3, whose sqrt(1 / T_+ + 1 / T_-) is large with one positive.
     pos, neg = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     half = min(horizon // 2, len(pos), len(neg))
     balanced = np.sort(np.concatenate([pos[:half], neg[:half]]))  # in the order of X
@@ -160,10 +163,10 @@ def _extreme_streams(player: FTRL, X: Any, y: NDArray, horizon: int) -> dict[str
         player.set_params(batch_size=1).fit(X[rows], y[rows])
         n_pos = int(np.sum(y[rows] > 0))
         scale = player.beta * n_pos * (len(rows) - n_pos)
-        low, gaps = _regret_against(player.leader(X[rows], y[rows]), player)
-        regrets.append((low / scale, (low + gaps) / scale))
-    (least_of_lone, _), (_, most_of_balanced) = regrets
-    return {"regret, lone positive": least_of_lone, "regret, balanced": most_of_balanced}
+        least, error = _regret_against(player.leader(X[rows], y[rows]), player)
+        regrets.append((least / scale, (least + error) / scale))
+    (least_of_one, _), (_, most_of_balanced) = regrets
+    return {"regret, lone positive": least_of_one, "regret, balanced": most_of_balanced}
 
 
 def _loss_at_zero(player: FTRL, y: NDArray) -> float:
@@ -176,7 +179,7 @@ def _loss_at_zero(player: FTRL, y: NDArray) -> float:
 
 
 def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
-    """Return the largest ratios of Lemmas 2 and 12 and Case 2.1 over random points."""
+    """Return the constants of Lemmas 2, 10, 12 and Case 2.1: as stated, and as needed at random."""
     rng = np.random.default_rng(seed)
     lists, cases, penalties = np.transpose(
         [_ratios(*_points(rng, trial), top) for trial in range(trials)]
@@ -188,7 +191,7 @@ def _constants(top: float, trials: int, seed: int) -> dict[str, float]:
         "Case 2.1, stated": 9.0,
         "Lemma 12, largest ratio": max(penalties),
         "Lemma 12, stated": 8.0,
-        "Lemma 10, stated": 1.0,
+        "Lemma 10, stated": 1.0,  # measured by `_steps`
     }
 
 
@@ -213,18 +216,19 @@ def _points(
 def _ratios(
     X: NDArray, y: NDArray, w: NDArray[np.float64], other: NDArray[np.float64], top: float
 ) -> tuple[float, float, float]:
-    """Return the largest changes from w to w', over ||w - w'||: Lemma 2, Case 2.1, Lemma 12."""
-    # Lemma 2: entries of the sorted lists of w'x - y. Lemma 12: the penalty of the last row, which
-    # is the loss of all rows less that of the others. `struct` returns the loss and a gradient.
+    """Return what Lemma 2, Case 2.1 and Lemma 12 bound, divided by the distance ||w - v||."""
+    # v is `other`. Lemma 2: from w to v no entry of the sorted list of w'x - y changes by more than
+    # 3 ||w - v||. Lemma 12: the penalty L_t of the last row, the loss of all rows less that of the
+    # others, changes by at most 8 ||w - v||. Case 2.1 of its proof: if the last row's entry z_t is
+    # at most an entry z_i of the others, at w and at v, 2 z_i - z_t changes by up to 9 ||w - v||.
     distance = float(np.linalg.norm(w - other))
     at_w, at_other = ((X @ v) - y for v in (w, other))  # the lists, unsorted
     change_of_lists = np.abs(np.sort(at_w) - np.sort(at_other)).max()
-    # Case 2.1 of Lemma 12: entries of other rows that the last row exceeds neither at w nor at w'.
     ordered, ordered_other = (np.sort(z[:-1])[::-1] for z in (at_w, at_other))  # falling
     in_case = (at_w[-1] <= ordered) & (at_other[-1] <= ordered_other)
     change = 2 * (ordered - ordered_other) - (at_w[-1] - at_other[-1])  # of Case 2.1
     scores, positive, n = (X @ w, X @ other), y > 0, len(y)
-    penalties = [
+    penalties = [  # at w and at v, a row for each k; `struct` returns the loss and a gradient
         [struct(s, positive, k)[0] - struct(s[:-1], positive[:-1], k_before)[0] for s in scores]
         for k, k_before in (  # k with the last row, and without it
             (int(np.sum(positive)), int(np.sum(positive[:-1]))),  # of PRBEP
@@ -234,7 +238,7 @@ def _ratios(
     return (
         float(change_of_lists) / distance,
         float(np.abs(change[in_case]).max(initial=0.0)) / distance,
-        _PAPER * float(np.abs(np.diff(penalties)).max()) / distance,  # of the paper's loss
+        _SLOPE * float(np.abs(np.diff(penalties)).max()) / distance,  # of the paper's loss (3)
     )
 
 
@@ -250,10 +254,11 @@ def uniform_convergence(
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure the largest deviation over w of surrogates on a sample from those on all rows."""
-    # kar2014, Definition 5 and Theorems 7 and 8, with random w in the ball, drawn towards the
-    # difference between the means of the classes. Rows are divided by the largest norm; samples are
-    # drawn without replacement. The ``deviation`` is the 95 % quantile over the samples with rows
-    # of both classes, the ``constant`` its ratio to the ``rate``.
+    # Theorems 7 and 8: with probability 1 - delta a surrogate on s random rows is within
+    # O(sqrt(log(1 / delta) / s)) of that on all rows for all w in the ball (Definition 5), here for
+    # some random w. Rows are divided by the largest norm; samples are drawn without replacement.
+    # The ``deviation`` is the 95 % quantile over the samples with rows of both classes, the
+    # ``constant`` its ratio to the ``rate``.
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -293,7 +298,7 @@ def uniform_convergence(
 def _in_ball(
     rng: np.random.Generator, X: Any, positive: NDArray[np.bool_], n: int, radius: float
 ) -> NDArray[np.float64]:
-    """Draw weights in the ball, towards the difference between the means of the classes."""
+    """Draw n weight vectors in the ball, towards the difference between the class means."""
     axis = np.asarray(X[positive].mean(axis=0) - X[~positive].mean(axis=0)).ravel()
     axis /= max(float(np.linalg.norm(axis)), 1e-300)  # equal means: stays 0
     W = rng.standard_normal((n, X.shape[1])) / math.sqrt(X.shape[1])
@@ -318,9 +323,9 @@ def error_bounds(
     seed: Seed,
 ) -> pd.DataFrame:
     """Measure the excess risk of FTRL on streams of growing length, and of 1PMB in one pass."""
-    # kar2014, Theorems 4 and 6 (14 for "pauc"). Rows are divided by the largest norm, losses by the
-    # number of rows; that of "pauc" is the mean hinge. The excess is the risk less a lower bound of
-    # that of the best w in the ball: its 95 % quantile over streams (FTRL) or orders (1PMB).
+    # Theorems 4 (14 for "pauc") and 6. Rows are divided by the largest norm, losses by the number
+    # of rows; that of "pauc" is the mean hinge. The excess is the risk less a lower bound of that
+    # of the best w in the ball: its 95 % quantile over streams (FTRL) or orders (1PMB).
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
         X, y = _stream(dataset, seed)
@@ -337,7 +342,7 @@ def error_bounds(
                 values = _theorem_4(player, X, y, horizon, streams, measure, best, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
-                continue  # not of 1PMB, whose k is a fraction of the positives
+                continue  # 1PMB cannot minimise it: its k is a fraction of the positives
             X_n, y_n = X[:rows], y[:rows]  # the rows of the pass
             best_n = _best(player, X_n, y_n)
             for size in buffers:
@@ -361,8 +366,8 @@ def _terms(player: FTRL, y: NDArray) -> float:
 
 def _best(player: FTRL, X: Any, y: NDArray) -> tuple[NDArray[np.float64], float]:
     """Return the best w in the ball, and a lower bound of the mean loss of any w there."""
-    ones = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]
-    leader = player.fit(X[ones], y[ones]).leader(X, y)  # which needs a fit
+    two = [np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]]  # a row of each class
+    leader = player.fit(X[two], y[two]).leader(X, y)  # `leader` needs a fit, to any rows
     return leader.w, (leader.loss - leader.gap) / _terms(player, y)
 
 
@@ -377,6 +382,8 @@ def _theorem_4(
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
+    # With probability 1 - delta the mean of w_1 to w_T has a risk of at most that of w* plus the
+    # regret plus O((log(1 / delta) / T)^(1/4)).
     _, least = best
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
@@ -405,6 +412,8 @@ def _theorem_6(
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of passes of 1PMB in random orders with Theorem 6."""
+    # It is at most 2 gamma + O(sqrt(s / n)) after n rows in buffers of s, if gamma bounds how far
+    # the risk on s random rows deviates from that on all n, for all w.
     best_w, least = best
     size, positive = int(solver.batch_size), y > 0
     rng = np.random.default_rng([seed, size])
@@ -437,8 +446,8 @@ def _logistic_pauc(scores: NDArray, positive: NDArray[np.bool_], beta: float) ->
 
 
 def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
-    """Return the struct surrogate of 1 less the geometric mean of both recalls, as that of `F1`."""
-    # That is the largest, over labellings, of 1 - sqrt(recall_pos recall_neg) + (sum of scores of
+    """Return the struct surrogate of the loss 1 - sqrt(recall of positives * of negatives)."""
+    # Like that of `F1` it is the largest, over all labellings, of the loss + (sum of the scores of
     # negatives labelled 1 - that of positives labelled 0) / n_pos.
     pos, neg = (-np.sort(-scores[side]) for side in (positive, ~positive))
     # Only labellings with 1 for the highest `n_true` positives and 0, 1, … negatives can be best.
@@ -452,7 +461,7 @@ def _g_mean(scores: NDArray, positive: NDArray[np.bool_]) -> float:
     return 1 + best / len(pos)
 
 
-# Of scores and of which rows are positive, with `top` and `beta`.
+# The surrogates, as functions of scores and of which rows are positive, with `top` and `beta`
 _MEASURES: dict[str, Callable[..., float]] = {
     "prbep": lambda s, positive, **_: struct(s, positive, int(np.sum(positive)))[0] / len(s),
     "prec@k": lambda s, positive, top, **_: struct(s, positive, resolve_k(top, len(s)))[0] / len(s),

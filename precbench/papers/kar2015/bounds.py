@@ -126,7 +126,7 @@ def _with_optimum(name: str) -> Dataset:
 
 @dataclass(frozen=True)
 class _Population:
-    """All rows of a data set with a known optimum, and kappa, a share of the positives."""
+    """All rows of a data set with a known optimum w*, and kappa; losses are divided by their k."""
 
     data: Dataset
     k: float
@@ -137,7 +137,7 @@ class _Population:
         return X @ optimum  # type: ignore[operator]
 
     @cached_property
-    def surrogate_at_multiples(self) -> NDArray[np.float64]:
+    def surrogate_at_multiples(self) -> NDArray[np.float64]:  # at c w*, c in `_MULTIPLES`
         scores = self.scores_of_optimum
         return np.array([self.measured("avg surrogate", c * scores) for c in _MULTIPLES])
 
@@ -146,7 +146,7 @@ class _Population:
         return _measures(self.k)[measure](scores, y) / _count(self.k, y)
 
 
-def _count(k: float, y: NDArray[np.float64]) -> int:
+def _count(k: float, y: NDArray[np.float64]) -> int:  # k of rows with these labels
     n_pos = int(np.sum(y > 0))
     return resolve_k(k, n_pos) if n_pos else 0
 
@@ -173,17 +173,17 @@ class _Stream(NamedTuple):
 
     @property
     def uniform_rate(self) -> float:
-        """The deviation of a batch that Theorem 12 allows, of all batches, without its constant."""
+        """How far, by Theorem 12 and up to its constant, any of the batches deviates at most."""
         return math.sqrt(math.log(self.n_batches / DELTA) / self.batch_size)
 
 
 def _stream(population: _Population, batch_size: int, split: int, splits: int) -> _Stream:
-    """Return the training rows of a split as an experiment orders them, 20 % to validate last."""
+    """Return the training rows of a split as a stream, in the order of an experiment."""
     dataset = population.data
     seed = trial_seed(0, dataset.name, split)  # as in an experiment with the seed 0
     train = split_rows(dataset, "random", split, n_splits=splits, seed=seed).train
     parts = validation_split(dataset.y[train], 0.2, [seed, "validation"])  # to fit, to validate
-    train = train[np.concatenate(parts)]
+    train = train[np.concatenate(parts)]  # the 20 % to validate come last
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 
@@ -193,7 +193,7 @@ class _Path:
     def __init__(self) -> None:
         self.weights: list[NDArray[np.float64]] = []
         self.mistakes: list[int] = []
-        self.next_rows = 1
+        self.next_rows = 1  # asks for a call at the end of the batch with this row
 
     def __call__(self, solver: PerceptronAtK) -> None:
         self.weights.append(solver.coef_)
@@ -201,13 +201,13 @@ class _Path:
         self.next_rows = solver.n_rows_seen_ + 1
 
 
-_Statement = tuple[str, str, Mapping[str, float]]
+_Statement = tuple[str, str, Mapping[str, float]]  # theorem, measure, values by quantity
 
 
 def _statements(
     stream: _Stream, eta0: float, radius: float
 ) -> Iterator[tuple[str, Iterator[_Statement]]]:
-    """Yield each solver, trained on the stream, and the statements: theorem, measure, values."""
+    """Train each solver on the stream, and yield its name with the statements about its weights."""
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
@@ -225,9 +225,10 @@ def _statements(
 def _mistake_bounds(
     stream: _Stream, mistakes: NDArray[np.int64], surrogate: str, theorem: int, corollary: int
 ) -> Iterator[_Statement]:
-    """Yield the mistakes beside the bounds of Theorem 7 or 9 (at multiples of w*) and 8 or 10."""
-    # Theorem: min_w (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 with the surrogate L_t on batch t,
-    # where R is the largest norm of a row. Corollary: 4 k R^2 / margin^2. The norm of w* is 1.
+    """Yield the number of mistakes, and its bounds by Theorem 7 or 9 and by Corollary 8 or 10."""
+    # Theorem: at most (||w|| R sqrt(4 k) + sqrt(sum_t L_t(w)))^2 for each w, here the multiples of
+    # w*, whose norm is 1. L_t is the surrogate on batch t (7: avg, 9: max), R the largest norm of a
+    # row. Corollary: at most 4 k R^2 / margin^2, with the least margin of w* on a batch.
     optimum: Any = stream.population.data.optimum
     batches = [(X @ optimum, y, k) for X, y, k in stream.batches if k]  # scores, labels, k
     loss = _measures(stream.population.k)[f"{surrogate} surrogate"]
@@ -252,10 +253,10 @@ def _mistake_bounds(
 def _steps(
     stream: _Stream, weights: NDArray[np.float64], mistakes: NDArray[np.int64], surrogate: str
 ) -> Iterator[_Statement]:
-    """Yield both sides of Lemma 18, and of Lemma 19 (avg) or 20 (max) at multiples of w*."""
-    # Over batches with mistakes: the largest ratio of both sides of Lemma 18, ||w_t||^2 -
-    # ||w_{t-1}||^2 <= 4 k R^2 Delta_t, and the largest excess of the left side of the other lemma,
-    # Delta_t - L_t(w) <= <w_t - w_{t-1}, w>.
+    """Yield how Lemma 18 and Lemma 19 (avg) or 20 (max) hold on the batches with mistakes."""
+    # Delta_t are the mistakes on batch t, R the largest norm of a row. Lemma 18: the largest ratio
+    # of both sides of ||w_t||^2 - ||w_{t-1}||^2 <= 4 k R^2 Delta_t. Lemmas 19 and 20: the largest
+    # excess of the left side of Delta_t - L_t(w) <= <w_t - w_{t-1}, w>, over multiples w of w*.
     optimum: Any = stream.population.data.optimum
     largest_norm = float(np.linalg.norm(stream.X, axis=1).max())  # R
     growth = np.diff(np.sum(weights**2, axis=1))  # of ||w||^2, by each batch
@@ -277,9 +278,9 @@ def _steps(
 def _online_to_batch(
     stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
-    """Yield Theorem 13: the mean loss of all w on all rows against that on the next batches."""
-    # w_0 = 0, at which all scores are tied, is left out, so the first of the next batches is the
-    # second of the stream; `mistakes` are those on the next batches. A loss is a share of k.
+    """Yield Theorem 13: the mean loss of the w_t on all rows, and that on the batch after each."""
+    # The first is at most the second plus C `uniform_rate`; both are shares of k. w_0 = 0, where
+    # all scores tie, is left out, and so is the first batch; `mistakes` are those on the others.
     population = stream.population
     losses = [population.measured("prec@k loss", population.data.X @ w) for w in weights]
     batches = zip(mistakes, stream.batches[1:], strict=True)
@@ -289,9 +290,10 @@ def _online_to_batch(
 
 
 def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterator[_Statement]:
-    """Yield Theorem 15: the avg surrogate of the returned w against that of w* in the ball."""
+    """Yield Theorem 15: the avg surrogate of the returned w, and the least of multiples of w*."""
+    # The first is at most that of the best w in the ball plus C (`uniform_rate` + sqrt(1 / T)).
     population = stream.population
-    at_edge = min(radius, 1e3) * population.scores_of_optimum  # w* has norm 1; at most 1e3 w*
+    at_edge = min(radius, 1e3) * population.scores_of_optimum  # of w* with the norm radius, or 1e3
     inside = population.surrogate_at_multiples[radius >= _MULTIPLES]  # at c w* in the ball
     best = min(population.measured("avg surrogate", at_edge), *inside)  # the explicit part
     measured = population.measured("avg surrogate", population.data.X @ solver.coef_)
@@ -300,6 +302,7 @@ def _convergence(stream: _Stream, solver: LinearRanker, radius: float) -> Iterat
 
 
 def _open_ended(measured: float, explicit: float, rate: float) -> dict[str, float]:
+    """Return the quantities of a bound ``explicit + constant rate``, with the least constant."""
     constant = max(0.0, (measured - explicit) / rate)
     return {"measured": measured, "explicit part": explicit, "rate": rate, "constant": constant}
 
@@ -321,8 +324,10 @@ def _constants(
 
 
 def _constant_of_corollary_14(stream: _Stream, loss: float) -> float:
+    """Return the least constant C with which Corollary 14 holds at the multiples w = c w*."""
+    # loss <= (sqrt(L(w)) + C (||w|| R / sqrt(T) + `uniform_rate`))^2, L: avg, R: largest row norm.
     optimum: Any = stream.population.data.optimum
-    reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())
+    reach = float(np.linalg.norm(optimum) * np.linalg.norm(stream.X, axis=1).max())  # ||w*|| R
     needed = (
         (math.sqrt(loss) - math.sqrt(surrogate))
         / (c * reach / math.sqrt(stream.n_batches) + stream.uniform_rate)
@@ -357,9 +362,9 @@ def _deviations(
     rng: np.random.Generator,
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Return, by measure and sample size, the largest deviation over many w of each sample."""
-    # Theorem 12: the deviation of a loss on a sample from the loss on all rows, each over its k.
-    # All w are near the optimum, then scaled to the norm `radius`. Samples are drawn with
-    # replacement: without it deviations would fall too fast as samples grow towards all rows.
+    # Theorem 12 bounds how far, for all w, a loss on a sample is from that on all rows, each over
+    # its k. Here all w are near the optimum, then scaled to the norm `radius`. Samples are drawn
+    # with replacement: without it deviations would fall too fast as they grow towards all rows.
     X, y = np.asarray(dataset.X), dataset.y
     optimum: Any = dataset.optimum
     directions = rng.standard_normal((weights, X.shape[1])) * rng.random((weights, 1))
@@ -395,8 +400,9 @@ def _deviations(
 def _top_averages(
     dataset: Dataset, share: float, size: int, samples: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Compare averages over the top of samples and of all rows, by the optimum (Lemma 22)."""
-    # h is 1 on negatives and 0 on positives, and kappa of Lemma 22 a share of all rows.
+    """Compare means over the top of samples with that over the top of all rows (Lemma 22)."""
+    # The means of a function h over the best kappa b of b rows and the best share kappa of all rows
+    # differ by at most 4 sqrt(log(2 / delta) / (kappa b)). Here w* ranks, and h marks negatives.
     scores = _Population(dataset, share).scores_of_optimum
     h = (dataset.y < 0)[np.argsort(-scores, kind="stable")]  # from the highest score down
     drawn = np.sort(rng.integers(len(h), size=(samples, size)), axis=1)  # their ranks, best first
@@ -407,7 +413,7 @@ def _top_averages(
 
 
 def _rate(deviations: NDArray[np.float64], size: int) -> dict[str, float]:
-    """Compare the quantile of deviations with the rate of Theorem 12, up to a constant."""
+    """Return a quantile of deviations, the rate of Theorem 12 and its constant, their quotient."""
     measured = float(np.quantile(deviations, 1 - DELTA))
     rate = math.sqrt(math.log(1 / DELTA) / size)
     return {"measured": measured, "rate": rate, "constant": measured / rate}

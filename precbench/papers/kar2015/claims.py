@@ -14,10 +14,10 @@ from precbench.yaml.models import Items
 class ConsistencyClaim(Claim):
     """Some solvers are near the best on all data sets, others fall behind on some."""
 
-    # How much a solver falls behind on a data set is the fraction that it lacks of the best value
-    # of the solvers `among`; its largest share over the data sets counts. Each of the `steady`
-    # falls less behind than any of the `unsteady`; without any, these fall behind by more than
-    # `margin`.
+    # A solver falls behind on a data set by the fraction that it lacks of the best value of the
+    # solvers `among`; its largest fraction over the data sets counts. On a split the claim holds if
+    # that of each of the `unsteady` exceeds those of all the `steady`, or 0 without any, by more
+    # than `margin`.
 
     kind: Literal["consistency"]
     datasets: Items[str]
@@ -33,15 +33,15 @@ class ConsistencyClaim(Claim):
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge by a sign test over the splits whether the `unsteady` fall behind by more."""
         outcomes = self.results_in(evidence.outcomes)
-        behind = []  # per data set: 1 - value / best value, a row per split, a column per solver
+        behind = []  # by data set: 1 - value / best value, a row per split, a column per solver
         for dataset in self.datasets:
             columns = {s: outcomes.values(dataset, s, self.metric) for s in self.among}
             values = pd.concat(columns, axis=1, join="inner")
             behind.append(1 - values.div(values.max(axis=1), axis=0))
         by_split = pd.concat(behind).groupby(level=0)
         largest = by_split.max()[by_split.size() == len(behind)]  # of splits with all data sets
-        unsteady = largest[[*self.unsteady]].min(axis=1)  # the one that falls least behind
-        # The steady one that falls most behind; without any, zeros on the same splits.
+        unsteady = largest[[*self.unsteady]].min(axis=1)  # of the one that falls least behind
+        # Of the steady one that falls most behind; without any, zeros on the same splits.
         steady = largest[[*self.steady]].max(axis=1) if self.steady else 0 * unsteady
         wins, losses, p = sign_test(unsteady.to_numpy(), (steady + self.margin).to_numpy())
         shares = ", ".join(f"{s} {largest[s].mean():.0%}" for s in (*self.steady, *self.unsteady))

@@ -20,13 +20,13 @@ from precbench.losses import SURROGATES, margins, prec_loss
 from precbench.studies import Count, Seed
 
 
-class _Case(NamedTuple):
+class _Case(NamedTuple):  # one list, on which a law is tried
     scores: NDArray[np.float64]
     positive: NDArray[np.bool_]
     k: int
 
 
-_Quantity = Callable[[_Case], float]
+_Quantity = Callable[[_Case], float]  # such as a loss, a margin, or the excess of a law
 
 
 def precision_laws(
@@ -35,9 +35,9 @@ def precision_laws(
     """Try to refute the laws of Section 3, which are stated for all scores."""
     # Each law is tried on `vectors` random score vectors of each kind in `_SORTS` and by `starts`
     # hill climbs of `steps` moves (``sought``). Numbers of rows, of positives and k are random. The
-    # ``excess`` of the left side over the right one is in units of the largest score or of 1; the
-    # ``control`` is that of an inequality that does not hold, which the search should refute. Where
-    # the premise is a margin of 1, the negatives are shifted to it; in the control it is 0.9.
+    # ``excess`` of the left side over the right one is in units of the largest score, at least 1.
+    # The ``control`` is that of an inequality that does not hold, which the search should refute.
+    # Where the premise is a margin of 1, the negatives are shifted to it; in the control it is 0.9.
     rng = np.random.default_rng(seed)
     rows: list[tuple[str, str, str, str, float]] = []
     for law in _LAWS:
@@ -57,12 +57,12 @@ def precision_laws(
 
 
 class _Law(NamedTuple):
-    """A law as the excess of its left side over its right one, and a control that breaks."""
+    """A law ``left <= right`` of the paper, and a like inequality that does not always hold."""
 
-    place: str
+    place: str  # in the paper
     name: str
-    excess: _Quantity
-    control: _Quantity
+    excess: _Quantity  # left - right: at most 0 in all cases, by the law
+    control: _Quantity  # the same of the other inequality: above 0 in some cases
 
 
 def _rows(
@@ -80,18 +80,18 @@ _SORTS: dict[str, Callable[[np.random.Generator, int], NDArray[np.float64]]] = {
 
 
 def _case(sort: str, rng: np.random.Generator, most_rows: int) -> _Case:
-    n = int(rng.integers(4, most_rows + 1))
-    n_pos = int(rng.integers(2, n))
+    n = int(rng.integers(4, most_rows + 1))  # rows
+    n_pos = int(rng.integers(2, n))  # and k is below it: some surrogates are equal at k = n_pos
     return _Case(_SORTS[sort](rng, n), rng.permutation(n) < n_pos, int(rng.integers(1, n_pos)))
 
 
-def _relative(excess: _Quantity, case: _Case) -> float:
+def _relative(excess: _Quantity, case: _Case) -> float:  # in units of the largest score, or of 1
     return excess(case) / max(1.0, float(np.abs(case.scores).max()))
 
 
 def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: int) -> float:
     """Return the largest excess that hill climbing reaches by changing one score at a time."""
-    case = _case("normal", rng, most_rows)  # random scores, which of them are positive, k
+    case = _case("normal", rng, most_rows)
     best = _relative(excess, case)
     for _ in range(steps):
         moved = case.scores.copy()
@@ -101,7 +101,7 @@ def _climb(excess: _Quantity, rng: np.random.Generator, most_rows: int, steps: i
     return best
 
 
-def _loss(name: str) -> _Quantity:
+def _loss(name: str) -> _Quantity:  # a surrogate by its name, or the loss itself
     if name == "prec@k":
         return lambda case: prec_loss(*case)
     return lambda case: replace(SURROGATES[name], k=case.k).evaluate(*case[:2])[0]
@@ -116,22 +116,22 @@ def _margin(kind: str) -> _Quantity:
 
 
 def _vanishes(surrogate: str, kind: str, gamma: float) -> _Quantity:
-    """Return a function of cases: how far surrogate and loss are from 0 at a margin of gamma."""
+    """Return a function: how far surrogate and loss are from 0 in a case shifted to a margin."""
 
     def distance(case: _Case) -> float:
-        shift = _margin(kind)(case) - gamma  # added to the negatives, for a margin of gamma
+        shift = _margin(kind)(case) - gamma  # of the negatives: their margin is then gamma
         shifted = case._replace(scores=case.scores + shift * ~case.positive)
         return max(abs(_loss(surrogate)(shifted)), _loss("prec@k")(shifted))
 
     return distance
 
 
-def _difference(case: _Case) -> float:
+def _avg_from_struct(case: _Case) -> float:
     return abs(_excess("avg", "struct")(case))
 
 
 def _largest_over_sets(surrogate: str) -> _Quantity:
-    """Return the excess over a surrogate of the largest xi of Claim 1, over all sets of k rows."""
+    """Return a function: the largest xi of Claim 1, over all sets of k rows, less a surrogate."""
     # xi of a set: the scores in it, plus 1 for each negative, less the k largest of the positives.
 
     def excess(case: _Case) -> float:
@@ -144,19 +144,20 @@ def _largest_over_sets(surrogate: str) -> _Quantity:
 
 
 def _lemma_16(case: _Case, sign: float = 1.0) -> float:
-    """Compare the means of the least k and k' > k scores."""
+    """Return the mean of the k least scores less that of the k' > k least, times `sign`."""
     ordered = np.sort(case.scores)
     return sign * float(ordered[: case.k].mean() - ordered[: case.positive.sum()].mean())
 
 
 def _lemma_21(case: _Case, share: float = 1.0) -> float:
-    """Return how far the mean of the k largest scores moves beyond `share` of any score's move."""
+    """Return the move of the mean of the k largest scores, less `share` of the largest move."""
+    # The scores of positives move by the first score, those of negatives by half of it.
     other = case.scores + case.scores[0] * np.where(case.positive, 1.0, 0.5)
     change = np.mean(np.sort(case.scores)[-case.k :] - np.sort(other)[-case.k :])
     return float(abs(change) - share * np.abs(case.scores - other).max())
 
 
-def _upper_bound(place: str, left: str, surrogate: str) -> _Law:
+def _upper_bound(place: str, left: str, surrogate: str) -> _Law:  # struct is none: the control
     return _Law(place, f"{left} <= {surrogate}", _excess(left, surrogate), _excess(left, "struct"))
 
 
@@ -168,12 +169,8 @@ def _order(left: str, right: str, quantity: Callable[[str], _Quantity], suffix: 
 
 def _consistent(place: str, surrogate: str, margin: str) -> _Law:
     """Return the law that the surrogate is 0 at a margin of 1; its control has a margin of 0.9."""
-    return _Law(
-        place,
-        f"{surrogate} = 0 at a {margin} margin of 1",
-        _vanishes(surrogate, margin, 1.0),
-        _vanishes(surrogate, margin, 0.9),
-    )
+    name = f"{surrogate} = 0 at a {margin} margin of 1"
+    return _Law(place, name, _vanishes(surrogate, margin, 1.0), _vanishes(surrogate, margin, 0.9))
 
 
 _LAWS = (
@@ -189,8 +186,8 @@ _LAWS = (
     _Law(
         "Section 3.4",
         "avg = struct at k = n_+",
-        lambda case: _difference(case._replace(k=int(case.positive.sum()))),
-        _difference,
+        lambda case: _avg_from_struct(case._replace(k=int(case.positive.sum()))),
+        _avg_from_struct,
     ),
     _order("ramp", "avg", _loss),
     _order("avg", "max", _loss),
@@ -206,10 +203,10 @@ _LAWS = (
 
 def appendix_a(weights: Annotated[list[PositiveFloat], Field(min_length=1)]) -> pd.DataFrame:
     """Evaluate the struct surrogate on the six points of Appendix A, as scaled there."""
-    # At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its distance ``from 1 - w / 6``,
-    # ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for weights of either sign;
-    # ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w > 0 from which on struct
-    # is w / 2.
+    # The score of a point x is w x / 6. At each weight w > 0: ``struct(w)``, ``struct(-w)`` and its
+    # distance ``from 1 - w / 6``, ``loss(-w)``, the loss prec@1. Besides: the ``least`` value for
+    # weights of either sign; ``root``, the w < 0 at which struct is 0; ``case (i)``, the least w >
+    # 0 from which on struct is w / 2.
     rows: list[tuple[str, str, float]] = []
     for w in weights:
         at = {"struct(w)": _struct(w), "struct(-w)": _struct(-w)}
@@ -233,8 +230,8 @@ _TINY = 1e-12
 
 
 def _struct(w: float) -> float:
-    """Return the first display of Appendix A for k = 1, where one point at a time is labelled."""
-    scores = w * _POINTS / len(_POINTS)
+    """Return the struct surrogate at w for k = 1, by the first display of Appendix A."""
+    scores = w * _POINTS / len(_POINTS)  # as scaled there; a labelling has a single 1
     return float((1 + scores - _LABELS).max() - scores[_LABELS == 1].sum())
 
 

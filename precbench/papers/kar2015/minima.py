@@ -1,10 +1,10 @@
 """Where the surrogates have their minimum: at w = 0, if no ranking can be better."""
 
-# At w = 0 the avg surrogate of n rows has the value k, and its subgradients are the sums of k
-# different negatives less k times the mean of the positives. Being convex, it is least at w = 0 if
-# and only if one of their convex combinations is 0: if the mean of the positives is a mean of the
-# negatives in which none has a weight above 1/k. For the max surrogate the mean of the positives
-# may be weighted too, none above 1/k. A linear programme decides it.
+# At w = 0 the avg surrogate has the value k, and its subgradients are the sums of k different
+# negatives less k times the mean of the positives. Being convex, it is least at w = 0 if and only
+# if a convex combination of these is 0: if the mean of the positives is a mean of the negatives in
+# which none has a weight above 1/k. For the max surrogate the mean of the positives may be weighted
+# too, none above 1/k. A linear programme finds whether there are such weights.
 #
 # For the problems of the cutting plane, a risk with the square of ||w||, the answer is the same for
 # every C, as the square has the gradient 0 at w = 0. There the most violated labellings of "at
@@ -63,17 +63,17 @@ def surrogate_minima(
         scaled, positive = scaler.transform_in_place(dataset.X.copy()), dataset.y > 0
         for rows, scaling in _ROWS.items():
             X = Scaler(scaling).fit(scaled).transform_in_place(scaled)
-            for problem in ("struct", "struct, at least k", "pauc"):  # surrogates of other solvers
+            for problem in ("struct", "struct, at least k", "pauc"):  # not minimised by SGD@k here
                 is_least = is_least_at_zero(X, positive, beta if problem == "pauc" else k, problem)
                 table.append([name, rows, problem, _MINIMISER, np.nan, float(is_least)])
-            is_least = False  # so far
+            is_least = False  # whether w = 0 is a minimiser, of the surrogates so far
             for surrogate in ("avg", "max"):  # those on which SGD@k is run
                 labels = [name, rows, surrogate]
                 # Where avg is least at w = 0, so is max: it lies above avg and touches it there.
                 is_least = is_least or is_least_at_zero(X, positive, k, surrogate)
                 table.append([*labels, _MINIMISER, np.nan, float(is_least)])
                 loss = SURROGATES[surrogate]
-                at_zero = loss.value(np.zeros(len(positive)), positive, k)  # at w = 0
+                at_zero = loss.value(np.zeros(len(positive)), positive, k)  # all scores are 0
                 for step in eta0:
                     solver = SGDAtK(
                         surrogate, k=k, eta0=step, epochs=epochs, batch_size=batch_size,
@@ -88,7 +88,7 @@ def surrogate_minima(
 
 
 class _Problem(NamedTuple):
-    """Parameters of the cutting plane, and the measure that its objective stands for."""
+    """Parameters of `CuttingPlane`, and the measure that its objective stands for."""
 
     parameters: dict[str, Any]
     measure: Callable[..., float]
@@ -96,7 +96,7 @@ class _Problem(NamedTuple):
 
 def _problem(name: str, beta: float) -> _Problem:
     """Return the problem of a name: ``pauc``, ``f1`` or ``prec@K``, K a share of the positives."""
-    if name == "pauc":  # parameters of `CuttingPlane`, and the measure
+    if name == "pauc":
         return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
     if name == "f1":
         return _Problem({"objective": "f1"}, f1)
@@ -113,12 +113,11 @@ def cutting_plane_minima(
     paths: list[str],
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure what the cutting plane reaches, and what of it is the minimum."""
+    """Measure the values that the cutting plane reaches, as multiples of that of w = 0."""
     # Each data set has one random split, 70 % for training, and is scaled as its card recommends.
     # The `problems` are ``pauc``, ``f1``, or ``prec@`` with a fraction of the positives, for
     # labellings of at least so many ones. `paths` names data sets of which every iterate of the
-    # first problem is shown. Values and bounds are multiples of the value at w = 0; measures
-    # (partial AUC, F1 or precision) are of the test rows.
+    # first problem is shown. Measures (partial AUC, F1 or precision) are of the test rows.
     table: list[tuple[str, str, float, float, str, float]] = []
     for name in datasets:
         dataset = load_dataset(name)
@@ -130,11 +129,11 @@ def cutting_plane_minima(
         y, labels = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
             setting = _problem(problem, beta)
-            has_path = name in paths and problem == problems[0]
+            has_path = name in paths and problem == problems[0]  # whether all iterates are shown
             trace = _FitTrace(setting, test, labels)  # measures each iterate
             solver = CuttingPlane(C=strength, max_iter=max_iter, **setting.parameters)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # is in the summary
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"
                 solver.fit(train, y, trace=trace if has_path else untraced)
             rows = [*trace.summary(solver), *(trace.path(solver) if has_path else ())]
             table += [(name, problem, strength, *row) for row in rows]  # iteration, quantity, value
@@ -144,7 +143,7 @@ def cutting_plane_minima(
 
 
 class _FitTrace:
-    """A trace that measures each iterate on the test rows."""
+    """A trace that measures each iterate on the test rows, and tells what the fit has reached."""
 
     def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
         self._measure = problem.measure
@@ -152,21 +151,21 @@ class _FitTrace:
         self._measured: list[float] = []
 
     def __call__(self, solver: CuttingPlane) -> bool:
-        if solver.n_iter_ > len(self._measured):
+        if solver.n_iter_ > len(self._measured):  # a new iterate
             w = np.append(solver.coef_, getattr(solver, "intercept_", []))
             self._measured.append(self.measure(w))
         return False
 
     def measure(self, w: NDArray[np.float64]) -> float:
         scores = linear_scores(self._rows, np.ascontiguousarray(w[: self._n]))
-        return float(self._measure(self._labels, scores + sum(w[self._n :])))
+        return float(self._measure(self._labels, scores + sum(w[self._n :])))  # + the intercept
 
     def summary(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        zero, best = solver.primal_path_[0], solver.best_weights_
+        at_zero, best = solver.primal_path_[0], solver.best_weights_  # the first iterate is w = 0
         last = np.append(solver.coef_, getattr(solver, "intercept_", []))
         for quantity, value in {
-            "minimum": solver.primal_ / zero,
-            "bound": solver.lower_bound_ / zero,
+            "minimum": solver.primal_ / at_zero,
+            "bound": solver.lower_bound_ / at_zero,
             "norm of the best w": float(np.linalg.norm(best)),
             "norm of the last w": float(np.linalg.norm(last)),
             "measure of the best w": self.measure(best),
@@ -178,11 +177,11 @@ class _FitTrace:
             yield np.nan, quantity, value
 
     def path(self, solver: CuttingPlane) -> Iterator[tuple[float, str, float]]:
-        zero = solver.primal_path_[0]
+        at_zero = solver.primal_path_[0]
         paths = {
-            "value": solver.primal_path_ / zero,
-            "best": solver.best_path_ / zero,
-            "bound so far": np.maximum(solver.lower_bound_path_, 0) / zero,
+            "value": solver.primal_path_ / at_zero,
+            "best": solver.best_path_ / at_zero,
+            "bound so far": np.maximum(solver.lower_bound_path_, 0) / at_zero,
             "measure": self._measured,
         }
         for quantity, path in paths.items():
@@ -192,7 +191,7 @@ class _FitTrace:
 def is_least_at_zero(X: Any, positive: NDArray[np.bool_], k: float | int, surrogate: str) -> bool:
     """Return whether w = 0 minimises a surrogate, by the linear programme of the file's head."""
     # It does if a weighted mean of the positives equals one of the negatives, with bounded weights.
-    # `k` is a fraction of the positives, for "pauc" of the negatives (at least k), or a count.
+    # `k` is a count, or a fraction of the positives, for "pauc" of the negatives: the head's beta.
     from scipy.optimize import linprog
 
     n_pos = int(positive.sum())

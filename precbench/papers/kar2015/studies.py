@@ -18,11 +18,11 @@ _ROUNDING = 1e-9  # of both sides of a lemma that holds with equality, as its cl
 
 
 def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of all quantities, and in which share of the splits a bound holds."""
-    splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0 without splits
+    """Return means over the splits of all quantities, and of how often and how a bound holds."""
+    splits = values.dropna(subset="batch_size").fillna({"split": 0})  # 0: measured without splits
     wide = splits.pivot(index=[*_KEYS, "split"], columns="quantity", values="value").reset_index()
     holds = (wide["measured"] <= wide["bound"] + _ROUNDING).astype(float)
-    wide["holds"] = holds.where(wide["bound"].notna())  # its mean is the share of the splits
+    wide["holds"] = holds.where(wide["bound"].notna())  # its mean: the share of splits it holds in
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
@@ -31,15 +31,13 @@ def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
 def _tables(result: Result) -> Iterator[Table]:
     means = _means_over_splits(result.values)
     yield value_table(
-        result,
-        means[means["quantity"] != "share"],
-        _KEYS,
+        result, means[means["quantity"] != "share"], _KEYS,
         "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
         "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
         "open the bound is the explicit part plus a constant times the rate, and the constant is "
         "the smallest that suffices, which should stay bounded as b grows.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 _PANELS = {
@@ -52,7 +50,7 @@ _PANELS = {
 def _draw(figure: "SubFigure", result: Result) -> None:
     """Draw shares of the bounds, deviations and constants by batch size, a panel for each."""
     means = _means_over_splits(result.values)  # quantities without a panel are not drawn
-    # Of Theorem 12 the measured deviation is drawn, of other statements the open constant.
+    # "measured" is drawn of Theorem 12 only, as a deviation; "constant" of the other statements.
     not_drawn = (means["theorem"] == "Theorem 12").map({True: "constant", False: "measured"})
     means = means[means["quantity"] != not_drawn]
     solvers = means["solver"].where(means["solver"] != "", means["measure"])  # "": no solver
@@ -67,17 +65,15 @@ def _draw(figure: "SubFigure", result: Result) -> None:
 
 def _law_tables(result: Result) -> Iterator[Table]:
     yield value_table(
-        result,
-        result.values[result.values["quantity"] != "allowed"],
-        ["place", "law", "scores"],
+        result, result.values[result.values["quantity"] != "allowed"], ["place", "law", "scores"],
         "The largest excess of the left side over the right one; a law holds where it is not "
-        "above 0 except for rounding. The same scores break the control.",
+        "above 0 except for rounding. Scores of the same kinds break the control.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_laws(figure: "SubFigure", result: Result) -> None:
-    """Draw the largest excess of each law, with the laws one above the other."""
+    """Draw the largest excess of each law and of its control, with the laws one above the other."""
     largest = result.values.groupby(["law", "quantity"], sort=False)["value"].max().reset_index()
     # `draw_panels` puts "value" on the y axis: here the laws. The dash "" draws markers, no line.
     largest = largest.rename(columns={"value": "excess", "law": "value"}).assign(panel="")
@@ -85,12 +81,12 @@ def _draw_laws(figure: "SubFigure", result: Result) -> None:
         figure, largest, x="excess", panel="panel", curve="quantity",
         dashes={"excess": "", "control": ""}, log=(), xlabel="largest excess of the left side",
     )  # fmt: skip
-    axes.axvline(0, color="0.6", linewidth=0.8)  # a law holds up to here
+    axes.axvline(0, color="0.6", linewidth=0.8)  # the largest excess that a law allows
 
 
 def _draw_appendix(figure: "SubFigure", result: Result) -> None:
     """Draw the struct surrogate at weights of both signs, and the loss at negative ones."""
-    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # of the weight
+    signs = {"struct(w)": 1, "struct(-w)": -1, "loss(-w)": -1}  # "weight" holds absolute values
     values = result.values[result.values["quantity"].isin(signs)].assign(panel="Appendix A")
     values["weight"] = values["weight"].astype(float) * values["quantity"].map(signs)
     draw_panels(
@@ -100,29 +96,27 @@ def _draw_appendix(figure: "SubFigure", result: Result) -> None:
 
 
 def _draw_minima(figure: "SubFigure", result: Result) -> None:
-    """Draw what SGD@k reaches by step size; a line marks the value at w = 0."""
+    """Draw the surrogates that SGD@k reaches by step size, as multiples of those at w = 0."""
     reached = result.values.dropna(subset="eta0")
     curves = reached.assign(curve=reached["dataset"] + ", " + reached["surrogate"])
     for axes in draw_panels(
         figure, curves, x="eta0", panel="rows", curve="curve", xlabel="eta0",
         dashes={"relative to w = 0": "-"},
     ):  # fmt: skip
-        axes.axhline(1, color="black", linewidth=0.8)  # the value at w = 0
+        axes.axhline(1, color="black", linewidth=0.8)  # below it SGD@k improves on w = 0
 
 
 def _tables_of_optima(result: Result) -> Iterator[Table]:
     yield value_table(
-        result,
-        result.values[result.values["iteration"].isna()],
-        ["dataset", "problem", "C"],
+        result, result.values[result.values["iteration"].isna()], ["dataset", "problem", "C"],
         "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
         "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
-    """Draw values and bounds of the iterates, and their measure, a panel for each C."""
+    """Draw values and bounds of the iterates, and their measure on test rows, by C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
     titles = paths["quantity"].eq("measure").map({True: "test rows", False: "value"})
     named = paths.assign(panel=titles + ", C = " + paths["C"].map("{:g}".format))

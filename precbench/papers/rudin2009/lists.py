@@ -34,8 +34,8 @@ def ranked_lists(
     measures: Measures,
 ) -> pd.DataFrame:
     """Measure ranked lists, with their scores multiplied by each scale (Tables 1 and 2)."""
-    # A loss other than zero-one depends on the scale of the scores. `divisor` lets a config write
-    # scores as fractions. Columns: ``list``, ``scale``, ``measure``, ``value``.
+    # A loss other than zero-one depends on the scale of the scores, so several can be tried.
+    # Columns: ``list``, ``scale``, ``measure``, ``value``.
     rows = []
     for name, ranked in lists.items():
         for scale, (label, measure) in itertools.product(scales, measures.items()):
@@ -53,7 +53,7 @@ def pair_shares(
     powers: Annotated[list[PositiveFloat], Field(min_length=1)],  # p
     ir: bool,  # whether to add the IR push
 ) -> pd.DataFrame:
-    """Divide the p-norm pushes, and the IR push, among the pairs (Figures 1 and 4)."""
+    """Return the share of each pair in the objectives of the pushes (Figures 1 and 4)."""
     # Positives and negatives are named by their ranks within their class, 1 for the highest score;
     # the rank ``all`` stands for the sum over that class.
     objectives = {f"p={p:g}": pnorm_shares(labels, scores, p) for p in powers}
@@ -68,18 +68,19 @@ def pair_shares(
 
 
 def pnorm_shares(y_true: ArrayLike, y_score: ArrayLike, p: float) -> NDArray[np.float64]:
-    """Divide the exponential risk of the P-Norm Push among the pairs, highest scores first."""
-    # The share of a pair is the contribution of the negative, ``(sum_i e^(s_k - s_i))**p``, times
-    # the share of the positive in its sum, divided by the risk. Nothing overflows.
-    z = _differences(y_true, y_score)
+    """Return the share of each pair in the risk of the P-Norm Push, highest scores first."""
+    # The risk sums ``height**p`` over the negatives k, with the height ``sum_i e^(s_k - s_i)``, i
+    # over the positives. A pair has that of k times the share of i in the height, divided by the
+    # risk; in logs nothing overflows.
+    z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_heights = np.logaddexp.reduce(z, axis=0)
     return np.exp((p - 1) * log_heights + z - np.logaddexp.reduce(p * log_heights))
 
 
 def ir_shares(y_true: ArrayLike, y_score: ArrayLike) -> NDArray[np.float64]:
-    """Divide the objective of the IR Push among the pairs, from the highest score down."""
-    # The share of a pair is the contribution of the positive i, ``ln(1 + sum_k e^(s_k - s_i))``
-    # over all negatives k, times the share of the negative in its sum, divided by the objective.
+    """Return the share of each pair in the objective of the IR Push, highest scores first."""
+    # The objective sums ``ln(1 + sum_k e^(s_k - s_i))``, k over the negatives, for the positives i.
+    # A pair has that of i times the share of k in its inner sum, divided by the objective.
     z = _differences(y_true, y_score)  # s_k - s_i, a row for each i
     log_sums = np.logaddexp.reduce(z, axis=1, keepdims=True)
     contributions = np.logaddexp(0, log_sums) * np.exp(z - log_sums)
@@ -110,28 +111,28 @@ def discount_factors(
         raise InputError(f"z_max = {z_max:g} should exceed z_min = {z_min:g}; raise z_max")
     z = np.linspace(z_min, z_max, points)
     dcg, reciprocal, ir = 1 / np.log1p(z), 1 / z, -np.log1p(z)
-    in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))  # as the caption says
+    in_order = float(np.mean((dcg > reciprocal) & (reciprocal > ir)))  # as the paper's caption says
     curves = {"1/ln(1+z)": dcg, "1/z": reciprocal, "-ln(1+z)": ir}
     return _curves("z", z, curves, {"share of z in the order of the caption": in_order})
 
 
 def lemma_7(p: Annotated[float, Field(gt=1)], a: Share, points: AtLeastTwo) -> pd.DataFrame:
-    """Compare both bounds of Lemma 7 with the bounded difference, for a fixed a and b in [0, 1]."""
-    # Dividing both bounds by |a - b|^(1/p) shows that |a - b| a^(1/p - 1) is the smaller one
-    # exactly where |a - b| < a, so for b between 0 and 2 a. Figure 8.
+    """Compare both sides of Lemma 7 for a fixed a and for b from 0 to 1 (Figure 8)."""
+    # |a^(1/p) - b^(1/p)| <= min(|a - b| a^(1/p - 1), |a - b|^(1/p)). The quotient of both terms of
+    # the minimum is (|a - b| / a)^(1 - 1/p): the first is the smaller one for b between 0 and 2 a.
     b = np.linspace(0, 1, points)
-    bounded = np.abs(a ** (1 / p) - b ** (1 / p))
+    left = np.abs(a ** (1 / p) - b ** (1 / p))
     root = np.abs(a - b) ** (1 / p)
-    least = np.minimum(np.abs(a - b) * a ** (1 / p - 1), root)
+    right = np.minimum(np.abs(a - b) * a ** (1 / p - 1), root)
     curves = {
-        "|a^(1/p) - b^(1/p)|": bounded,
-        "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": least,
+        "|a^(1/p) - b^(1/p)|": left,
+        "min(|a - b| a^(1/p - 1), |a - b|^(1/p))": right,
         "|a - b|^(1/p)": root,
     }
     facts = {
-        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),  # as shown above
+        "share of b with |a - b| a^(1/p - 1) < |a - b|^(1/p)": min(2 * a, 1.0),  # by the quotient
         # At b = 0 both sides are equal, except for rounding.
-        "share of b where Lemma 7 holds": float(np.mean(bounded <= least + 1e-12)),
+        "share of b where Lemma 7 holds": float(np.mean(left <= right + 1e-12)),
     }
     return _curves("b", b, curves, facts)
 
@@ -147,16 +148,17 @@ def _curves(
 def one_dimensional(
     epsilon: Share, m: AtLeastTwo, repetitions: Count, test_size: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
-    """Choose by R_max between an increasing and a decreasing function (section 10.1)."""
+    """Choose by R_max between an increasing and a decreasing function (Section 10.1)."""
     # The negatives lie on [-1, 0] and the positives on [0, 1], but for a share `epsilon`, half of
     # it positives on [-2, -1] and half of it negatives on [1, 2]. A training set of `m` rows
     # chooses the function with the smaller R_max; a tie chooses the decreasing one, whose true
-    # R_max is smaller. Sets that ``miss epsilon`` lie in [-1, 1]. I is the number of positives.
+    # R_max is smaller. Sets that ``miss epsilon``, with the probability ``(1 - epsilon)^m``, lie in
+    # [-1, 1] and choose the increasing one. I is the number of positives.
     rng = np.random.default_rng(seed)
     drawn = pd.DataFrame(_measure_both(*_draw_sample(rng, epsilon, m)) for _ in range(repetitions))
     test = pd.Series(_measure_both(*_draw_sample(rng, epsilon, test_size)))
-    bound = (1 - epsilon) ** m
-    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # where it is chosen
+    bound = (1 - epsilon) ** m  # from below, of the probability that the increasing one is chosen
+    chosen = drawn.loc[drawn["chosen"], "increasing R_max / I"]  # of sets that choose it
     supported = _is_at_least(bound, len(chosen), repetitions)  # by a binomial test
     up = "increasing"
     rows: list[tuple[str, str, str, float]] = [
@@ -187,14 +189,14 @@ def one_dimensional(
 
 
 def _draw_sample(rng: np.random.Generator, epsilon: float, n: int) -> tuple[NDArray, NDArray]:
-    """Draw n labels and their places on the line."""
-    ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])
-    interval = np.searchsorted(ends, rng.random(n), side="right")
+    """Draw n labels and their places on the line, by the distribution of `one_dimensional`."""
+    ends = np.array([epsilon / 2, 0.5, 1 - epsilon / 2])  # cumulated shares of the intervals
+    interval = np.searchsorted(ends, rng.random(n), side="right")  # [-2, -1], ..., [1, 2]
     return np.array([1, -1, 1, -1])[interval], interval - 2 + rng.random(n)
 
 
 def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
-    """Measure an increasing and a decreasing function of x, and whether R_max chooses the first."""
+    """Measure an increasing and a decreasing function of x, and which of them R_max chooses."""
     n_pos = np.sum(labels == 1)
     scores = {"increasing": x, "decreasing": -x}
     worst = {f"{function} R_max / I": r_max(labels, s) / n_pos for function, s in scores.items()}
@@ -210,7 +212,7 @@ def _measure_both(labels: NDArray, x: NDArray) -> dict[str, float]:
 def _is_at_least(probability: float, successes: int, trials: int) -> bool:
     from scipy.stats import binom
 
-    return bool(binom.cdf(successes, trials, probability) >= 0.01)  # the level
+    return bool(binom.cdf(successes, trials, probability) >= 0.01)  # the level of the test
 
 
 def push_variants(
@@ -222,11 +224,10 @@ def push_variants(
     repetitions: AtLeastTwo,
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the pushes at the top, at the bottom and at both ends, and on crucial pairs."""
-    # Section 7. The crucial pairs are those of the `crucial` positives that the push at the top
-    # ranks lowest, each with every negative of the training set; the push on them ignores all other
-    # pairs. ``R^(1/p)`` is the p-norm of the heights, of the negatives or, at the bottom, of the
-    # positives.
+    """Compare the pushes of Section 7: at the top, the bottom, both ends, and on crucial pairs."""
+    # The crucial pairs are those of the `crucial` positives that the push at the top ranks lowest,
+    # each with every negative of the training set; the push on them ignores all other pairs.
+    # ``R^(1/p)`` is the p-norm of the heights of negatives, at the bottom of those of positives.
     return means_of_fits(
         (name, *compared)
         for name in datasets
@@ -236,7 +237,7 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return means and standard errors over training sets, by data set, fit, rows and measure."""
+    """Return mean and standard error of the values with equal keys, one for each training set."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
@@ -250,7 +251,7 @@ Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def training_sets(name: str, rows: int, repetitions: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Yield training sets of this many rows of a data set, and the other rows, with labels."""
+    """Yield training sets of so many rows of a data set, each with the other rows to test on."""
     X, y = scaled_to_unit(name)
     if rows >= len(y):
         raise InputError(f"rows = {rows:,}, but {name} has {len(y):,}; give fewer to train on")
@@ -273,7 +274,7 @@ def scaled_to_unit(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def _compare_pushes(
     train: Rows, test: Rows, p: float, bottom_weight: float, crucial: int
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Fit the pushes of Section 7; yield fit, part (training or test rows), measure and value."""
+    """Fit the pushes of Section 7; yield each fit, the rows measured, the measure and its value."""
     X, y = train
     positives, negatives = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
     if len(positives) <= crucial:
@@ -287,7 +288,7 @@ def _compare_pushes(
         fit.fit(X, y)
     # The crucial pairs: the positives that the push at the top ranks lowest, with all negatives.
     lowest = positives[np.argsort((X @ fits["top"].coef_)[positives], kind="stable")[:crucial]]
-    relation = np.zeros((len(y), len(y)))  # 1 where the row should rank above the column
+    relation = np.zeros((len(y), len(y)))  # is 1 where the row should rank above the column
     relation[np.ix_(lowest, negatives)] = 1
     fits[CRUCIAL] = PNormPush(p).fit_pairs(X, relation)
     for name, fit in fits.items():
@@ -299,6 +300,6 @@ def _compare_pushes(
             yield name, part, "AUC", auc(y_part, scores)
     for name in ("top", CRUCIAL):
         scores = X @ fits[name].coef_
-        for measure, rows in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
-            chosen = np.concatenate([rows, negatives])
-            yield name, "training", measure, auc(y[chosen], scores[chosen])  # share of the pairs
+        for measure, pos in ((CRUCIAL, lowest), ("other pairs", np.setdiff1d(positives, lowest))):
+            rows = np.concatenate([pos, negatives])
+            yield name, "training", measure, auc(y[rows], scores[rows])  # share of pairs in order

@@ -16,7 +16,6 @@ from precbench.studies import Result, StudyKind
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-
 _TEX = {
     "1/ln(1+z)": r"$1/\ln(1+z)$, of the DCG",
     "1/z": r"$1/z$, of the average reciprocal rank",
@@ -38,7 +37,7 @@ def _comparable(result: Result) -> list[list[str]]:
 def _measures(result: Result) -> dict[str, Metric]:
     metrics = [
         Metric(*next(iter(entry.items()))) if isinstance(entry, dict) else Metric(entry, {})
-        for entry in result.parameters["measures"]
+        for entry in result.parameters["measures"]  # names, or {name: parameters}
     ]
     return {metric.label: metric for metric in metrics}
 
@@ -62,7 +61,7 @@ def _ranked_tables(result: Result) -> Iterator[Table]:
 
 def _ranked_row(metric: Metric, values: list[float]) -> list[Cell]:
     best = min(values) if metric.smaller_is_better else max(values)
-    bold = [value == best and len(set(values)) > 1 for value in values]
+    bold = [value == best and len(set(values)) > 1 for value in values]  # unless all are equal
     cells = [Cell(f"{value:,.7g}", chosen) for value, chosen in zip(values, bold, strict=True)]
     return [Cell(metric.written), *cells]
 
@@ -92,13 +91,14 @@ def _scaled(scale: Any) -> str:
 
 
 def _with_powers(result: Result) -> pd.DataFrame:
-    """Return the risks R with a power p, with their ``loss``, ``p`` and ``norm``, R^(1/p)."""
+    """Return the rows of risks R with a power p, with their ``loss``, ``p`` and norm R^(1/p)."""
     risks = [
         (label, float(metric.params["p"]), metric.params.get("loss", "zero-one"))
         for label, metric in _measures(result).items()
         if metric.name == "pnorm_risk" and not metric.params.get("log")
     ]
-    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))  # inner
+    # Rows of other measures are left out by the merge.
+    table = result.values.merge(pd.DataFrame(risks, columns=["measure", "p", "loss"]))
     return table.assign(norm=table["value"] ** (1 / table["p"]))
 
 
@@ -113,7 +113,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
     pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
     pairs = pairs.astype({"positive": int, "negative": int})
-    names = list(dict.fromkeys(pairs["objective"]))  # three panels in a row; -(-n // 3) rounds up
+    names = list(dict.fromkeys(pairs["objective"]))  # panels, three in a row; -(-n // 3) rounds up
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(names) :]:  # left over in the last row
         axes.remove()
@@ -136,7 +136,7 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
 
 
 def _curve_tables(result: Result) -> Iterator[Table]:
-    has_no_x = result.values.drop(columns=["curve", "value"]).isna().all(axis=1)
+    has_no_x = result.values.drop(columns=["curve", "value"]).isna().all(axis=1)  # of no curve
     yield value_table(result, result.values[has_no_x], ["curve"])
 
 
@@ -152,6 +152,7 @@ def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> No
 def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     _draw_curves(figure, result, "b", "difference of roots and its bounds")
     [axes] = figure.axes
+    # Up to b = 2 a the first term of the minimum is the smaller one.
     axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
 
@@ -165,6 +166,7 @@ def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
 
 def _draw_fits(figure: "SubFigure", result: Result) -> None:
     """Draw, as dots, the means of each fit on training and test rows, a panel for each measure."""
+    # The statistic is the quantity that `draw_panels` chooses: "mean", no standard errors.
     table = result.values.assign(quantity=result.values["statistic"])
     table["panel"] = table["dataset"] + ": " + table["measure"]
     for axes in draw_panels(
@@ -180,13 +182,11 @@ def _theorem_tables(result: Result) -> Iterator[Table]:
     has_size = table["size"].notna()
     yield value_table(result, table[~has_size], ["statement", "p", "quantity"])
     yield value_table(
-        result,
-        table[has_size],
-        ["statement", "p", "size"],
+        result, table[has_size], ["statement", "p", "size"],
         "Deviations that are exceeded with probability 0.05; a bound above 1 is vacuous. The size "
         "is that of each class, I = K.",
         across="quantity",
-    )
+    )  # fmt: skip
 
 
 def _draw_theorems(figure: "SubFigure", result: Result) -> None:
@@ -205,7 +205,6 @@ _DRAWS = (
     "Means over the training sets, and standard errors of these draws, which share rows: on new "
     "rows they would be larger."
 )
-
 
 PUSH_THEOREMS = StudyKind(
     compute="precbench.papers.rudin2009.theorems:push_theorems",

@@ -20,7 +20,7 @@ from precbench.studies import AtLeastTwo, Count, DatasetNames, Seed, Sizes
 
 DELTA = 0.05
 Powers = Annotated[list[Annotated[float, Field(ge=1)]], Field(min_length=1)]
-_STEEP = 2.0**14  # p of the direct R_max, whose logarithm is off by log K / p at most
+_STEEP = 2.0**14  # p at which the p-norm stands for R_max: its log is off by log K / p at most
 
 
 def push_theorems(
@@ -36,11 +36,11 @@ def push_theorems(
     problems: Count,  # random ones, for Theorem 4
     seed: Seed,
 ) -> pd.DataFrame:
-    """Measure Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
-    # In Theorems 2 and 3 the class is `rankers` functions, so as many balls of any radius cover it:
-    # projections of normal points on random directions. Deviations are those that are exceeded with
-    # probability 0.05. A ratio divides the side that should be smaller by the other one, so it
-    # should be at most 1 (``stated``, the last row); in Section 2 it approaches 1 from above.
+    """Measure both sides of Theorems 1 to 4, Lemmas 5 and 9 and the limits of Section 2."""
+    # Each statement stands at the function that measures it. A ratio divides the side that should
+    # be smaller by the other one, so it should be at most 1 (``stated``, the last row); in Section
+    # 2 it approaches 1 from above. Of deviations the quantile that is exceeded with probability
+    # 0.05 is ``measured``, and its ``bound`` has this probability.
     rng = np.random.default_rng(seed)
     with threadpool_limits(1):
         rows = [
@@ -59,7 +59,7 @@ def _log_power(p: float, r: NDArray) -> NDArray:
 
 
 def _heights(pos: NDArray, neg: NDArray, loss: Callable[[NDArray], NDArray]) -> NDArray:
-    return loss(pos[:, None] - neg).sum(axis=0)
+    return loss(pos[:, None] - neg).sum(axis=0)  # of each negative, over the positives
 
 
 _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
@@ -72,9 +72,10 @@ _LOSSES: dict[str, Callable[[NDArray], NDArray]] = {
 
 
 def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Iterator[Any]:
-    """Yield the largest left / right side of each inequality of Theorem 1, by price g, loss l."""
-    # R_g,l is the sum of g(height) over the K negatives; a height is the sum of the losses l over
-    # the positives. l = 1 is the zero-one loss, and R_max its largest height.
+    """Yield the largest ratio of the left to the right side of each inequality of Theorem 1."""
+    # K g(R_max / K) <= R_g,1 <= K g(R_max), and R_g,1 <= R_g,l for a loss l that is at least the
+    # zero-one loss. R_g,l sums the price g(height) over the K negatives; a height sums the loss l
+    # over the positives. The index 1 is the zero-one loss, and R_max its largest height.
     log_prices: dict[str, Callable[[NDArray], NDArray]] = {
         "e^r": lambda r: r,
         **{f"r^{p:g}": partial(_log_power, p) for p in powers},
@@ -106,9 +107,9 @@ def _theorem_1(rng: np.random.Generator, powers: list[float], lists: int) -> Ite
 
 
 def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
-    """Yield the largest ratio of g^-1(R_g,1) to R_max, for steep prices g (Section 2)."""
-    # The height of a negative is the sum of its losses over the positives: zero-one losses, unless
-    # the key says exponential. R sums g over heights, g^-1 is a root or log; R_max: the largest.
+    """Yield the largest ratio of g^-1(R) to R_max for steep prices g, which nears 1 (Section 2)."""
+    # R sums g(height) over the negatives, and R_max is the largest height: the steeper g is, the
+    # nearer g^-1(R), a root or log, comes to it. The loss is zero-one, unless the key says another.
     by_price: dict[str, list[float]] = {"r^64": [], "e^r": [], "r^64, exponential loss": []}
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
@@ -122,12 +123,18 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
         yield "Section 2", np.nan, np.nan, f"largest ratio, g^-1(R) to R_max, {price}", max(ratios)
 
 
+def _ramp_risk(pos: NDArray, neg: NDArray, theta: float, p: float) -> float:
+    """Return the p-norm, over the negatives, of their mean ramp losses over the positives."""
+    heights = np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)
+    return float(np.mean(heights**p) ** (1 / p))
+
+
 def _lipschitz(
     rng: np.random.Generator, powers: list[float], pairs: int, theta: float
 ) -> Iterator[Any]:
-    """Yield the largest ratio of L(f_1) - L(f_2) to 4 Lip(phi) max |f_1 - f_2| (Lemma 5)."""
-    # L(f) is the risk of the scores f on all pairs, less that on the pairs of a sample. phi is the
-    # ramp loss, whose constant Lip(phi) is 1 / theta.
+    """Yield the largest ratio of the left to the right side of Lemma 5, over random functions."""
+    # L(f_1) - L(f_2) <= 4 Lip(phi) max |f_1 - f_2|, where L(f) is the risk of the scores f on all
+    # rows less that on a sample. The loss phi is the ramp, whose constant Lip(phi) is 1 / theta.
     for p in powers:
         largest = 0.0
         for _ in range(pairs):
@@ -135,19 +142,12 @@ def _lipschitz(
             f_1 = rng.standard_normal(n_pos + n_neg)  # scores, the positives first
             f_2 = f_1 + 10.0 ** rng.uniform(-3, 0) * rng.uniform(-1, 1, f_1.size)
             i, k = rng.integers(0, n_pos, 3), n_pos + rng.integers(0, n_neg, 3)  # the sample
-
-            def gap(f: NDArray, n_pos=n_pos, i=i, k=k, p=p) -> float:  # L(f), of these rows
-                true, empirical = (
-                    np.mean(mean_losses**p) ** (1 / p)  # the p-norm over the negatives
-                    for mean_losses in (
-                        np.clip(1 - (pos[:, None] - neg) / theta, 0, 1).mean(axis=0)  # ramp losses
-                        for pos, neg in ((f[:n_pos], f[n_pos:]), (f[i], f[k]))
-                    )
-                )
-                return float(true - empirical)
-
+            l_1, l_2 = (  # L(f_1), L(f_2)
+                _ramp_risk(f[:n_pos], f[n_pos:], theta, p) - _ramp_risk(f[i], f[k], theta, p)
+                for f in (f_1, f_2)
+            )
             distance = float(np.abs(f_1 - f_2).max())
-            largest = max(largest, (gap(f_1) - gap(f_2)) / (4 / theta * distance))
+            largest = max(largest, (l_1 - l_2) / (4 / theta * distance))
         yield "Lemma 5", p, np.nan, "largest ratio", largest
 
 
@@ -161,7 +161,10 @@ def _generalisation(
     sizes: list[int],  # n, of each class
     draws: int,  # training sets of each size
 ) -> Iterator[Any]:
-    """Yield deviations over a finite class and Theorems 2 and 3, and of one ranker and Lemma 9."""
+    """Yield how far true risks exceed those of training sets, with Theorems 2 and 3 and Lemma 9."""
+    # A risk is the p-norm, over negatives, of their heights: the shares of positives not above.
+    # Theorems 2 and 3 bound the largest deviation in a class of rankers, where on the training set
+    # a positive has to be `theta` above; Lemma 9 bounds that of one ranker, with the loss phi.
     # Negatives are N(0, I), positives N((distance, 0, ...), I). A ranker is the projection on a
     # direction, so scores are normal, and its true risk is an integral over a negative's score.
     directions = rng.standard_normal((rankers, features))
@@ -170,57 +173,59 @@ def _generalisation(
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)  # for means over a negative's score
     weights /= weights.sum()
     steps = theta * (np.arange(8) + 0.5) / 8  # phi is a stair that falls to 0 at theta
-    below = ndtr(nodes - shifts[:, None])  # by ranker: share of positives below each node
-    stair = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # mean phi per node, first ranker
-    true_risks = {p: (below**p @ weights) ** (1 / p) for p in powers}  # of each ranker
-    true_smooth = {p: float((stair**p @ weights) ** (1 / p)) for p in powers}  # first ranker
+    heights_at = ndtr(nodes - shifts[:, None])  # by ranker: height of a negative at each node
+    stairs_at = ndtr(nodes + steps[:, None] - shifts[0]).mean(axis=0)  # with phi, first ranker
+    true_risks = {p: (heights_at**p @ weights) ** (1 / p) for p in powers}  # of each ranker
+    true_stairs = {p: float((stairs_at**p @ weights) ** (1 / p)) for p in powers}  # first ranker
     for n in sizes:
         # By how much the true risk exceeds that of a sample: the most over rankers, or of one.
         over: dict[float, list[float]] = {p: [] for p in powers}
-        over_smooth: dict[float, list[float]] = {p: [] for p in powers}
+        over_of_stairs: dict[float, list[float]] = {p: [] for p in powers}
         for _ in range(draws):
-            pos, neg = rng.standard_normal((2, n, features))
-            heights = []  # by ranker: of negatives, the share of positives not theta above
-            for direction, shift in zip(directions, shifts, strict=True):
-                pos_scores, neg_scores = np.sort(pos @ direction + shift), np.sort(neg @ direction)
-                heights.append(np.searchsorted(pos_scores, neg_scores + theta, "right") / n)
-            pos_scores = np.sort(pos @ directions[0] + shifts[0])
-            neg_scores = np.sort(neg @ directions[0])
-            counts = [np.searchsorted(pos_scores, neg_scores + step, "right") for step in steps]
-            smooth = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
+            X_pos, X_neg = rng.standard_normal((2, n, features))
+            scores = [  # by ranker: of the positives, and of the negatives
+                (np.sort(X_pos @ direction + shift), np.sort(X_neg @ direction))
+                for direction, shift in zip(directions, shifts, strict=True)
+            ]
+            # By ranker and negative: the share of the positives that are not `theta` above it.
+            heights = [np.searchsorted(pos, neg + theta, "right") / n for pos, neg in scores]
+            pos, neg = scores[0]
+            counts = [np.searchsorted(pos, neg + step, "right") for step in steps]
+            stairs = np.mean(counts, axis=0) / n  # heights with the loss phi, first ranker
             for p in powers:
                 empirical = [np.mean(h**p) ** (1 / p) for h in heights]
                 over[p].append(float(np.max(true_risks[p] - empirical)))
-                over_smooth[p].append(true_smooth[p] - float(np.mean(smooth**p)) ** (1 / p))
+                over_of_stairs[p].append(true_stairs[p] - float(np.mean(stairs**p)) ** (1 / p))
         for p in powers:
-            for statement, outcome, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
+            for statement, excess, bound in (  # `_epsilon`: cover, n, p, divisor, least risk
                 ("Theorem 2", over[p], _epsilon(rankers, n, p, 4, 0.0)),
                 ("Theorem 3", over[p], _epsilon(rankers, n, p, 4, float(true_risks[p].min()))),
-                ("Lemma 9", over_smooth[p], _epsilon(1, n, p, 2, true_smooth[p])),
+                ("Lemma 9", over_of_stairs[p], _epsilon(1, n, p, 2, true_stairs[p])),
             ):
-                yield statement, p, n, "measured", max(0.0, float(np.quantile(outcome, 1 - DELTA)))
+                yield statement, p, n, "measured", max(0.0, float(np.quantile(excess, 1 - DELTA)))
                 yield statement, p, n, "bound", bound
                 yield statement, p, n, "largest possible", 1.0
 
 
 def _epsilon(cover: int, n: int, p: float, divisor: int, least: float) -> float:
-    """Return the epsilon at which the bound of a statement is the probability 0.05, I = K = n."""
-    # Theorems 2 (with least = 0) and 3 and Lemma 9, with e = epsilon / divisor, r the `least` risk:
-    # 2 cover (exp(-2 n max((e r^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)).
+    """Return the epsilon that deviations reach with probability 0.05 at most, by a statement."""
+    # Theorem 2 (with least = 0), Theorem 3 and Lemma 9 bound this probability, with n rows a class,
+    # by 2 cover (exp(-2 n max((e r^(p-1))^2, e^(2 p))) + n exp(-2 n e^2)): e is epsilon / divisor,
+    # r the `least` true risk, and `cover` the number of rankers, whose class it covers.
 
-    def log_bound(log_epsilon: float) -> float:  # of the probability, relative to 0.05
-        part = math.exp(log_epsilon) / divisor  # e
-        negatives = -2 * n * max((part * least ** (p - 1)) ** 2, part ** (2 * p))
-        positives = -2 * part**2 * n + math.log(n)
-        return math.log(2 * cover) + float(np.logaddexp(negatives, positives)) - math.log(DELTA)
+    def log_bound(log_epsilon: float) -> float:  # log(this bound / 0.05), which falls
+        e = math.exp(log_epsilon) / divisor
+        log_first = -2 * n * max((e * least ** (p - 1)) ** 2, e ** (2 * p))
+        log_second = -2 * e**2 * n + math.log(n)
+        return math.log(2 * cover) + float(np.logaddexp(log_first, log_second)) - math.log(DELTA)
 
-    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # 1e-6 < epsilon < 1e3
+    return math.exp(brentq(log_bound, math.log(1e-6), math.log(1e3)))  # its root, in [1e-6, 1e3]
 
 
 def _compare_minimisers(
     rng: np.random.Generator, powers: list[float], problems: int
 ) -> Iterator[Any]:
-    """Compare the minimisers of R_p,exp over one space of functions (Theorem 4)."""
+    """Yield how much the losses of the minimisers of R_p,exp differ: not at all, by Theorem 4."""
     # L-BFGS finds one from each of two random starts, Newton's method one for dependent features.
     for p in powers:
         largest = {"dependent features": 0.0, "unbounded": 0.0}
@@ -240,7 +245,7 @@ def _compare_minimisers(
                 starts = rng.standard_normal((2, features.shape[1]))
                 risk = _log_risk(features[positive], features[~positive], p)
                 scores = [*known, *(features @ _minimise(risk, w) for w in starts)]
-                # Theorem 4 says that the minimisers agree in the losses of all pairs.
+                # The minimisers should agree in the losses of all pairs, not in the scores.
                 first, *others = (np.exp(s[~positive] - s[positive][:, None]) for s in scores)
                 gaps = [float(np.abs(losses - first).max()) for losses in others]
                 largest[name] = max(largest[name], *gaps)
@@ -269,7 +274,7 @@ def push_objectives(
     datasets: DatasetNames, powers: Powers, rows: AtLeastTwo, repetitions: AtLeastTwo, seed: Seed
 ) -> pd.DataFrame:
     """Compare the minimisers of AdaBoost's risk, R_p,exp, the price e^r and R_max itself."""
-    # rudin2009, Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
+    # Sections 1, 2 and 9.2. AdaBoost has a constant among its weak classifiers.
     return means_of_fits(
         (name, *compared)
         for name in datasets
@@ -281,7 +286,7 @@ def push_objectives(
 def _compare_objectives(
     train: Rows, test: Rows, powers: list[float]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield fit, part, measure and value of all objectives, on training and test rows."""
+    """Minimise all objectives; yield each fit, the rows measured, the measure and its value."""
     with threadpool_limits(1):  # the same results on any number of cores
         fits = [*_minimise_objectives(*train, powers)]
     for fit, w in fits:
@@ -293,7 +298,7 @@ def _compare_objectives(
 def _minimise_objectives(
     X: NDArray, y: NDArray, powers: list[float]
 ) -> Iterator[tuple[str, NDArray]]:
-    """Yield the minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max, by name."""
+    """Yield names and minimisers of R_p,exp, AdaBoost's risk, the price e^r and R_max."""
     # The inner functions return the log of a risk and its gradient.
     pos, neg, zero = X[y > 0], X[y < 0], np.zeros(X.shape[1])
 
@@ -323,7 +328,7 @@ def _minimise_objectives(
 
 
 def _measures(y: NDArray, scores: NDArray, powers: list[float]) -> Iterator[tuple[str, float]]:
-    """Yield the AUC, and the p-norms and the maximum of the heights as shares of the positives."""
+    """Yield the AUC, and the p-norms and the maximum of the heights, as shares of the positives."""
     n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))  # a height: positives not above
     yield "AUC", auc(y, scores)
     for p in powers:
