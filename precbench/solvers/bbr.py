@@ -254,9 +254,7 @@ class BBR(SquaredPairRanker):
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
-            return self._learn_from_pairs(  # numbers in order, as `np.arange(start, stop)` gives
-                rows, labels, n_pairs, np.arange, trace
-            )
+            return self._learn_from_pairs(rows, labels, n_pairs, np.arange, trace)  # in order
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added
@@ -358,8 +356,8 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Copy dense rows, less the origin, to the block of their class. When a block is full, or the
-        # rows end, let BLAS add the products z z' of its rows, and yield the number just copied.
+        # Copy dense rows, less the origin, to the block of their class. When a block is full, or at
+        # the end, let BLAS add the products z z' of its rows, and yield the number just copied.
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
@@ -414,7 +412,7 @@ class ClassMoments:
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # a, b: of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # (a, b): errors of cross
         return pos_mean - neg_mean, second, noise
 
 
@@ -439,7 +437,7 @@ def _scratch(n_features: int) -> tuple[NDArray[np.float64], NDArray[np.int32], N
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``U + U' - diag(U)``, U the `products`: kernels write z_a z_b once, at ab or ba."""
+    """Return ``U + U' - diag(U)``, U the `products`: kernels write each product only once."""
     both = products + products.T
     np.fill_diagonal(both, products.diagonal())
     return both
