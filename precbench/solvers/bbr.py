@@ -412,7 +412,7 @@ class ClassMoments:
         cross = np.outer(pos_mean, neg_mean)
         second -= cross
         second -= cross.T
-        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # (a, b): errors of cross
+        noise = _EPS * self.counts.sum() * np.abs(pos_mean), np.abs(neg_mean)  # error of cross
         return pos_mean - neg_mean, second, noise
 
 
