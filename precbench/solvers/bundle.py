@@ -85,7 +85,7 @@ class Bundle:
         return True
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
-        # Where steps by pairs are slow, move all weights alpha above 0 at once: towards the greatest
+        # Where steps by pairs are slow, move all weights alpha above 0 at once towards the greatest
         # dual value for the same sum, as far as none falls below 0. `gradient` is that of the
         # negative dual value. Change alpha only if the value rises.
         m = self._n_planes

@@ -126,7 +126,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # In turn: assess the iterate, add planes at it and near `best` (least P), find the next one.
+        # In turn: assess the iterate, add planes at it and near `best` (least P), find the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -186,7 +186,7 @@ class CuttingPlane(LinearRanker):
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
         gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
-        # P is then off by C tol at most: by 2 % of the gap, or 10 % of the final gap if that is more.
+        # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
