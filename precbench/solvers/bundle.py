@@ -108,8 +108,7 @@ class Bundle:
             self._alpha[:m] = new
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:
-        m = self._n_planes
-        return cutting_plane.dual(self._gram, self._offsets[:m], alpha)
+        return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
     def weights(self) -> NDArray[np.float64]:
         return -self._mean_slope(self._alpha[: self._n_planes])

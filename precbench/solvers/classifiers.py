@@ -296,7 +296,7 @@ class Wrapper(Ranker):
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
-        # If the library is not given the parameter `class_weight`, as of `own`, use row weights.
+        # Class weights become row weights if `own` withholds `class_weight` from the library.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
@@ -467,10 +467,9 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
     def _lists(
         self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int = sys.maxsize
     ) -> tuple[Any, NDArray[np.intp], int]:
-        # For a ranking objective divide the rows at random into as few lists as possible, none
-        # longer than `list_length` or `longest`; lengths differ by 1 at most. Return an index that
-        # puts rows list after list (array or slice), the lengths, and the number of top rows of a
-        # list.
+        # Divide the rows at random into as few lists as possible, none longer than `list_length` or
+        # `longest`; lengths differ by 1 at most. Return an index that puts the rows list after list
+        # (an array or a slice), the lengths, and the number of top rows of a list.
         n_rows = len(labels)
         n_lists = ceil(n_rows / min(self.list_length, longest))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
@@ -667,7 +666,7 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an index of the rows, arguments of LightGBM's data set, and its objective's."""
+        """Return an index of the rows, and arguments of LightGBM's data set and its objective."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
@@ -868,9 +867,8 @@ class XGBoost(SingleBoosting):
         return classifier.train(params, rows, self.n_estimators)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(
-            self.classifier_.inplace_predict(X, predict_type="margin"), dtype=np.float64
-        )
+        scores = self.classifier_.inplace_predict(X, predict_type="margin")
+        return np.asarray(scores, dtype=np.float64)
 
 
 class CatBoost(SingleBoosting):
