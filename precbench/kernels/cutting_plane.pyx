@@ -47,10 +47,9 @@ def solve_master(
     Py_ssize_t max_steps,
 ):
     """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` (m,) >= 0 of the same sum, in place."""
-    # A step moves weight to ``up``, with the least gradient, from ``down``, with the most gain by
-    # second order (Fan, Chen and Lin 2005), until no plane with weight has a gradient more than
-    # ``tol`` above the least. The leading m x m block of ``K`` is used; ``gradient``, K alpha - b,
-    # is written. Returns the number of steps.
+    # A step moves weight to the least gradient, ``up``, from ``down``, of most gain by second order
+    # (Fan, Chen and Lin 2005), until no weight has a gradient ``tol`` above the least. Uses the
+    # leading m x m block of ``K``; writes ``gradient``, K alpha - b; returns the number of steps.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:

@@ -14,10 +14,9 @@ def minimise_over_ball(
 ) -> NDArray[np.float64]:
     """Return the w that minimises ``w' second w / 2 - mean' w``, with ``||w|| <= radius`` if given.
 
-    `second` is symmetric, without negative eigenvalues. The shortest of several minimisers is
-    returned. Along a part of `mean` outside the column space of `second` the function falls without
-    end: w then has the norm `radius`, and without a radius there is an error. Such a part is taken
-    for a rounding error and left out if it is tiny, or, with `mean_in_range`, in any case.
+    `second` has no negative eigenvalue. The shortest of several minimisers is returned. A part of
+    `mean` outside the column space of `second` is left out, as a rounding error, if tiny or with
+    `mean_in_range`. Else the function falls without end along it, and only a radius gives a w.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors

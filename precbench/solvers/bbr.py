@@ -341,9 +341,8 @@ class ClassMoments:
     # is d^2 times as large. For dense rows d^2 is at most n_rows over the number of the first ones.
 
     def __init__(self, rows: Rows, n_features: int):
-        # The first axis is the class. z is a row less the origin.
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
-        self.sums = np.zeros((2, n_features))  # of z
+        self.sums = np.zeros((2, n_features))  # of z, a row less the origin
         self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
         if not len(rows.indptr):  # dense: the mean of the first rows, to lose fewer digits

@@ -20,9 +20,8 @@ _RANK = 1e-12  # of the largest singular value: smaller ones count as 0
 class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
-    # F is a loss plus ``eta/2 ||w||^2``: a w with F(w) <= value + gap is within sqrt(2 gap / eta)
-    # of the best w. Both are within sqrt(2 gap / curvature) of w_0, so within twice that of each
-    # other.
+    # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, the best is within sqrt(2 gap / eta).
+    # Both are within sqrt(2 gap / curvature) of w_0, so within twice that of each other.
 
     value: float
     curvature: float
@@ -135,9 +134,8 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
-        # Return what the hinges above 0 of new pairs add; mark new negatives in the top in
-        # `chosen`. First the pairs of all positives with these negatives, which add the same to all
-        # planes.
+        # Return what the hinges above 0 of new pairs add; mark in `chosen` what enters the top.
+        # First the pairs of all positives with new negatives in the top, the same for all planes.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
@@ -147,7 +145,7 @@ class IncrementalPartialAUC(IncrementalLoss):
         if new_pos.size:  # then those of new positives with the negatives a plane chose before
             # A pair with hinge > 0 is active: it adds x_j - x_i to the slope, 1 to the offset.
             is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by new positive and row
-            earlier = chosen[:, :start]  # by plane and row: whether it is such a negative
+            earlier = chosen[:, :start]  # by plane and row: whether the plane chose it
             # The numbers of active pairs, by plane and positive, and by plane and negative.
             pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)
             pairs_of_neg = earlier * is_active.sum(axis=0)
@@ -284,11 +282,11 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return the changes of the shares of the active planes but the first and of w, and their
-        # length: 1 leads to the corner, infinity stands for no corner. `edges` are the slopes of
-        # these planes less that of the first, `rises` its height less theirs. At the corner ``edges
-        # @ w_change = rises``, and the gradient of penalty and mean plane, ``gradient + strength
-        # w_change + edges' shares_change``, is 0.
+        # Return the changes of the shares of the active planes but the first and of w, and a factor
+        # of both: 1 leads to the corner, infinity says that there is none. `edges` are the slopes
+        # of these planes less that of the first, `rises` its height less theirs. At the corner
+        # ``edges @ w_change = rises`` and ``gradient + strength w_change + edges' shares_change``,
+        # the gradient of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
