@@ -9,9 +9,9 @@ from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
     """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores."""
-    # The sums: of the first a of ``pos`` and the first b of ``neg``, both in descending order. At
-    # m = a + b a positive in place of a negative lowers b / m by 1 / m: it pays until some a, which
-    # never falls as m grows. Of several best tables that with the least m is taken.
+    # The sums: of the first a of ``pos`` and b of ``neg``, both in descending order. For m = a + b
+    # ones, a further positive in place of a negative lowers b / m by 1 / m: it pays up to some a,
+    # which never falls as m grows. Of several best tables that with the least m is taken.
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
     cdef double total = 0, best = -INFINITY
@@ -48,7 +48,7 @@ def solve_master(
 ):
     """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` (m,) >= 0 of the same sum, in place."""
     # A step moves weight to the least gradient, ``up``, from ``down``, of most gain by second order
-    # (Fan, Chen and Lin 2005), until no weight has a gradient ``tol`` above the least. Uses the
+    # (Fan, Chen and Lin 2005), until no weight is at a gradient ``tol`` above the least. Uses the
     # leading m x m block of ``K``; writes ``gradient``, K alpha - b; returns the number of steps.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step

@@ -79,7 +79,7 @@ def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}"
+            f"k = {n_pos:,}; give at most that to avoid this warning"
         )
     return capped
 

@@ -502,12 +502,12 @@ class GrowingEnsemble(ScoringClassifier):
         """Add trees up to each checkpoint of the trace; yield the number of trees so far."""
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
-        n_trees, size = 0, getattr(self, self.size)  # size: the number of trees asked for
+        n_trees, n_wanted = 0, getattr(self, self.size)
         yield 0
-        while n_trees < size:
-            # Each tree visits all rows: the trace is due at the tree that reaches its `next_rows`.
-            checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
-            n_trees = min(size, max(checkpoint, n_trees + 1))
+        while n_trees < n_wanted:
+            # Each tree visits all rows. The trace is due at its `next_rows`, or after all trees.
+            n_due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
+            n_trees = min(n_wanted, max(n_due, n_trees + 1))
             with _thread_pools().limit(limits=1):
                 self._grow(ensemble, X, labels, n_trees)
             self.classifier_ = ensemble

@@ -216,8 +216,8 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``, where the scores s have
-        # the factor 1/n. In `evaluate` they have 1/n_pos for F1 and 1 for prec@k, k times the risk.
+        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``. It weighs the scores s
+        # by 1/n, `evaluate` by 1/n_pos for F1 and 1 for prec@k; `PrecisionAtK` is k times the risk.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
@@ -262,8 +262,8 @@ def _at_least_k(
 ) -> tuple[float, NDArray[np.float64]]:
     # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the
     # maximum, over the labellings y' with k ones or more, of the share of negatives among the ones
-    # plus ``sum_i (y'_i - y_i) s_i``. The y' that reaches it has its ones on the first `n_true`
-    # positives and the first `n_false` negatives.
+    # plus ``sum_i (y'_i - y_i) s_i``. The y' that reaches it has its ones on the `n_true`
+    # highest positives and the `n_false` highest negatives.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels

@@ -179,7 +179,7 @@ class FTRL(LinearRanker):
             n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
-                self.coef_ = np.full(n_features, np.nan)
+                self.coef_ = np.full(n_features, np.nan)  # an overflow, which `fit` reports
                 break
             penalties[t] = point.risk - risk_before  # what the batch adds to the loss of this w
             mean = mean + (w - mean) / (t + 1)

@@ -103,8 +103,9 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # Return one slope and one offset to add to all planes: those of the plane that touches the
-        # struct surrogate of the new rows alone at these scores. `chosen` stays as it is.
+        # The new rows add to the loss at least their struct surrogate, with the ones they add.
+        # Return the plane that touches this at their scores: one slope and one offset for all
+        # planes.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
