@@ -132,7 +132,7 @@ class Ensemble(NonlinearRanker):
         if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
             return np.full(len(recipes), 1 / len(recipes)), 0.0
         scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
-        # With few positives divide the rows several times, until about 100 have been scored.
+        # Divide the rows anew, up to three times in all, where fewer than 100 positives are scored.
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
@@ -159,7 +159,7 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Fit `positive` to columns of log odds by logistic regression; return weights, intercept."""
+    """Predict `positive` from columns of log odds by logistic regression: weights, intercept."""
     # Weights are at least 0, and 0 for a column (member) with a value that is not finite.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]

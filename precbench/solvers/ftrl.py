@@ -166,9 +166,8 @@ class FTRL(LinearRanker):
     def _play(
         self, loss: IncrementalLoss, used: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
     ) -> None:
-        # For each batch note its penalty, by the w for the rows before it, then compute the best w
-        # for all rows so far. `used` are the columns of X that the loss has, `starts` the first row
-        # of each batch.
+        # For each batch note its penalty at the w so far, then compute the best w for all rows so
+        # far. `used` are the columns of X in the loss, `starts` the first row of each batch.
         n_features, n_rows = len(self.coef_), len(loss.positive)
         # Since eta ||w|| <= sum_t G_t for each w, this square over eta bounds eta ||w||^2.
         overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
