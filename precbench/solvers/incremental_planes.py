@@ -135,8 +135,9 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
-        # Return what the hinges above 0 of new pairs add; mark in `chosen` what enters the top.
-        # First the pairs of all positives with new negatives in the top, the same for all planes.
+        # Return what new pairs with a hinge above 0 add; mark in `chosen` the new negatives that
+        # enter the top: the highest, as many as it grows by.
+        # First their pairs with all positives, which add the same to all planes.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
@@ -254,7 +255,7 @@ class Planes(Bundle):
             others_change, w_change, length = self._towards_corner(
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
-                strength * w + shares @ slopes,  # the gradient of penalty and mean plane
+                strength * w + shares @ slopes,  # the gradient of penalty and mean plane, near 0
                 tol,
             )
             change = np.zeros(m)
@@ -270,7 +271,7 @@ class Planes(Bundle):
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= tol:  # highest less mean height
+            if heights[highest] - float(shares @ heights) <= tol:  # the gap to the dual value
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
