@@ -15,8 +15,8 @@ def minimise_over_ball(
     """Return the w that minimises ``w' second w / 2 - mean' w``, with ``||w|| <= radius`` if given.
 
     `second` has no negative eigenvalue. The shortest of several minimisers is returned. A part of
-    `mean` outside the column space of `second` is left out, as a rounding error, if tiny or with
-    `mean_in_range`. Else the function falls without end along it, and only a radius gives a w.
+    `mean` outside the range (column space) of `second` is left out if tiny, as a rounding error, or
+    with `mean_in_range`. Else the function falls without end along it, and only a radius gives a w.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors

@@ -38,7 +38,7 @@ class SquaredPairRanker(LinearRanker):
 
     # Both minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
     # negative j. Less the constant 1/2 it is ``R(w) = w' second w / 2 - mean' w``. `mean` is in the
-    # column space of `second`, for ``second - mean mean'`` is a covariance.
+    # range (column space) of `second`, for ``second - mean mean'`` is a covariance.
     #
     # The trace is called at the start, between slices of the sums and at the end. Until the sums
     # are complete the weights are 0, or those of the last `catch_up`.
