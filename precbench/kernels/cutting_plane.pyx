@@ -72,11 +72,11 @@ def solve_master(
                     worst = max(worst, gap)
                     # Parallel planes have no curvature: all of alpha then moves.
                     curvature = max(K[up, up] + K[j, j] - 2 * K[up, j], 1e-300)
-                    gain = gap * gap / curvature
+                    gain = gap * gap / curvature  # twice what the best step gains
                     if gain > best:
                         best = gain
                         down = j
-            if down < 0 or worst <= tol:
+            if down < 0 or worst <= tol:  # no weight to move, or little to gain a unit
                 break
             curvature = max(K[up, up] + K[down, down] - 2 * K[up, down], 1e-300)
             step = (gradient[down] - gradient[up]) / curvature
