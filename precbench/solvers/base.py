@@ -73,7 +73,7 @@ def warn(message: str) -> None:
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
-    """Return `k` as a number of training rows; if above that of positives, warn and return that."""
+    """Return `k` as a number of training rows, cut to the number of positives with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
     capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
