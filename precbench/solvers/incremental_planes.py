@@ -304,14 +304,14 @@ class Planes(Bundle):
         return shares_change, w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
-        """Return the least of the mean plane plus ``eta/2 ||w||^2`` in the ball, as a `Bound`."""
+        """Return the least value in the ball of mean plane plus ``eta/2 ||w||^2``, as a `Bound`."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
         length = norm(self._mean_slope(shares))
         if length <= eta * radius:  # the best w, -slope / eta or 0, is in the ball
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
-        # The best w is -radius / length times the slope, on the sphere.
+        # The best w is -radius / length times the slope, on the sphere: that adds curvature.
         return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
 
     def _rescale(self, strength: float) -> None:
