@@ -373,8 +373,8 @@ class ClassMoments:
             start = stop
 
     def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts and symmetric
-        # products are complete after the last slice only.
+        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts are set, and
+        # products made symmetric, after the last slice only.
         n = len(self.origin)  # features
         length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))  # rows of a slice
         scratch = _scratch(n)
@@ -392,7 +392,7 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # For the z of `other` sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
+            # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
             cross = np.outer(total + n / 2 * shift, shift)  # n / 2, as it is added twice
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift

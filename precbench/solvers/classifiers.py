@@ -589,11 +589,11 @@ class Forest(GrowingEnsemble):
         # either class as the rarer class has, drawn with replacement.
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
-        classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
-        n_rarer, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
+        row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
+        n_rarer, n_before = min(map(len, row_sets)), len(getattr(ensemble, "estimators_", ()))
         for number in range(n_before, n_trees):  # of the tree; with the seed it decides the draws
             rng = np.random.default_rng([number, self._seed])
-            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in classes])
+            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
             ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=counts)
         return None
@@ -1009,4 +1009,4 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }
     weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
-    return type(classifier.__name__, (*weighted, ScoringClassifier), members)
+    return type(classifier.__name__, (*weighted, ScoringClassifier), members)  # a new class

@@ -293,7 +293,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         slope = C * dot(point.subgradient, scores_change)
         return _Tangent(C * point.risk - slope * t, slope)
 
-    left, right = tangent(0.0, best), None
+    left, right = tangent(0.0, best), None  # no right end yet
     if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
         return best
     t, probe = 1.0, iterate  # which is the point at t = 1
