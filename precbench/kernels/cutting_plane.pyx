@@ -9,9 +9,9 @@ from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
     """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores."""
-    # These are the first a of ``pos`` and the first b of ``neg``, both in descending order. For m
-    # ones in all, one more positive in place of a negative loses 1 / m: it pays until some a, which
-    # never falls as m grows. Of several best tables that with the least m is taken.
+    # The sums: of the first a of ``pos`` and b of ``neg``, both in descending order. For m = a + b
+    # ones, a further positive in place of a negative lowers b / m by 1 / m: it pays up to some a,
+    # which never falls as m grows. Of several best tables that with the least m is taken.
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
     cdef double total = 0, best = -INFINITY
@@ -46,10 +46,10 @@ def solve_master(
     double tol,
     Py_ssize_t max_steps,
 ):
-    """Improve a feasible ``alpha`` (m,) until no pair is violated by more than ``tol``."""
-    # Minimises 1/2 alpha' K alpha - b' alpha over alpha >= 0 with a fixed sum, by pairwise steps
-    # with second-order choice of the pair (Fan, Chen and Lin 2005). The leading m x m block of
-    # ``K`` is used; ``gradient``, K alpha - b, is written. Returns the number of steps.
+    """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` (m,) >= 0 of the same sum, in place."""
+    # A step moves weight to the least gradient, ``up``, from ``down``, of most gain by second order
+    # (Fan, Chen and Lin 2005), until no weight is at a gradient ``tol`` above the least. Uses the
+    # leading m x m block of ``K``; writes ``gradient``, K alpha - b; returns the number of steps.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:
@@ -72,11 +72,11 @@ def solve_master(
                     worst = max(worst, gap)
                     # Parallel planes have no curvature: all of alpha then moves.
                     curvature = max(K[up, up] + K[j, j] - 2 * K[up, j], 1e-300)
-                    gain = gap * gap / curvature
+                    gain = gap * gap / curvature  # twice what the best step gains
                     if gain > best:
                         best = gain
                         down = j
-            if down < 0 or worst <= tol:
+            if down < 0 or worst <= tol:  # no weight to move, or little to gain a unit
                 break
             curvature = max(K[up, up] + K[down, down] - 2 * K[up, down], 1e-300)
             step = (gradient[down] - gradient[up]) / curvature
@@ -105,16 +105,16 @@ def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
 
 
 def solve_positive(double[:, ::1] A, double[:, ::1] B):
-    """Replace each row b of B by the solution of ``A x = b``, and lower A by its Cholesky factor.
+    """Replace each row b of B by the x of ``A x = b``. The lower half of A becomes L, A = L L'.
 
-    Returns whether A is positive definite to the last digits; if not, B is as it was.
+    Returns whether A is positive definite, up to rounding; if not, B is as it was.
     """
     cdef Py_ssize_t m = A.shape[0], i, j, r
     cdef double rest
     cdef bint is_positive = True
     with nogil:
         for i in range(m):
-            for j in range(i):
+            for j in range(i):  # row i of L (Cholesky), up to its diagonal
                 A[i, j] = (A[i, j] - precbench_dot(&A[i, 0], &A[j, 0], j)) / A[j, j]
             rest = A[i, i] - precbench_dot(&A[i, 0], &A[i, 0], i)
             if not rest > 0:
@@ -123,9 +123,9 @@ def solve_positive(double[:, ::1] A, double[:, ::1] B):
             A[i, i] = sqrt(rest)
         if is_positive:
             for r in range(B.shape[0]):
-                for i in range(m):
+                for i in range(m):  # y of L y = b, from the first entry on
                     B[r, i] = (B[r, i] - precbench_dot(&A[i, 0], &B[r, 0], i)) / A[i, i]
-                for i in range(m - 1, -1, -1):
+                for i in range(m - 1, -1, -1):  # x of L' x = y, from the last entry on
                     B[r, i] /= A[i, i]
                     precbench_axpy(-B[r, i], &A[i, 0], &B[r, 0], i)
     return is_positive

@@ -12,15 +12,15 @@ _RELATIVE_NOISE = 1e-10  # of the norm of `mean`: smaller parts of it are roundi
 def minimise_over_ball(
     second: ArrayLike, mean: ArrayLike, radius: float | None = None, *, mean_in_range: bool = False
 ) -> NDArray[np.float64]:
-    """Minimise ``w' second w / 2 - mean' w`` over all w, or those with ``||w|| <= radius``.
+    """Return the w that minimises ``w' second w / 2 - mean' w``, with ``||w|| <= radius`` if given.
 
-    `second` has no negative eigenvalue. Of several minimisers the shortest is returned. A part of
-    `mean` outside the range of `second` is left out as a rounding error if it is tiny, or with
-    `mean_in_range`. Else w has the norm `radius`, and without a radius there is no minimiser.
+    `second` has no negative eigenvalue. The shortest of several minimisers is returned. A part of
+    `mean` outside the range (column space) of `second` is left out if tiny, as a rounding error, or
+    with `mean_in_range`. Else the function falls without end along it, and only a radius gives a w.
     """
     second, mean = np.asarray(second, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     curvatures, axes = np.linalg.eigh(second)  # eigenvalues, ascending, and eigenvectors
-    # Eigenvalues up to the floor count as 0: scale features whose scales differ by more than 1e7.
+    # Eigenvalues up to this count as 0. Scale features whose scales differ by more than 1e7.
     floor = len(mean) * _EPS * curvatures[-1]
     return minimise_along_axes(curvatures, axes, floor, mean, radius, mean_in_range)
 
@@ -33,9 +33,10 @@ def minimise_along_axes(
     radius: float | None,
     mean_in_range: bool,
 ) -> NDArray[np.float64]:
-    """Minimise as `minimise_over_ball`, given the eigenvalues and eigenvectors of `second`."""
-    # w is (second + multiplier I)^-1 mean, with a multiplier of 0 or the one for the norm `radius`.
-    slopes = axes.T @ mean  # the coordinates of the mean along the eigenvectors
+    """Return the w of `minimise_over_ball`, given eigenvalues and eigenvectors of `second`."""
+    # w is (second + multiplier I)^-1 mean. The multiplier is 0 if that w lies in the ball, else the
+    # one for the norm `radius`. All coordinates below are those along the eigenvectors.
+    slopes = axes.T @ mean  # coordinates of the mean
     used = (curvatures > floor) & (slopes != 0)  # eigenvalues up to `floor` count as 0
     out_of_range = 0.0 if mean_in_range else float(np.linalg.norm(slopes[~used]))
     if out_of_range > _RELATIVE_NOISE * np.linalg.norm(mean):
@@ -44,12 +45,12 @@ def minimise_along_axes(
                 "the argument mean has a part outside the range of the argument second, so that no "
                 "w minimises the risk; give a radius"
             )
-        used = slopes != 0  # axes of curvature 0, too: w is on the sphere
+        used = slopes != 0  # axes of curvature 0, too: w gets the norm `radius`
     curvature, slope = np.maximum(curvatures[used], 0), slopes[used]  # none below 0 by rounding
     if radius is None or (curvature.all() and np.linalg.norm(slope / curvature) <= radius):
-        return axes[:, used] @ (slope / curvature)  # a multiplier of 0
+        return axes[:, used] @ (slope / curvature)  # w with a multiplier of 0
     norm = float(np.linalg.norm(slope))
-    if norm == 0:
+    if norm == 0:  # only where squares of tiny slopes underflow
         return np.zeros(len(mean))
     # Solve the problem for a ball of radius 1 and a mean of norm 1, and scale the solution back.
     in_unit_ball = _over_unit_ball(curvature * (radius / norm), slope / norm)
@@ -59,8 +60,9 @@ def minimise_along_axes(
 def _over_unit_ball(
     curvature: NDArray[np.float64], slope: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return ``slope / (curvature + m)``, with the least m >= 0 that gives a norm <= 1."""
-    # By Newton's method on f(m) = ``1 / ||w|| - 1``, concave in m, from below: a step is -f / f'
+    """Return ``slope / (curvature + m)``, with the least multiplier m >= 0 for a norm <= 1."""
+    # By Newton's method on f(m) = ``1 / ||w|| - 1``, with steps of -f / f'. f is concave, so that
+    # they never pass its root, the m sought, if they start below it
     # (More and Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4(3), 1983).
     multiplier = max(0.0, float((np.abs(slope) - curvature).max()))  # below it some |w_i| is > 1
     while True:

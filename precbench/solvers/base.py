@@ -26,7 +26,7 @@ from precbench.solvers.parameters import Allowed, checks_parameters, refuses_wei
 from precbench.solvers.rows import STORED, as_rows, canonical, check_form, linear_scores
 from precbench.topk import TopK, cut_below, training_k
 
-# Matrices of n_features x n_features that `numpy.linalg.eigh`, five of them, and its caller hold.
+# Matrices of n_features x n_features in memory at once: five in `numpy.linalg.eigh`, four outside.
 MATRICES = 9
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _VECTORS = 8  # weights, gradients and the like that every solver holds, roughly
@@ -73,13 +73,13 @@ def warn(message: str) -> None:
 
 
 def top_of_training(k: TopK, labels: NDArray[Any]) -> int:
-    """Return `k` as a count of training rows, capped at the number of positives with a warning."""
+    """Return `k` as a number of training rows, cut to the number of positives with a warning."""
     n_pos = int(np.count_nonzero(labels > 0))
     capped, count = training_k(k, n_pos, len(labels))  # count: before the cap
     if count > n_pos:
         warn(
             f"k = {k} ({count:,} rows) exceeds the number of positives, {n_pos:,}; training uses "
-            f"k = {n_pos:,}"
+            f"k = {n_pos:,}; give at most that to avoid this warning"
         )
     return capped
 
@@ -210,7 +210,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     @property
-    def _judged_at(self) -> TopK:  # the solver's own k, else 1.0: as many as positives
+    def _judged_at(self) -> TopK:  # k of `predict` and `score`: the own, or 1.0 for all positives
         uses_k = getattr(self, "objective", "prec@k") == "prec@k"
         return getattr(self, "k", 1.0) if uses_k else 1.0
 
@@ -219,7 +219,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         scores = self._scores(X)
         n_pos = int(np.count_nonzero(labels > 0))
         _, count = training_k(self._judged_at, n_pos, len(labels))  # not capped at n_pos
-        if np.isfinite(scores).all():
+        if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
@@ -235,7 +235,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         warn(message)
 
     def _held(self, n_features: int) -> tuple[int, str]:
-        """Return the number of values in the largest arrays of a fit, and the name of these."""
+        """Return how many values the largest arrays of a fit hold, and what to call them."""
         return _VECTORS * n_features, f"{_VECTORS} vectors of n_features"
 
     def require_memory(self, n_features: int) -> None:
@@ -264,11 +264,11 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the positive class where the score exceeds that of all training rows but the top.
 
-        The top is the first `k` training rows, by the solver's own `k`, or as many as there are
-        positives where it or its objective has none, so that of as many new rows of the same kind
-        about `k` are marked; rows tied with the first one below the top are not. Where a score of 0
-        has a meaning (the objective "f1", the log-odds of trees, foreign classifiers) it is cut
-        there, and so it is without a `threshold_`, after `partial_fit` or a traced fit.
+        The top is the first `k` training rows, by the solver's own `k`; if it or its objective has
+        none, as many rows as there are positives. So about `k` of as many new rows of the same kind
+        are marked; rows tied with the first one below the top are not. Scores are cut at 0 instead
+        where 0 has a meaning (the objective "f1", the log-odds of trees, foreign classifiers), or
+        where there is no `threshold_`: after `partial_fit` or a traced fit.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _check_input(
         self, X: Any, y: ArrayLike, *, reset: bool, classes: ArrayLike | None = None
     ) -> tuple[Any, NDArray[np.int8]]:
-        """Return X as one of the `dtypes`, in C order or CSR, and the labels as -1 and +1."""
+        """Check both; return X as one of the `dtypes`, in C order or CSR, and labels -1 or +1."""
         # With `reset`, set `classes_` to `classes` or the labels of y; else y may hold no others.
         X, y = self._validate(X, y, dtype=self.dtypes, reset=reset)
         check_classification_targets(y)
@@ -472,7 +472,7 @@ def _check_size(values: NDArray[np.floating]) -> None:
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.square(values @ values))  # bounds (x_i' x_j)^2 of any two rows
+        is_finite = np.isfinite(np.square(values @ values))  # values @ values >= any x_i' x_j
     if not is_finite:
         raise InputError(
             f"X has values up to {np.abs(values).max():.3g}, so that squares of products of its "

@@ -28,17 +28,17 @@ from precbench.topk import ceil_share
 _EPS = float(np.finfo(np.float64).eps)
 _Noise = tuple[NDArray[np.float64], NDArray[np.float64]]  # a and b, see `_minimise`
 _BLOCK_ROWS = 8192  # of one class that BLAS multiplies at a time, at most
-_BLOCK_PRODUCTS = 2**29  # of the rows of a block, unless 64 rows have more; about 0.05 s
-_SLICE_PRODUCTS = 2**22  # between two calls of the trace, about 0.01 s
-_SLICE_PAIRS = 2**13  # a longer sum in one accumulator loses digits
+_BLOCK_PRODUCTS = 2**29  # of entries in the rows of a block, unless 64 rows have more: 0.05 s
+_SLICE_PRODUCTS = 2**22  # of entries, between two calls of the trace: about 0.01 s
+_SLICE_PAIRS = 2**13  # summed apart at most, since longer sums lose digits
 
 
 class SquaredPairRanker(LinearRanker):
-    """Base of BBR and LCBR: mean and second moment of differences give w."""
+    """Base of BBR and LCBR, which compute w from the mean and second moment of differences."""
 
-    # Both lie in one risk ``R(w) = w' second w / 2 - mean' w``, the pairwise squared loss
-    # ``(1 - w' (x_i - x_j))^2 / 2`` of positives i and negatives j less its constant 1/2. `mean` is
-    # in the range of `second`, for ``second - mean mean'`` is a covariance.
+    # Both minimise the mean of ``(1 - w' (x_i - x_j))^2 / 2`` over pairs of a positive i and a
+    # negative j. Less the constant 1/2 it is ``R(w) = w' second w / 2 - mean' w``. `mean` is in the
+    # range (column space) of `second`, for ``second - mean mean'`` is a covariance.
     #
     # The trace is called at the start, between slices of the sums and at the end. Until the sums
     # are complete the weights are 0, or those of the last `catch_up`.
@@ -65,8 +65,8 @@ class SquaredPairRanker(LinearRanker):
     def _minimise(
         self, mean: NDArray[np.float64], second: NDArray[np.float64], noise: _Noise | None = None
     ) -> None:
-        """Set `coef_` to the minimiser of ``w' second w / 2 - mean' w`` in the ball."""
-        # With noise (a, b), the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
+        """Set `coef_` to the w of ``||w|| <= radius`` with least ``w' second w / 2 - mean' w``."""
+        # A `noise` (a, b) says that ``second[j, k]`` has a rounding error of at most a[j] * b[k].
         if not (np.isfinite(second).all() and np.isfinite(mean).all()):
             self.coef_ = np.full_like(mean, np.nan)  # an overflow, which `fit` reports
             return
@@ -96,7 +96,7 @@ class SquaredPairRanker(LinearRanker):
         neg = np.flatnonzero(labels < 0).astype(np.int32)
         products_of_pair = _n_products(rows, n, n_joined=2)
         length = min(_SLICE_PAIRS, _SLICE_PRODUCTS // products_of_pair)  # of a slice, in pairs
-        # Adding a slice to the sums takes n**2 steps, so let its own products be 4 n**2 or more.
+        # To add a slice takes n**2 steps: have at least 4 n**2 products in it, to make these cheap.
         length = max(1, length, 4 * n**2 // products_of_pair)
         scratch = _scratch(n)
         sums, products = np.zeros(n), np.zeros((n, n))  # of the slices that are complete
@@ -104,13 +104,14 @@ class SquaredPairRanker(LinearRanker):
         self._sums = sums, products, part_sums, part_products  # for `catch_up`
         start = 0
         while start < n_pairs:
-            # Stop for the trace at the next multiple of the length, or at `next_rows` before it.
+            # Go on to the end of the slice, or to the trace's `next_rows` if it comes first. The
+            # slices do not depend on the trace, so that neither does any bit of the sums.
             checkpoint = max(start + 1, getattr(trace, "next_rows", n_pairs))
             stop = min(n_pairs, start - start % length + length, checkpoint)
             moments.add_pairs(
                 rows, pos, neg, pair_numbers(start, stop), *scratch, part_sums, part_products
             )
-            if stop % length == 0 or stop == n_pairs:  # a slice ends, wherever checkpoints are
+            if stop % length == 0 or stop == n_pairs:  # the slice ends
                 sums += part_sums
                 products += part_products
                 part_sums.fill(0)
@@ -214,7 +215,7 @@ class BBR(SquaredPairRanker):
             ``accumulate="pairs"``, the memory is too small, or a later call of fit failed.
         """
         is_first, trace = not hasattr(self, "coef_"), trace or untraced
-        if not is_first and self._moments is None and self.n_iter_:  # a fit to pairs has ended
+        if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
                 "of its rows; call fit with all rows, or first fit the earlier ones anew"
@@ -236,7 +237,7 @@ class BBR(SquaredPairRanker):
         return self
 
     def _held(self, n_features: int) -> tuple[int, str]:
-        # Return how many values the largest arrays of a fit hold, and a name of them for errors.
+        # Return how many values the largest arrays of a fit hold, and what to call them in errors.
         n_values, what = super()._held(n_features)
         if self.accumulate == "pairs":  # reads rows where they are, without blocks
             return n_values, what
@@ -248,8 +249,8 @@ class BBR(SquaredPairRanker):
         self._moments: ClassMoments | None = None
 
     def _learn(self, rows: Rows, labels: NDArray[np.int8], trace: Trace) -> bool:
-        # Set `coef_` from all pairs, or from the class moments of these and earlier rows; return
-        # False if the trace ended the fit.
+        # Set `coef_` from all pairs of these rows, or from the moments of each class over these and
+        # earlier rows; return False if the trace ended the fit.
         if self.accumulate == "pairs":
             n_pos = int(np.count_nonzero(labels > 0))
             n_pairs = n_pos * (len(labels) - n_pos)
@@ -257,7 +258,7 @@ class BBR(SquaredPairRanker):
         total = ClassMoments(rows, len(self.coef_))
         for n_added in total.add(rows, labels):
             self.n_rows_seen_ += n_added
-            if total.counts.sum() < rows.n_rows and trace(self):  # not after the last slice
+            if total.counts.sum() < rows.n_rows and trace(self):  # the caller traces after the last
                 return False
         if self._moments is not None:  # of earlier calls of `partial_fit`
             total = self._moments.join(total)
@@ -327,7 +328,7 @@ class LCBR(SquaredPairRanker):
     def catch_up(self) -> None:
         """Set `coef_` from the pairs visited so far, which `n_rows_seen_` counts."""
         if self.n_rows_seen_ and hasattr(self, "_sums"):  # in the course of `_learn_from_pairs`
-            sums, products, part_sums, part_products = self._sums  # part: of the current slice
+            sums, products, part_sums, part_products = self._sums  # complete slices; current slice
             second = _symmetric(products + part_products)
             self._minimise((sums + part_sums) / self.n_rows_seen_, second / self.n_rows_seen_)
 
@@ -335,14 +336,13 @@ class LCBR(SquaredPairRanker):
 class ClassMoments:
     """Count, sum and sum of outer products of the rows of each class: 0 positive, 1 negative."""
 
-    # The rows are counted from an origin, the mean of the first dense ones, or 0 for CSR rows. To
-    # rounding, a covariance then loses the square of the distance in standard deviations from the
-    # origin to the mean: for dense rows at most the number of rows over that in a block.
+    # The rows are counted from an origin: the mean of the first dense ones, or 0 for CSR rows. If a
+    # mean is d standard deviations from the origin, the relative rounding error of the covariance
+    # is d^2 times as large. For dense rows d^2 is at most n_rows over the number of the first ones.
 
     def __init__(self, rows: Rows, n_features: int):
-        # By class: 0 is the positive, 1 the negative one. z is a row less the origin.
         self.counts = np.zeros(2, dtype=np.intp)  # numbers of rows
-        self.sums = np.zeros((2, n_features))  # of z
+        self.sums = np.zeros((2, n_features))  # of z, a row less the origin
         self.products = np.zeros((2, n_features, n_features))  # sums of z z'
         self.origin = np.zeros(n_features)
         if not len(rows.indptr):  # dense: the mean of the first rows, to lose fewer digits
@@ -355,14 +355,14 @@ class ClassMoments:
         return (self._add_sparse if len(rows.indptr) else self._add_dense)(rows, labels)
 
     def _add_dense(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Copy dense rows, less the origin, into a block for each class, until one is full or the
-        # rows end; then add the products z z' of it by BLAS. Yield the number of rows copied.
+        # Copy dense rows, less the origin, to the block of their class. When a block is full, or at
+        # the end, let BLAS add the products z z' of its rows, and yield the number just copied.
         n = len(self.origin)  # features
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
         while start < rows.n_rows:
             stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
-            for c in range(2):  # the classes; at the end, blocks that are not full are added
+            for c in range(2):  # the classes; at the end also blocks that are not full
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:
                     block = blocks[c, : filled[c]]
                     with np.errstate(over="ignore", invalid="ignore"):
@@ -373,8 +373,8 @@ class ClassMoments:
             start = stop
 
     def _add_sparse(self, rows: Rows, labels: NDArray[np.int8]) -> Iterator[int]:
-        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts and symmetric
-        # products are complete after the last slice only.
+        # Add CSR rows entry by entry; yield the number of rows of each slice. Counts are set, and
+        # products made symmetric, after the last slice only.
         n = len(self.origin)  # features
         length = max(1, _SLICE_PRODUCTS // _n_products(rows, n, n_joined=1))  # rows of a slice
         scratch = _scratch(n)
@@ -392,7 +392,7 @@ class ClassMoments:
         """Add the moments of other rows, shifted to this origin; return self."""
         shift = other.origin - self.origin
         for c, (n, total) in enumerate(zip(other.counts, other.sums, strict=True)):
-            # sum (z + shift)(z + shift)' = sum z z' + cross + cross', z the rows of `other`.
+            # total = sum z of `other`, and sum (z + shift)(z + shift)' = sum z z' + cross + cross'.
             cross = np.outer(total + n / 2 * shift, shift)  # n / 2, as it is added twice
             self.products[c] += other.products[c] + cross + cross.T
             self.sums[c] += total + n * shift
@@ -402,7 +402,7 @@ class ClassMoments:
     def of_differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64], _Noise]:
         """Return the mean and the second moment of ``x_i - x_j`` over all pairs, and its noise.
 
-        The noise (a, b) bounds the rounding errors: that of ``second[j, k]`` by ``a[j] * b[k]``.
+        The noise (a, b): the rounding error of ``second[j, k]`` is at most ``a[j] * b[k]``.
         """
         # The second moment is that of positives plus that of negatives, less cross and cross'.
         pos_mean, neg_mean = self.sums / self.counts[:, None]
@@ -420,12 +420,12 @@ def _block_length(n_features: int) -> int:
 
 
 def _n_products(rows: Rows, n_features: int, n_joined: int) -> int:
-    """Estimate the number of products of entries that z z' takes, z made of `n_joined` rows."""
+    """Estimate how many products of two entries z z' takes, if z is made of `n_joined` rows."""
     if not len(rows.indptr):  # dense rows: the entries of the upper triangle
         return n_features * (n_features + 1) // 2
     n_stored = np.diff(rows.indptr).astype(np.float64)  # entries of each sparse row
-    # A z of m = n_joined * n_stored entries takes about m^2 / 2 products. Return their mean over
-    # the rows, plus 1, since the callers divide by it.
+    # A z of m = n_joined * n_stored entries takes about m^2 / 2 products. Return the mean of these
+    # over the rows, plus 1, since the callers divide by the result.
     return 1 + int(n_joined**2 * (n_stored @ n_stored) / len(n_stored) / 2)
 
 
@@ -436,7 +436,7 @@ def _scratch(n_features: int) -> tuple[NDArray[np.float64], NDArray[np.int32], N
 
 
 def _symmetric(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``U + U' - diag(U)``, since the kernels write each product of two entries once."""
+    """Return ``U + U' - diag(U)``, U the `products`: kernels write each product only once."""
     both = products + products.T
     np.fill_diagonal(both, products.diagonal())
     return both

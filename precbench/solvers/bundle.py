@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from precbench.kernels import cutting_plane
 from precbench.solvers.rows import as_rows, dot, linear_scores, weighted_sum
 
-_MASTER_STEPS = 1_000  # between two calls of the trace
+_MASTER_STEPS = 1_000  # by pairs of planes, in a call of `Bundle.improve`
 _RIDGE = 1e-12  # of the largest diagonal entry of a matrix, see `_newton_step`
 
 
@@ -25,7 +25,10 @@ class Point(NamedTuple):
 
 
 class Bundle:
-    """Planes below a convex function; the best w against all is -sum_j alpha_j slope_j."""
+    """Planes below a convex risk R, and the w of the least ``1/2 ||w||^2 + C max_j plane_j(w)``."""
+
+    # This w is -sum_j alpha_j slope_j, where the weights alpha >= 0 of the planes sum to C and
+    # maximise the dual value ``sum_j alpha_j offset_j - 1/2 ||w||^2``.
 
     _PATIENCE = 50  # solutions without weight after which a plane is dropped
     _MOST_IDLE_CALLS = 20  # of `improve`, after which double precision does not allow more
@@ -42,14 +45,14 @@ class Bundle:
         self._best_dual, self._idle_calls = -np.inf, 0
 
     def add(self, point: Point, slope: NDArray[np.float64]) -> None:
-        """Add the plane that has this slope in w and touches the function at a point."""
+        """Add the plane that has this slope in w and touches the risk at a point."""
         m = self._n_planes
         if m == len(self._offsets):
             self._rearrange(np.arange(m), max(64, 2 * m))  # doubled: planes are seldom copied
         self._slopes[m], self._offsets[m] = slope, point.risk - dot(slope, point.w)
         products = linear_scores(as_rows(self._slopes[: m + 1]), slope)
         self._gram[m, : m + 1] = self._gram[: m + 1, m] = products
-        self._alpha[m], self._idle[m] = 0.0 if m else self._C, 0  # the first plane has all of C
+        self._alpha[m], self._idle[m] = (0.0 if m else self._C), 0  # the first plane has all of C
         self._n_planes += 1
         self._best_dual, self._idle_calls = -np.inf, 0  # `improve` has a new problem to solve
 
@@ -59,10 +62,10 @@ class Bundle:
         return self._idle_calls >= self._MOST_IDLE_CALLS
 
     def improve(self, tol: float) -> bool:
-        """Continue to solve for the plane weights alpha; return whether they are optimal up to tol.
+        """Raise the dual value by steps in alpha; return whether it is the greatest, up to `tol`.
 
-        Weight moved between two planes would then raise the dual value by at most `tol` a unit.
-        Planes that have had no weight for long are dropped.
+        It is if weight moved from one plane to another raises it by at most `tol` a unit. Then drop
+        the planes that have had no weight for long.
         """
         m = self._n_planes
         alpha, gradient = self._alpha[:m], np.empty(m)  # `solve_master` writes to both
@@ -82,9 +85,9 @@ class Bundle:
         return True
 
     def _newton_step(self, gradient: NDArray[np.float64]) -> None:
-        # Take a Newton step in the weights alpha that are above 0, where steps by pairs are slow:
-        # maximise the dual value over weights of the same sum, as far as all stay at least 0. The
-        # `gradient` is that of the negative dual value. Change alpha only if the value rises.
+        # Where steps by pairs are slow, move all weights alpha above 0 at once towards the greatest
+        # dual value for the same sum, as far as none falls below 0. `gradient` is that of the
+        # negative dual value. Change alpha only if the value rises.
         m = self._n_planes
         active = np.flatnonzero(self._alpha[:m] > 0)
         alpha, K = self._alpha[active], self._gram[np.ix_(active, active)]
@@ -94,7 +97,8 @@ class Bundle:
         if not cutting_plane.solve_positive(K, solutions):  # singular; else a row b is now K^-1 b
             return
         by_gradient, by_ones = solutions  # K^-1 gradient and K^-1 1
-        step = by_ones * (by_gradient.sum() / by_ones.sum()) - by_gradient  # sums to 0
+        # The step sums to 0, and after it all planes have the same gradient, `gradient` + K step.
+        step = by_ones * (by_gradient.sum() / by_ones.sum()) - by_gradient
         falls = step < 0
         length = min(1.0, np.min(alpha[falls] / -step[falls], initial=1.0))  # keeps alpha >= 0
         new = np.zeros(m)
@@ -104,8 +108,7 @@ class Bundle:
             self._alpha[:m] = new
 
     def _dual(self, alpha: NDArray[np.float64]) -> float:
-        m = self._n_planes
-        return cutting_plane.dual(self._gram, self._offsets[:m], alpha)
+        return cutting_plane.dual(self._gram, self._offsets[: len(alpha)], alpha)
 
     def weights(self) -> NDArray[np.float64]:
         return -self._mean_slope(self._alpha[: self._n_planes])
@@ -114,7 +117,7 @@ class Bundle:
         return weighted_sum(as_rows(self._slopes[: len(shares)]), shares, self._slopes.shape[1])
 
     def bound(self) -> float:
-        """Return the value of the dual problem, below which no w goes."""
+        """Return the dual value: no w has a lower ``1/2 ||w||^2 + C R(w)``."""
         m, w = self._n_planes, self.weights()
         return dot(self._alpha[:m], self._offsets[:m]) - 0.5 * dot(w, w)
 

@@ -221,7 +221,7 @@ FOREIGN = {
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
     """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 if no package is given."""
-    for name in packages:  # each may have installed the library, named by the first
+    for name in packages:  # any one may have installed the library, which has the name of the first
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -286,7 +286,7 @@ class Wrapper(Ranker):
             params["class_weight"] = None  # the row weights include those of the classes
         elif isinstance(getattr(self, "class_weight", None), dict):
             signed: Any = signed_weights(self.class_weight, self.classes_)
-            params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting has 0 for -1
+            params["class_weight"] = signed | {0: signed[-1]}  # HistGradientBoosting turns -1 to 0
         passed = {name: value for name, value in params.items() if name not in foreign.own}
         renamed = {foreign.renamed.get(name, name): value for name, value in passed.items()}
         return renamed | foreign.fixed
@@ -296,7 +296,7 @@ class Wrapper(Ranker):
         weights: Any = None
         if isinstance(self, WeightedRanker):
             weights = self._row_weights(labels, getattr(self, "class_weight", None))
-        # Class weights that are not passed to the library as `class_weight` become row weights.
+        # Class weights become row weights if `own` withholds `class_weight` from the library.
         if weights is None and "class_weight" in self.foreign.own & self.foreign.parameters.keys():
             signed = signed_weights(self.class_weight, self.classes_)
             weights = compute_sample_weight(signed, labels)
@@ -447,7 +447,7 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
             return np.zeros(X.shape[0])
         X = self._rows(X)
         with _thread_pools().limit(limits=1):
-            if n_iter == self.n_iter_:  # at the end of the fit
+            if n_iter == self.n_iter_:  # after the last iteration
                 return self._final_scores(X)
         return self.to_trees().first(n_iter).scores(X)
 
@@ -465,13 +465,13 @@ class ScoringClassifier(Wrapper, NonlinearRanker):
         return self.foreign.trees(self.classifier_, self._width)
 
     def _lists(
-        self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int | None = None
+        self, labels: NDArray[np.int8], rng: np.random.Generator, longest: int = sys.maxsize
     ) -> tuple[Any, NDArray[np.intp], int]:
-        # Divide the rows at random into lists for a ranking objective, as few as have at most
-        # `list_length` rows, and `longest`; their lengths differ by 1 at most. Return the order of
-        # the rows, list after list, the lengths of the lists, and the number of top rows of each.
+        # Divide the rows at random into as few lists as possible, none longer than `list_length` or
+        # `longest`; lengths differ by 1 at most. Return an index that puts the rows list after list
+        # (an array or a slice), the lengths, and the number of top rows of a list.
         n_rows = len(labels)
-        n_lists = ceil(n_rows / min(self.list_length, longest or self.list_length))
+        n_lists = ceil(n_rows / min(self.list_length, longest))
         lengths = np.diff(np.linspace(0, n_rows, n_lists + 1).astype(int))
         top = ceil(top_of_training(self.k, labels) / n_lists) + self.beyond_k  # a list's share of k
         order = slice(None) if n_lists == 1 else rng.permutation(n_rows)  # one list keeps the order
@@ -502,12 +502,12 @@ class GrowingEnsemble(ScoringClassifier):
         """Add trees up to each checkpoint of the trace; yield the number of trees so far."""
         X = self._rows(X)
         ensemble = self._classifier().set_params(warm_start=True, **self._suited_to(X))
-        n_trees, size = 0, getattr(self, self.size)  # size: the number of trees asked for
+        n_trees, n_wanted = 0, getattr(self, self.size)
         yield 0
-        while n_trees < size:
-            # The tree that reaches the trace's `next_rows`, as each visits all rows; else the last.
-            checkpoint = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
-            n_trees = min(size, max(checkpoint, n_trees + 1))
+        while n_trees < n_wanted:
+            # Each tree visits all rows. The trace is due at its `next_rows`, or after all trees.
+            n_due = ceil(getattr(trace, "next_rows", sys.maxsize) / X.shape[0])
+            n_trees = min(n_wanted, max(n_due, n_trees + 1))
             with _thread_pools().limit(limits=1):
                 self._grow(ensemble, X, labels, n_trees)
             self.classifier_ = ensemble
@@ -580,20 +580,20 @@ class Forest(GrowingEnsemble):
     def _settings(self) -> dict[str, Any]:
         if self.class_weight != UNDERSAMPLED:
             return super()._settings()
-        # The rows of each tree are drawn in `_grow`, from this seed.
+        # `_grow` draws the rows of each tree, by this seed, in place of a bootstrap.
         self._seed = int(np.random.default_rng(self.random_state).integers(2**31))
         return super()._settings() | {"class_weight": None, "bootstrap": False}
 
     def _grow(self, ensemble: Any, X: Any, labels: NDArray[np.int8], n_trees: int) -> None:
-        # Add trees up to `n_trees` in all. With "undersampled", each learns from as many rows of
-        # each class as the rarer has, drawn with replacement.
+        # Add trees until there are `n_trees`. With "undersampled" each learns from as many rows of
+        # either class as the rarer class has, drawn with replacement.
         if self.class_weight != UNDERSAMPLED:
             return super()._grow(ensemble, X, labels, n_trees)
-        classes = [np.flatnonzero(labels == sign) for sign in (-1, 1)]
-        n_rarer, n_before = min(map(len, classes)), len(getattr(ensemble, "estimators_", ()))
-        for number in range(n_before, n_trees):  # draws of a tree depend on its number and the seed
+        row_sets = [np.flatnonzero(labels == sign) for sign in (-1, 1)]  # of each class
+        n_rarer, n_before = min(map(len, row_sets)), len(getattr(ensemble, "estimators_", ()))
+        for number in range(n_before, n_trees):  # of the tree; with the seed it decides the draws
             rng = np.random.default_rng([number, self._seed])
-            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in classes])
+            drawn = np.concatenate([rng.choice(rows, n_rarer) for rows in row_sets])
             counts = np.bincount(drawn, minlength=len(labels))  # how often each row was drawn
             ensemble.set_params(n_estimators=number + 1).fit(X, labels, sample_weight=counts)
         return None
@@ -666,7 +666,7 @@ class BoostedTrees(ScoringClassifier):
 
     @abstractmethod
     def _task(self, labels: NDArray[np.int8], rng: np.random.Generator) -> _Task:
-        """Return an order of the rows, arguments of LightGBM's data set, and parameters."""
+        """Return an index of the rows, and arguments of LightGBM's data set and its objective."""
 
     def _steps(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> Iterator[int]:
         """Train a LightGBM booster tree by tree; yield the number of trees so far."""
@@ -674,7 +674,7 @@ class BoostedTrees(ScoringClassifier):
         rng = np.random.default_rng(self.random_state)
         params = self._settings() | {"seed": int(rng.integers(2**31))}
         yield 0
-        order, fields, objective = self._task(labels, rng)  # fields: weights, or lengths of lists
+        order, fields, objective = self._task(labels, rng)  # fields: weights or lists of the rows
         params |= objective
         relevances = (labels[order] > 0).astype(np.float32)  # 1 for a positive, else 0
         data = lightgbm.Dataset(X[order], relevances, params=params, **fields)
@@ -682,10 +682,10 @@ class BoostedTrees(ScoringClassifier):
         is_done = False
         try:
             while not is_done and self.n_iter_ < self.n_estimators:  # n_iter_: kept by `_fit`
-                is_done = self.classifier_.update()  # True if no leaf can be split
+                is_done = self.classifier_.update()  # adds a tree; True if no leaf can be split
                 yield self.classifier_.current_iteration()
         finally:
-            self.classifier_.free_dataset()  # the booster would keep a copy of the rows
+            self.classifier_.free_dataset()  # else the booster keeps a copy of the rows
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self.classifier_.predict(X, raw_score=True, num_iteration=self.n_iter_, **_QUIET)
@@ -867,9 +867,8 @@ class XGBoost(SingleBoosting):
         return classifier.train(params, rows, self.n_estimators)
 
     def _final_scores(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(
-            self.classifier_.inplace_predict(X, predict_type="margin"), dtype=np.float64
-        )
+        scores = self.classifier_.inplace_predict(X, predict_type="margin")
+        return np.asarray(scores, dtype=np.float64)
 
 
 class CatBoost(SingleBoosting):
@@ -1002,7 +1001,7 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
     members = {
         "__init__": _initialiser(init.replace(parameters=parameters)),
         "__doc__": classifier.__doc__,
-        "__module__": classifier.__module__,  # records hash the code of its package
+        "__module__": classifier.__module__,  # records store a hash of the code of its package
         "_classifier": make,
         "allowed": Allowed(
             {p.name: constraints.get(p.name, "no_validation") for p in parameters[1:]}  # not self
@@ -1010,4 +1009,4 @@ def ranker_of(classifier: type) -> type[ScoringClassifier]:
         "algorithm_version": f"1, {library.__name__} {getattr(library, '__version__', '')}",
     }
     weighted = (WeightedRanker,) if has_fit_parameter(classifier, "sample_weight") else ()
-    return type(classifier.__name__, (*weighted, ScoringClassifier), members)
+    return type(classifier.__name__, (*weighted, ScoringClassifier), members)  # a new class

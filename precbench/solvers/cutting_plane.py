@@ -126,7 +126,7 @@ class CuttingPlane(LinearRanker):
     )
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
-        # In turn: assess the iterate, add planes there and near the best point, solve for the next.
+        # In turn: assess the iterate, add planes at it and near `best` (least P), find the next.
         risk = TrainingRisk(
             X, labels, self.objective, k=self.k, beta=self.beta, at_least=self.at_least_k
         )
@@ -185,8 +185,8 @@ class CuttingPlane(LinearRanker):
 
     def _solve(self, bundle: Bundle, trace: Trace) -> bool:
         """Solve for the plane weights in `bundle`; False if rounding or the trace prevents it."""
-        gap = self.gap_ if np.isfinite(self.gap_) else 0.0
-        # P is off by C tol at most: by 2 % of the gap, or 10 % of the gap at which the fit ends.
+        gap = self.gap_ if np.isfinite(self.gap_) else 0.0  # infinite before the first solution
+        # P is then off by C tol at most: 2 % of the gap, or 10 % of the final gap if this is more.
         tol = max(0.02 * gap, 0.1 * self.tol * abs(self.primal_)) / self.C
         while not bundle.improve(tol):
             if bundle.is_stuck:
@@ -216,19 +216,17 @@ class TrainingRisk:
     ):
         self._rows, self._positive = as_rows(X), labels > 0
         n, n_pos = len(labels), int(np.count_nonzero(self._positive))
-        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``. The spread changes
-        # the factor of the scores s to 1/n, from 1/n_pos in the loss of F1 and 1 in that of prec@k.
+        # The risk of `CuttingPlane` is ``percent * evaluate(s / spread)``. It weighs the scores s
+        # by 1/n, `evaluate` by 1/n_pos for F1 and 1 for prec@k; `PrecisionAtK` is k times the risk.
         if objective != "prec@k":
             parameters = {"beta": beta} if objective == "pauc" else {}
             self._evaluate: _Evaluate = OBJECTIVES[objective](**parameters).evaluate
             self._percent, self._spread = 100.0, n / n_pos if objective == "f1" else 1.0
             self.has_intercept = OBJECTIVES[objective].has_threshold
         else:
-            count = top_of_training(k, labels)
-            self._evaluate = (
-                partial(_at_least_k, k=count) if at_least else PrecisionAtK(count).evaluate
-            )
-            self._percent, self._spread = (100.0, n) if at_least else (100.0 / count, n / count)
+            top = top_of_training(k, labels)
+            self._evaluate = partial(_at_least_k, k=top) if at_least else PrecisionAtK(top).evaluate
+            self._percent, self._spread = (100.0, n) if at_least else (100.0 / top, n / top)
             self.has_intercept = at_least  # as in SVMperf
         self._n_features = X.shape[1]  # without the intercept
         self.n_weights = X.shape[1] + self.has_intercept
@@ -248,13 +246,13 @@ class TrainingRisk:
         """Return w with its scores, risk and subgradient; NaN where scores have overflowed."""
         if not np.isfinite(scores).all():
             return Point(w, scores, risk=np.nan, subgradient=np.full_like(scores, np.nan))
-        divided = scores if self._spread == 1 else scores / self._spread
-        value, subgradient = self._evaluate(divided, self._positive)
-        subgradient *= self._percent / self._spread  # by the chain rule
+        spread_scores = scores if self._spread == 1 else scores / self._spread
+        value, subgradient = self._evaluate(spread_scores, self._positive)
+        subgradient *= self._percent / self._spread  # now of the risk by `scores`: the chain rule
         return Point(w, scores, self._percent * value, subgradient)
 
     def subgradient(self, point: Point) -> NDArray[np.float64]:
-        """Return the subgradient in the weights, the intercept last."""
+        """Return the subgradient of the risk by the weights, that by the intercept last."""
         by_weights = weighted_sum(self._rows, point.subgradient, self._n_features)
         return np.append(by_weights, point.subgradient.sum()) if self.has_intercept else by_weights
 
@@ -262,10 +260,9 @@ class TrainingRisk:
 def _at_least_k(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int
 ) -> tuple[float, NDArray[np.float64]]:
-    # Return the risk of `at_least_k`, and a subgradient by the scores s. The risk is the
-    # maximum, over the labellings y' with k ones or more, of the share of negatives among the ones
-    # plus ``sum_i (y'_i - y_i) s_i``. The y' that reaches it has its ones on the first `n_true`
-    # positives and the first `n_false` negatives.
+    # Return the risk of `at_least_k`, and a subgradient by the scores s. It is the maximum over the
+    # labellings y' with k ones or more, of the share of negatives among these, plus
+    # ``sum_i (y'_i - y_i) s_i``: with ones on the `n_true` and `n_false` highest of either class.
     pos, neg = np.flatnonzero(positive), np.flatnonzero(~positive)
     n_true, n_false = cutting_plane.worst_table(-np.sort(-scores[pos]), -np.sort(-scores[neg]), k)
     subgradient = np.zeros_like(scores)  # y' - y, with y the labels
@@ -285,8 +282,9 @@ class _Tangent(NamedTuple):
 def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bound: float) -> Point:
     """Search the ray from the best point through the iterate; return the point with the least P."""
     # At w = origin.w + t direction, P is the parabola ``1/2 ||origin.w||^2 + linear t + 1/2 square
-    # t^2`` plus C times the convex risk. This has a tangent at each end of an interval of t around
-    # the minimum of P; the next probe is where the parabola plus the higher tangent is least.
+    # t^2`` plus C times the convex risk, which lies above its tangents `left` and `right` at the
+    # ends of an interval of t around the minimum of P. The next probe, which becomes a new end, is
+    # where the parabola plus the higher of these tangents is least.
     origin, direction = best, iterate.w - best.w
     scores_change = iterate.scores - best.scores  # per unit of t
     linear, square = dot(best.w, direction), dot(direction, direction)
@@ -295,7 +293,7 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
         slope = C * dot(point.subgradient, scores_change)
         return _Tangent(C * point.risk - slope * t, slope)
 
-    left, right = tangent(0.0, best), None
+    left, right = tangent(0.0, best), None  # no right end yet
     if linear + left.slope >= 0 or not square:  # P does not fall, or the way is too short to tell
         return best
     t, probe = 1.0, iterate  # which is the point at t = 1
@@ -319,9 +317,10 @@ def _search(best: Point, iterate: Point, risk: TrainingRisk, C: float, lower_bou
 
 def _lowest(left: _Tangent, right: _Tangent | None, linear: float, square: float) -> float:
     """Return the t where ``linear t + 1/2 square t^2`` plus the higher of two tangents is least."""
-    lowest = -(linear + left.slope) / square  # the minimum with the left tangent alone
-    if right is None or right.slope <= left.slope:  # the latter by rounding only
-        return lowest
+    least_left = -(linear + left.slope) / square  # with the left tangent alone
+    if right is None or right.slope <= left.slope:  # for a convex risk by rounding only
+        return least_left
+    least_right = -(linear + right.slope) / square  # with the right one alone: before `least_left`
+    # Before the crossing the left tangent is the higher one, after it the right one.
     crossing = (left.offset - right.offset) / (right.slope - left.slope)
-    # The median: the crossing, unless the minimum with one tangent lies where that is the higher.
-    return sorted((lowest, crossing, -(linear + right.slope) / square))[1]
+    return min(max(crossing, least_right), least_left)

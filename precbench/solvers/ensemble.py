@@ -19,7 +19,7 @@ from precbench.solvers.classifiers import ExtraTrees, HistGradientBoosting, Logi
 from precbench.solvers.members import Member, weighted_scores
 from precbench.solvers.parameters import COUNT, Allowed, at_least
 
-_ENOUGH_SCORED = 200  # positives in the scored folds, after which further folds change little
+_ENOUGH_SCORED = 200  # positives in the scored folds: further folds change little
 _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are divided again
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
@@ -112,10 +112,10 @@ class Ensemble(NonlinearRanker):
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a fold; the last fit warns
             weights, self.intercept_ = self._weights(recipes, X, labels, seed)
         self.members_: list[Member] = []
-        if not weights.any():  # keep one member of weight 0, so that all rows score alike
+        if not weights.any():  # keep one member, of weight 0: all rows then score alike
             recipes, weights = recipes[:1], weights[:1]
         for recipe, weight in zip(recipes, weights.tolist(), strict=True):
-            if weight > 0 or len(recipes) == 1:  # the others take no part
+            if weight > 0 or len(recipes) == 1:  # other members are left out
                 member, offset = recipe.fit(X, labels)
                 self.members_.append(replace(member, weight=weight))
                 self.intercept_ += weight * offset
@@ -131,8 +131,8 @@ class Ensemble(NonlinearRanker):
         n_folds = min(self.folds, n_pos, len(labels) - n_pos)
         if n_folds < 2:  # too few rows of a class to hold some out: weigh all members alike
             return np.full(len(recipes), 1 / len(recipes)), 0.0
-        scores, positive, n_scored = [], [], 0  # of the held-out folds; n_scored: positives
-        # With few positives divide the rows several times.
+        scores, positive, n_pos_scored = [], [], 0  # of the held-out folds
+        # Divide the rows anew, up to three times in all, where fewer than 100 positives are scored.
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
@@ -141,8 +141,8 @@ class Ensemble(NonlinearRanker):
                 scores.append(np.column_stack(log_odds))
                 positive.append(labels[held_out] > 0)
                 self.n_rows_seen_ += len(recipes) * len(fitting)
-                n_scored += int(np.count_nonzero(positive[-1]))
-                if n_scored >= _ENOUGH_SCORED:  # only where there is one division
+                n_pos_scored += int(np.count_nonzero(positive[-1]))
+                if n_pos_scored >= _ENOUGH_SCORED:  # never reached where there are more divisions
                     break
         return _stack(np.concatenate(scores), np.concatenate(positive))
 
@@ -159,8 +159,8 @@ class Ensemble(NonlinearRanker):
 def _stack(
     scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """Fit `positive` to columns of log odds by logistic regression; return weights, intercept."""
-    # Weights are at least 0, and 0 for columns with a value that is not finite.
+    """Predict `positive` from columns of log odds by logistic regression: weights, intercept."""
+    # Weights are at least 0, and 0 for a column (member) with a value that is not finite.
     usable = np.isfinite(scores).all(axis=0)
     columns = scores[:, usable]
     n, m = columns.shape
@@ -172,7 +172,7 @@ def _stack(
         excess = w - equal  # over equal weights
         log_odds = columns @ w + b
         loss = np.mean(np.logaddexp(0, log_odds) - positive * log_odds)
-        error = (expit(log_odds) - positive) / n  # the derivatives of the mean by the log odds
+        error = (expit(log_odds) - positive) / n  # the derivatives of the mean loss by log odds
         gradient = np.append(error @ columns + 2 * _PENALTY * excess, error.sum())
         return loss + _PENALTY * (excess @ excess), gradient
 

@@ -149,7 +149,7 @@ class FTRL(LinearRanker):
             order = visiting_order(len(labels), self.shuffle, rng)
             X, labels = X[order], labels[order]
         X, n_features = with_short_indices(X), X.shape[1]
-        used = np.arange(n_features)  # columns of X
+        used = np.arange(n_features)  # the columns that X keeps, by their number before
         if sparse.issparse(X) and X.nnz:  # planes are dense vectors: drop columns of zeros
             used = np.unique(X.indices)
             X = X[:, used]
@@ -166,11 +166,11 @@ class FTRL(LinearRanker):
     def _play(
         self, loss: IncrementalLoss, used: NDArray[np.intp], starts: NDArray[np.intp], trace: Trace
     ) -> None:
-        # For each batch, note its penalty, the loss of the current w on it, then compute the best w
-        # for all rows so far. `used` are the columns that the loss has, `starts` the first rows of
-        # the batches.
+        # For each batch note its penalty at the w so far, then compute the best w for all rows so
+        # far. `used` are the columns of X in the loss, `starts` the first row of each batch.
         n_features, n_rows = len(self.coef_), len(loss.positive)
-        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # eta ||w||^2 <= this
+        # Since eta ||w|| <= sum_t G_t for each w, this square over eta bounds eta ||w||^2.
+        overflows = not np.isfinite(self.lipschitz_.sum() ** 2 / self.eta_)  # of eta ||w||^2
         penalties, mean = np.empty(len(starts)), np.zeros(len(used))  # mean: of the w so far
         planes = Planes(loss, self.eta_)
         w, risk_before, n_failed = mean, 0.0, 0
@@ -178,10 +178,9 @@ class FTRL(LinearRanker):
             n = min(n_rows, start + int(self.batch_size))  # rows so far, with this batch
             point = loss.at(w, n)
             if overflows or not np.isfinite(point.risk):
-                self.coef_ = np.full(n_features, np.nan)
+                self.coef_ = np.full(n_features, np.nan)  # an overflow, which `fit` reports
                 break
-            # The loss of w on this batch: its risk on all rows so far, less that without the batch.
-            penalties[t] = point.risk - risk_before
+            penalties[t] = point.risk - risk_before  # what the batch adds to the loss of this w
             mean = mean + (w - mean) / (t + 1)
             planes.extend(start, point)
             descent = self._descend(
@@ -227,12 +226,12 @@ class FTRL(LinearRanker):
         X, labels = self._check_input(X, y, reset=False)
         loss = self._loss(X, labels > 0)
         bound = self.radius * float(np.sqrt(2 * np.sum(loss.lipschitz() ** 2)))  # of the regret
-        tol, eta = 1e-3 * bound, bound / self.radius**2 or 1.0  # eta is 1 if all rows are 0
+        tol, eta = 1e-3 * bound, (bound / self.radius**2 or 1.0)  # eta is 1 if all rows are 0
         point = loss.at(np.zeros(X.shape[1]), len(labels))
         planes = Planes(loss, eta)
         planes.extend(0, point)
-        # Planes alone leave w open, so there is a penalty ``eta/2 ||w||^2``: eta is lowered until
-        # the loss is near its bound without one. A descent ends at 0.1 (eta radius^2 + tol).
+        # Planes alone may leave w open, hence a penalty ``eta/2 ||w||^2``: eta falls until the loss
+        # is near its bound without one. A descent ends at a gap of 0.1 (eta radius^2 + tol).
         while True:
             descent = self._descend(planes, point, eta, tol=0.1 * eta * self.radius**2 + 0.1 * tol)
             assert descent is not None  # without a trace
@@ -271,10 +270,10 @@ class FTRL(LinearRanker):
         distance: float = 0.0,
         trace: Trace = untraced,
     ) -> "_Descent | None":
-        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2``, starting from a point."""
-        # Add planes at one w after another, each the best for the planes before, until the gap to
-        # the lower bound is at most `tol`, or puts w within `distance` of the best one, or gets no
-        # smaller. Return the best of these w with its gap; None if the trace ends the fit.
+        """Minimise the loss of the rows so far plus ``eta/2 ||w||^2`` in the ball, from `point`."""
+        # Add a plane at one w after another, each the best for the planes so far, until the gap to
+        # the lower bound is at most `tol`, or shows the best w within `distance` of the minimiser,
+        # or gets no smaller. Return this w with its gap; None if the trace ends the fit.
 
         def primal(point: Point) -> float:  # the loss plus the penalty
             return point.risk + 0.5 * eta * dot(point.w, point.w)
@@ -284,17 +283,16 @@ class FTRL(LinearRanker):
         gap, least_gap, n_idle = 0.0, np.inf, 0  # n_idle: evaluations since the least gap
         for n_evaluations in range(1, self.max_iter + 1):
             planes.add(point, planes.loss.by_weights(point.subgradient))
-            # The error of `solve` should be small beside the gap to close.
+            # `solve` may be off by a small part of the gap that is left, or of the target.
             w, bound = planes.solve(eta, self.radius, max(0.1 * target, 0.02 * gap))
             lower = max(lower, bound)  # the one of the greater value
             gap = max(0.0, primal(best) - lower.value)
             target = max(tol, lower.gap_within(distance, eta))
             if gap <= target:
                 break
+            n_idle += 1
             if gap < least_gap - _EPS * abs(lower.value):  # by more than rounding
                 least_gap, n_idle = gap, 0
-            else:
-                n_idle += 1
             if n_idle == _PATIENCE:
                 break
             if n_evaluations % _BETWEEN_TRACES == 0 and trace(self):

@@ -13,15 +13,15 @@ from precbench.solvers.rows import Rows, as_rows, dot, linear_scores, norm, weig
 from precbench.topk import k_by_size, top_rows
 
 _MOST_TURNS = 50  # of `solve`; `_active_set` has one more for each plane
-_TRIES = 8  # of 1,000 steps by pairs, before active sets
-_RANK = 1e-12  # of the largest singular value, below which others count as 0
+_TRIES = 8  # of `improve`, each of up to 1,000 steps by pairs, before the active-set method
+_RANK = 1e-12  # of the largest singular value: smaller ones count as 0
 
 
 class Bound(NamedTuple):
     """A bound F(w) >= value + curvature/2 ||w - w_0||^2 in the ball, for some w_0."""
 
-    # F is a loss and ``eta/2 ||w||^2``. A w with F(w) <= value + gap and the best w then lie within
-    # sqrt(2 gap / curvature) of w_0, so within twice this of each other.
+    # F has a term ``eta/2 ||w||^2``: if F(w) <= value + gap, the best is within sqrt(2 gap / eta).
+    # Both are within sqrt(2 gap / curvature) of w_0, so within twice that of each other.
 
     value: float
     curvature: float
@@ -58,9 +58,9 @@ class IncrementalLoss(ABC):
     def extension(
         self, start: int, scores: NDArray[np.float64], chosen: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return what the rows from `start` on add to the slopes and offsets of all planes.
+        """Return what to add to slopes and offsets of planes below the loss of `start` rows.
 
-        Of all extensions, take those that are high at the `scores` of the first n > start rows.
+        They become planes below the loss of the n > start rows with these `scores`, and high there.
         `chosen` (n_planes, n_chosen), the negatives that each plane has chosen, is updated.
         """
 
@@ -103,8 +103,9 @@ class IncrementalStruct(IncrementalLoss):
         return struct(scores, self.positive[:n], self._n_ones[n])
 
     def extension(self, start, scores, chosen):
-        # Return one slope and one offset to add to all planes: those of the plane that touches the
-        # struct surrogate of the new rows alone at these scores. `chosen` stays as it is.
+        # The new rows add to the loss at least their struct surrogate, with the ones they add.
+        # Return the plane that touches this at their scores: one slope and one offset for all
+        # planes.
         n, new = len(scores), slice(start, None)
         by_scores = np.zeros(n)  # the slope by the scores; 0 for rows before `start`
         n_more = self._n_ones[n] - self._n_ones[start]  # ones that the new rows add
@@ -134,24 +135,25 @@ class IncrementalPartialAUC(IncrementalLoss):
         return pair_hinges(scores, np.flatnonzero(positive), top)
 
     def extension(self, start, scores, chosen):
-        # Return the slopes and offsets to add to the planes, of those hinges of new pairs that are
-        # above 0; mark the negatives that enter the top in `chosen`, in place.
-        # First the pairs of all positives with new negatives in the top, the same for all planes.
+        # Return what new pairs with a hinge above 0 add; mark in `chosen` the new negatives that
+        # enter the top: the highest, as many as it grows by.
+        # First their pairs with all positives, which add the same to all planes.
         n, positive = len(scores), self.positive[: len(scores)]
         new_neg = start + np.flatnonzero(~positive[start:])
         entering = top_rows(scores, new_neg, self._n_top[n] - self._n_top[start])
         value, by_scores = pair_hinges(scores, np.flatnonzero(positive), entering)
         slopes, offsets = self.by_weights(by_scores), value - dot(by_scores, scores)
         new_pos = start + np.flatnonzero(positive[start:])
-        if new_pos.size:  # then those of new positives with the negatives each plane chose before
-            # A pair is active where its hinge is above 0: it adds x_j - x_i to the slope.
-            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by positive and row
-            earlier = chosen[:, :start]  # by plane and row: whether it is one of these negatives
-            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)  # counts, by plane
-            pairs_of_neg = earlier * is_active.sum(axis=0)  # counts of active pairs, by plane
+        if new_pos.size:  # then those of new positives with the negatives a plane chose before
+            # A pair with hinge > 0 is active: it adds x_j - x_i to the slope, 1 to the offset.
+            is_active = 1 + scores[:start] > scores[new_pos, np.newaxis]  # by new positive and row
+            earlier = chosen[:, :start]  # by plane and row: whether the plane chose it
+            # The numbers of active pairs, by plane and positive, and by plane and negative.
+            pairs_of_pos = earlier.astype(float) @ is_active.T.astype(float)
+            pairs_of_neg = earlier * is_active.sum(axis=0)
             slopes = slopes + _weighted_sums(self._first(start), pairs_of_neg.astype(float))
             slopes -= _weighted_sums(as_rows(self.X[new_pos]), pairs_of_pos)
-            offsets = offsets + pairs_of_pos.sum(axis=1)  # the 1 of each hinge
+            offsets = offsets + pairs_of_pos.sum(axis=1)
         chosen[:, entering] = True
         return slopes, offsets
 
@@ -200,12 +202,12 @@ class Planes(Bundle):
 
     def solve(self, eta: float, radius: float, tol: float) -> tuple[NDArray[np.float64], Bound]:
         """Minimise ``eta/2 ||w||^2`` plus the highest plane over the ball; return w and a bound."""
-        # If the best w has the norm `radius`, it is also the best without the ball for a stronger
-        # penalty. This strength is sought, between `low` and `high`. The next strength is that with
-        # which the mean slope of this one gives a w in the ball: the strength sought is its own
-        # next. Secants through the last two turns approach it.
-        low, high = eta, np.inf
-        last_strength = last_next = np.nan  # no turn before
+        # If the best w of the ball has the norm `radius`, it is also the best of all w for a
+        # stronger penalty, ``strength/2 ||w||^2``. A turn solves for one strength; with its
+        # `next_strength` the same mean slope gives a w in the ball. The strength sought is its own
+        # next one: secants through two turns approach it.
+        too_weak, too_strong = eta, np.inf  # strengths, around the one sought
+        strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):
             self._rescale(max(eta, self._strength))  # plane weights sum to 1 / strength
             strength, w = self._strength, self._best(0.5 * tol)
@@ -217,31 +219,31 @@ class Planes(Bundle):
             bound = self.bound_in_ball(eta, radius)
             if primal - bound.value <= tol:
                 break
-            if next_strength > strength:  # the one sought is above
-                low = max(low, strength)
+            if next_strength > strength:
+                too_weak = max(too_weak, strength)
             else:
-                high = min(high, strength)
+                too_strong = min(too_strong, strength)
             self._strength = next_strength
-            if last_strength != strength:
-                steepness = (next_strength - last_next) / (strength - last_strength)
+            if strength_before != strength:
+                steepness = (next_strength - next_before) / (strength - strength_before)
                 if steepness < 1:  # else no secant: it leads away, or is NaN in the first turn
                     secant = (next_strength - steepness * strength) / (1 - steepness)
-                    self._strength = secant if low < secant < high else next_strength
-            last_strength, last_next = strength, next_strength
+                    self._strength = secant if too_weak < secant < too_strong else next_strength
+            strength_before, next_before = strength, next_strength
         return w, bound
 
     def _best(self, tol: float) -> NDArray[np.float64]:
-        """Return the best w for this strength, without the ball."""
+        """Return the best of all w, in the ball or not, for the strength set by `_rescale`."""
         if any(self.improve(tol) for _ in range(_TRIES)):
             return self.weights()
         return self._active_set(tol)
 
     def _active_set(self, tol: float) -> NDArray[np.float64]:
-        """Compute the best w for this strength by an active-set method, where steps by pairs stall.
+        """Return the best w for this strength by an active-set method, where steps by pairs stall.
 
-        A turn moves towards the corner, the w where all active planes have the same height, or, if
-        there is none, raises their mean height at w. A plane whose weight reaches 0 on the way is
-        dropped; else the highest plane at the new w becomes active.
+        A turn moves towards the corner, the best w where all active planes have the same height; if
+        there is none, it raises their mean height at the same w. A plane whose share falls to 0 on
+        the way is dropped; else the highest plane at the new w becomes active.
         """
         m, strength = self._n_planes, self._strength
         slopes, offsets = self._slopes[:m], self._offsets[:m]
@@ -249,27 +251,27 @@ class Planes(Bundle):
         active, w = shares > 0, -(shares @ slopes) / strength
         for _ in range(_MOST_TURNS + m):
             heights = offsets + slopes @ w
-            first, *others = np.flatnonzero(active)  # the others are to reach its height
+            first, *others = np.flatnonzero(active)  # the others shall reach its height
             others_change, w_change, length = self._towards_corner(
                 slopes[others] - slopes[first],
                 heights[first] - heights[others],
-                strength * w + shares @ slopes,  # the gradient of penalty and mean plane
+                strength * w + shares @ slopes,  # the gradient of penalty and mean plane, near 0
                 tol,
             )
             change = np.zeros(m)
             change[others], change[first] = others_change, -others_change.sum()  # sums to 0
             falls = np.flatnonzero(change < 0)
-            room = shares[falls] / -change[falls]  # lengths at which these shares reach 0
-            blocked = room.min(initial=np.inf) <= length
-            length = min(length, room.min(initial=np.inf))
+            zero_at = shares[falls] / -change[falls]  # lengths at which these shares reach 0
+            first_zero = zero_at.min(initial=np.inf)
+            length = min(length, first_zero)
             shares, w = np.maximum(shares + length * change, 0.0), w + length * w_change
-            if blocked:  # a share reaches 0 before the corner
-                dropped = falls[np.argmin(room)]
+            if length == first_zero:  # a share reaches 0 before the corner
+                dropped = falls[np.argmin(zero_at)]
                 shares[dropped], active[dropped] = 0.0, False  # 0 exactly, not up to rounding
                 continue
             heights = offsets + slopes @ w
             highest = int(np.argmax(heights))
-            if heights[highest] - float(shares @ heights) <= tol:  # highest less mean height
+            if heights[highest] - float(shares @ heights) <= tol:  # the gap to the dual value
                 break
             active[highest] = True
         self._alpha[:m] = shares * (self._C / shares.sum())
@@ -282,10 +284,11 @@ class Planes(Bundle):
         gradient: NDArray[np.float64],
         tol: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        # Return the changes, on the way to the corner, of the shares of the active planes but the
-        # first and of w, and the factor of both: 1, or infinity without a corner. At the corner
-        # ``edges @ w_change = rises``: `edges` are the slopes of the planes less that of the first,
-        # `rises` its height less theirs. There the `gradient`, of penalty and mean plane, is 0.
+        # Return the changes of the shares of the active planes but the first and of w, and a factor
+        # of both: 1 leads to the corner, infinity says that there is none. `edges` are the slopes
+        # of these planes less that of the first, `rises` its height less theirs. At the corner
+        # ``edges @ w_change = rises`` and ``gradient + strength w_change + edges' shares_change``,
+        # the gradient of penalty and mean plane, is 0.
         U, sizes, V = np.linalg.svd(edges, full_matrices=False)
         rank = int(np.sum(sizes > _RANK * sizes.max(initial=0.0)))
         U, sizes, V = U[:, :rank], sizes[:rank], V[:rank]
@@ -293,22 +296,22 @@ class Planes(Bundle):
         unmet = U @ coordinates - rises  # the negative of the rises that no w_change brings
         if np.abs(unmet).max(initial=0.0) > tol:  # no corner: raise the mean height at the same w
             return unmet, np.zeros_like(gradient), np.inf
-        # Within the span of the edges w_change gives the rises, so that the shares have to bring
-        # the gradient to 0; outside of it w_change does.
+        # Within the span of the edges the rises determine w_change, so that there shares_change has
+        # to bring the gradient to 0; outside of it w_change does.
         w_within, gradient_within = coordinates / sizes, V @ gradient
         w_change = V.T @ w_within - (gradient - V.T @ gradient_within) / self._strength
         shares_change = -(U @ ((gradient_within + self._strength * w_within) / sizes))
         return shares_change, w_change, 1.0
 
     def bound_in_ball(self, eta: float, radius: float) -> Bound:
-        """Return the least of the mean plane plus ``eta/2 ||w||^2`` in the ball, as a `Bound`."""
+        """Return the least value in the ball of mean plane plus ``eta/2 ||w||^2``, as a `Bound`."""
         m = self._n_planes
         shares = self._alpha[:m] / self._alpha[:m].sum()
         height = dot(shares, self._offsets[:m])  # of the mean plane at w = 0
         length = norm(self._mean_slope(shares))
         if length <= eta * radius:  # the best w, -slope / eta or 0, is in the ball
             return Bound(height - (0.5 * length**2 / eta if eta else 0.0), curvature=eta)
-        # The best w is -radius / length times the slope, on the sphere.
+        # The best w is -radius / length times the slope, on the sphere: that adds curvature.
         return Bound(height - radius * (length - 0.5 * eta * radius), curvature=length / radius)
 
     def _rescale(self, strength: float) -> None:
