@@ -384,8 +384,7 @@ def partial_auc(
     # Thresholds descend. The negatives that enter at one are below the positives that entered
     # before, and tied with the positives that enter with them.
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
-    negatives = np.minimum(fp, n_top)
-    steps = np.diff(negatives, prepend=0)  # new negatives of each threshold
+    steps = np.diff(np.minimum(fp, n_top), prepend=0)  # new negatives of each threshold
     won = int(steps[1:] @ tp[:-1])  # pairs in the right order
     tied = int(steps @ tp) - won  # pairs with equal scores
     return (won + _CREDIT[tied_pairs] * tied) / (n_pos * n_top)

@@ -175,8 +175,8 @@ def measure_length(
     n_held = len(scores) / len(lists)  # rows of a held-out list, on average
     n_expected = round(n_pos * rows / n_rows)  # positives in the new list
     k_rows = list(dict.fromkeys(resolve_k(length, n_expected, rows) for length in k))  # each once
-    least = math.ceil(rows / n_held)  # new rows that one held-out row stands for
-    lengths = np.array(sorted({*k_rows, *_preferred(least, rows)}))
+    # The shortest preferred length: new rows for which one held-out row stands.
+    lengths = np.array(sorted({*k_rows, *_preferred(math.ceil(rows / n_held), rows)}))
     # Depths are in the pooled held-out lists: the same shares of their rows as lengths of `rows`.
     curves, depths = calibration.curves(scores), lengths * (len(scores) / rows)
     # Mean probabilities at the top, by curve and length: the pooled curve first, then one per split

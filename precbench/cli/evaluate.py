@@ -79,8 +79,8 @@ def evaluate(
             "number of rows"
         )
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
-    blocks = read_new_blocks(file, encoding, **options.layout)  # not all in memory at once
-    scores, n_known = _scores(loaded, blocks)  # n_known: how many are training rows
+    # n_known: how many of the rows are training rows. Blocks are not all in memory at once.
+    scores, n_known = _scores(loaded, read_new_blocks(file, encoding, **options.layout))
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class alone

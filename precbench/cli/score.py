@@ -251,5 +251,4 @@ def _convert_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
     # text, as it would lose its zeros.
     numbers = ranking.apply(pd.to_numeric, errors="coerce")
     are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
-    plain = ranking.columns[are_plain]
-    return ranking.assign(**{name: numbers[name] for name in plain})
+    return ranking.assign(**{name: numbers[name] for name in ranking.columns[are_plain]})

@@ -278,8 +278,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples,)
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
 
     @refuses_weights
     def score(self, X: Any, y: ArrayLike) -> float:

@@ -190,8 +190,7 @@ class PushRisk(ABC):
 
 
 def _dense(X: Any) -> NDArray[np.float64]:
-    dense = X.toarray() if sparse.issparse(X) else X
-    return dense.astype(np.float64, copy=False)
+    return (X.toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
 
 
 class ExponentialRisk(PushRisk):

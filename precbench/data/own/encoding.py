@@ -228,8 +228,7 @@ class Encoding:
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of X; None without a table."""
-        names = tuple(name for column in self.columns for name in column.features)
-        return names or None
+        return tuple(name for column in self.columns for name in column.features) or None
 
     def to_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))
