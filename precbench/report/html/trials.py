@@ -17,9 +17,9 @@ class TrialGroup(NamedTuple):
 
     dataset: str
     solver: str
-    id: str  # of the HTML element: d and s, each with its number in the experiment
-    ok: str  # how many of them
-    command: str  # which repeats the first; "" for trials of no config
+    id: str  # of the HTML element: "d0s2" for the first data set and the third solver
+    ok: str  # how many of them are, in words
+    command: str  # that repeats the first of them; "" for trials without a config
     table: Table
 
 
@@ -35,10 +35,11 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
-    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed).
+    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed),
+    # of which any row says how it went, and each one has the value of a metric.
     points = run.sweep_points
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
-    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by metric
+    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
@@ -64,7 +65,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # [0][0]: the split of the first trial
+        "" if command is None else rows[0][0].join(command),  # between its parts the first split
         table,
     )
 
