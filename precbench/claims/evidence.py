@@ -64,7 +64,7 @@ class Outcomes:
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise `MissingError` unless times compare, which are of one run and on one machine."""
+        """Raise `MissingError` if times do not compare: of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         for column, where in (("run", "in different runs"), ("machine", "on different machines")):
             if trials[column].nunique() > 1:
@@ -101,7 +101,7 @@ class Outcomes:
     ) -> tuple[int, int]:
         """Return how many trials the limit `by` stopped, and how many there are.
 
-        With a `metric`, trials at those points of a sweep that have it; else the first metric's.
+        They are those at the points of a sweep that have the `metric`, by default the first one.
         """
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)

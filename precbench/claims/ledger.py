@@ -46,9 +46,9 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from settled ones of the reference.
 
-    A verdict of a lower rank is worse. So is one that is no decision any more, unless missing
-    results explain it. They cannot for an exact number (needs no data), a study (is never cut
-    short), nor for the verdicts "no config", "not testable" and "no power" (enough was measured).
+    A verdict is worse if its rank is farther from the best, or if it is no decision any more, but
+    not if missing results may be why. They cannot for an exact number (needs no data), a study (is
+    never cut short), nor for "no config", "not testable" and "no power" (enough was measured).
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -68,8 +68,8 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
     """Return the new reference: for each claim of the ledger its new row, or the old one.
 
-    The new row counts if more results cannot change its verdict, or if it is of as many runs. An
-    old row quotes the claim as it is now, and names its deviations.
+    The new row counts if more results cannot change its verdict, or if it is of at least as many
+    runs. An old row quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
     return [

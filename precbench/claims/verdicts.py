@@ -102,7 +102,7 @@ class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
     p: float  # fraction of repetitions, the printed one included, as far out as the printed row
-    p_of_all: float  # fraction in which any of the rows is; up to `LEVEL`, the printed row differs
+    p_of_all: float  # fraction in which any row is as far out; up to `LEVEL`, this row differs
     smallest_error: NDArray[np.float64]  # of one value that is detected, the others being our means
 
 
@@ -122,10 +122,10 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     # Logarithms are scaled so that 0 is the median of a row's repetitions, and 1 their 95 % point.
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
     scaled_print = (log_printed - middle) / (high - middle)
-    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # row of each repetition
-    # Only a print beyond it has `p_of_all` <= `LEVEL`, as `_share` counts it, too: hence 1 +.
+    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
+    # Only a print beyond it has `p_of_all` <= `LEVEL`; it counts as one more, see `_share`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
-    limits = np.exp(middle + threshold * (high - middle))  # the same by row, as squared distances
+    limits = np.exp(middle + threshold * (high - middle))  # by row, as squared distances
     return [
         Placement(
             p=_share(log_drawn[i] >= log_printed[i]),

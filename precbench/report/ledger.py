@@ -49,10 +49,7 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
 
 
 def change_table(changes: Iterable[Change]) -> Table:
-    rows = [
-        [change.id, change.before, change.after, "worse" if change.worse else ""]
-        for change in changes
-    ]
+    rows = [[c.id, c.before, c.after, "worse" if c.worse else ""] for c in changes]
     return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
 
 
@@ -67,10 +64,8 @@ def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    tables = (
-        *(counts_table(ledger), missing_table(ledger)),
-        *(open_table(ledger), full_table(ledger, "All claims")),
-    )
+    tables = [make(ledger) for make in (counts_table, missing_table, open_table)]
+    tables.append(full_table(ledger, "All claims"))
     lines = [line for table in tables for line in markdown_table(table)]
     return "\n".join(["# Published numbers", "", *lines])
 

@@ -51,13 +51,9 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
             taken = {*own.values(), *styles.values()}
             colours = Counter(style.color for style in styles.values())
             markers = Counter(style.marker for style in styles.values())
-            styles[label] = min(
+            styles[label] = min(  # of equally used colours the first in the palette
                 [style for style in _STYLES if style not in taken] or _STYLES,  # else any
-                key=lambda style: (
-                    colours[style.color],
-                    _PLACE_OF[style.color],  # of equally used ones the first in the palette
-                    markers[style.marker],
-                ),
+                key=lambda s: (colours[s.color], _PLACE_OF[s.color], markers[s.marker]),
             )
     return styles
 

@@ -167,8 +167,7 @@ class Survey:
         # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: the value of no-skill, or 0 without it (results * 0 keeps the NaN of measures
-        # that a task does not have).
+        # By chance: as no-skill, or 0 without it (results * 0 is NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )

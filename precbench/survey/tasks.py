@@ -21,8 +21,8 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # of a task; more if its test part is short, since it is noisy
-_K = 100  # of prec@100, in rows, which a short test part does not have
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # of a task, and of one with a short and therefore noisy test part
+_K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
 

@@ -196,11 +196,11 @@ class _Builder:
     def _refuse_hidden(self, event: Any, keys: Keys) -> None:
         """Refuse aliases, anchors and tags, which are no plain data, and control characters."""
         if isinstance(event, yaml.AliasEvent):
-            what = f"the alias *{event.anchor} (write the value out)"
-            self._refuse(event, keys, what, fatal=True)
+            self._refuse(
+                event, keys, f"the alias *{event.anchor} (write the value out)", fatal=True
+            )
         if event.anchor:
-            what = f"the anchor &{event.anchor} (write values out where needed)"
-            self._refuse(event, keys, what)
+            self._refuse(event, keys, f"the anchor &{event.anchor} (write values out where needed)")
         if event.tag:
             self._refuse(event, keys, f"the tag {event.tag}")
         if isinstance(event, yaml.ScalarEvent) and visible(event.value) != event.value:

@@ -21,7 +21,7 @@ _Results = TypeVar("_Results")
 
 SECONDHAND = "printed according to another source, as the paper could not be read"
 
-# By column of a study's ``values.csv`` the entry that its selected rows hold there
+# Selects the rows of a study's ``values.csv`` that hold the entry given for each column
 Selection = dict[str, str | int | float]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
@@ -225,7 +225,7 @@ class Claim(Section):
         return not self.is_timed
 
     def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
-        """Yield the trials that a limit stopped, if any, for each solver and data set compared."""
+        """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
         # `by` names the limit: "limit", which is that of training, or "tuning limit".
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:

@@ -98,7 +98,7 @@ class MeanClaim(MeasuredClaim):
 
 
 class _Draws(NamedTuple):
-    """The claim about a mean, with our draws of it, of which logarithms are taken if it says so."""
+    """A claim about a mean, with our draws of it, or their logarithms with its key `logarithm`."""
 
     claim: MeanClaim
     draws: pd.Series  # by repetition
@@ -136,7 +136,7 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
         return
-    # A table of the draws: repetitions that all cells have, by cells
+    # The draws as a table: a row for each repetition that all cells have, a column for each cell
     common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
     if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
@@ -154,7 +154,7 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
     misfits = _misfits(cell for row in passed for cell in row)  # by column
     for row_number, row in enumerate(rows):
-        power, ambiguity = row[0].claim.power_of_ten, ""  # that of all its cells
+        power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
         other_powers = [  # with which the row passes as well
             f"10^{power + shift}"
             for shift in (-1, 1)
@@ -228,7 +228,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether ours are on the printed side of the first of the row, and that in words."""
+    """Return whether our draws lie on the printed side of the first cell's, and that in words."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -237,7 +237,7 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
-    # 1 if the print is above that of the first cell, -1 if below: times it, larger agrees.
+    # 1 if the print is above the first cell's, -1 if below: times this, larger is on its side.
     printed_side = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
     wins, _losses, p = sign_test(printed_side * own.to_numpy(), printed_side * others.to_numpy())
     text = f"on the printed side of the first of its row in {wins} of {len(own)}"

@@ -60,7 +60,9 @@ class OrderClaim(MeasuredClaim):
         """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)
         of_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        of_worse = None if of_worse == "last" else of_worse  # checkpoint; None: final weights
+        of_worse = (
+            None if of_worse == "last" else of_worse
+        )  # its checkpoint; None: the final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, of_worse, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on the splits that both have
@@ -173,7 +175,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return by split the seconds to reach the worse of two final values, less `within`."""
+        """Return by split when each side reaches the worse of both final values, less `within`."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )

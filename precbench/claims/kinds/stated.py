@@ -102,7 +102,7 @@ class BoundClaim(Claim):
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
-    # Whether the paper leaves the factor open: ours may be too small, so that a bound which fails
+    # Whether the paper leaves a constant open: ours may be too small, so that a bound which fails
     # refutes nothing, and one that holds is a trend only.
     open_constant: bool = False
 
@@ -197,7 +197,7 @@ class RateClaim(Claim):
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing one: one power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # told from what disobeys
+        n_informative = sum(slope.high < trivial for slope in slopes)  # told from it
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:

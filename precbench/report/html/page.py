@@ -137,10 +137,8 @@ def _page(
         advised=advised,
         length_figures=_figures(advised.figures),
         verdicts=verdicts,
-        settled=full_table([row for row in ledger if row.verdict.is_settled], "Verdicts"),
-        undecided=full_table(
-            [row for row in ledger if not row.verdict.is_settled], "Without a verdict"
-        ),
+        settled=full_table([r for r in ledger if r.verdict.is_settled], "Verdicts"),
+        undecided=full_table([r for r in ledger if not r.verdict.is_settled], "Without a verdict"),
         **content,
     )
     return Page(html, subject.title, subject.source, fact, marks, verdicts)
