@@ -147,8 +147,7 @@ class _Distances(NamedTuple):
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
     """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
     # With z the standardised difference from the mean and C the correlation of the samples, the
-    # squared distance is z' inv(C) z = (n - 1) |along z|^2. The SVD of the z of all samples gives
-    # axes and s, and along = axes / s.
+    # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary

@@ -224,7 +224,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
 
 
 def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
-    """Return `k` in rows of the test set, None without a `k` or if the data set is unknown."""
+    """Return `k` as a number of rows of the test set, None if that is not known."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
@@ -380,7 +380,7 @@ _CURVES: dict[str, dict[str, type]] = {  # by file
     "precision-k.csv": {"k": float, "share": float, "precision": float},
     "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
 }
-# They take the run, a data set, a point of the sweep and, for files with curves, their reader.
+# Makers of pages from the run, a data set, a point of the sweep, and a reader of files with curves
 _KINDS: dict[str, Callable[[Run, str, str, _Curves], _Page]] = {
     "accuracy-time": _time_page,
     "accuracy-rows": _rows_page,
@@ -414,7 +414,7 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the statistics of each solver's rows, below each other, in a column its name."""
+    """Return the statistics of the rows of each solver in one table, with a column ``solver``."""
     rows_of = dict(iter(rows.groupby("solver", sort=False)))
     parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]  # [:0]: no rows
     for part, solver in zip(parts, run.solvers, strict=True):

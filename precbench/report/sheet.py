@@ -90,9 +90,9 @@ class Sheet:
     def save(
         self, stem: Path, table: pd.DataFrame | None = None, sources: Sequence[Path] = ()
     ) -> list[Path]:
-        """Write the numbers as CSV, and the drawing as PDF, PNG and SVG; return the paths.
+        """Write the numbers as CSV, the drawing as PDF, PNG and SVG, unless newer than `sources`.
 
-        `stem` is the path without suffix. Files that are all newer than the `sources` are kept.
+        `stem` is the path without suffix. Return the paths; without sources all are written.
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
@@ -109,7 +109,7 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return a text in lines of a width, at most `_MOST_LINES`."""
+    """Return the lines of a text, none longer than `inches`, at most `_MOST_LINES` of them."""
     n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 

@@ -168,8 +168,7 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Return the verdict without the claim's doubtful solvers, see `doubts`."""
-        # The reason in the row also names the solvers left out, and limits that stopped others.
+        """Judge the claim without its doubtful solvers, see `doubts`, which the reason names."""
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)

@@ -130,8 +130,7 @@ class _Draws(NamedTuple):
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge means of one draw by how far out their printed rows lie among our draws of them."""
-    # See `place`. A mean with an obstacle or with too few draws is undecided.
+    """Judge means of one draw by their printed rows, if all have enough draws in common."""
     yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
@@ -146,7 +145,11 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     for i, cell in enumerate(judged):
         cell = cell._replace(draws=common.iloc[:, i])
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # without a row: alone
-    rows = list(by_row.values())
+    yield from _judge_comparable(list(by_row.values()), evidence)
+
+
+def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
+    """Judge the cells of rows, of which all have the same repetitions."""
     # A power of ten that we chose, as the print dropped it, is tried one lower and higher, too.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
@@ -155,13 +158,9 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     misfits = _misfits(cell for row in passed for cell in row)  # by column
     for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
-        other_powers = [  # with which the row passes as well
-            f"10^{power + shift}"
-            for shift in (-1, 1)
-            if by_shift[shift][row_number].p_of_all > LEVEL
-        ]
-        if power > 0 and other_powers:  # above 0: our choice
-            others = " and ".join(other_powers)
+        fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
+        if power > 0 and fits:  # it is our choice, and the row passes with others as well
+            others = " and ".join(f"10^{power + shift}" for shift in fits)
             ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
         for i, cell in enumerate(row):
             misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
@@ -180,7 +179,7 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return a reason for each column whose powers of ten, ours and printed, do not fit."""
+    """Return the reason for each column whose powers of ten, ours and printed, do not fit."""
     # All measures of a column come from one draw, so those with logarithms vary together: `place`,
     # which is made for rows, shows for a column whether its numbers fit each other.
     columns: dict[tuple[str, ...], list[_Draws]] = {}

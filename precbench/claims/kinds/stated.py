@@ -197,7 +197,7 @@ class RateClaim(Claim):
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing one: one power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # told from it
+        n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
         n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
