@@ -255,9 +255,9 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
         places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
-            _merged(outer.fields, *(fields for _, _, fields in triples), own),  # the last wins
-            {**outer.values, **{name: value for name, value, _ in triples}},
-            {**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
+            fields=_merged(outer.fields, *(fields for _, _, fields in triples), own),  # last wins
+            values={**outer.values, **{name: value for name, value, _ in triples}},
+            places={**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
         )
         if entry.claims is None:  # this is a claim itself
             yield claim

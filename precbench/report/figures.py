@@ -275,7 +275,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
     x = "share" if isinstance(k, float) else "k"  # the axis: share of the positives, or rows
     marked: float | None = _rows_of_k(run, dataset, k)  # k on this axis, None if unknown
     if marked and isinstance(k, float):
-        marked = k
+        marked = k  # as a share, not in rows
     points = _curves_at(curves("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
@@ -313,17 +313,17 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
-        for line, part in enumerate(parts):
-            rows = data[data["part"] == part]  # x and y: columns of false and true positives
-            right = _TOP_SHARE * rows[x].max()
+        for row, part in enumerate(parts):
+            of_part = data[data["part"] == part]  # x and y: columns of false and true positives
+            right = _TOP_SHARE * of_part[x].max()
             for column, what in enumerate(("full", "top of the list")):
-                axes = figure.add_subplot(len(parts), 2, 2 * line + column + 1)
-                lines.draw(axes, rows, x, y)
+                axes = figure.add_subplot(len(parts), 2, 2 * row + column + 1)
+                lines.draw(axes, of_part, x, y)
                 axes.locator_params(integer=True)
                 axes.set(title=f"{part} set, {what}", ylabel="true positives")
-                if line == len(parts) - 1:  # the lowest
+                if row == len(parts) - 1:  # the lowest
                     axes.set_xlabel("false positives")
-            shown = rows[rows[x] <= right]  # in the last panel of the row, the top
+            shown = of_part[of_part[x] <= right]  # in the last panel of the row, the top
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
             lines.name(axes, shown, y)
 
@@ -338,14 +338,14 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _curves: "_Curves") -> _Pag
             f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep; leave it "
             "out of plots"
         )
-    name, metric = run.sweep.name, run.metric_name(run.metrics[0])
+    name, metric = run.sweep.name, run.metric_name(run.metrics[0])  # name: of the parameter
     # Values of equal text are one point: only the last of them is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
     type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
     label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
     if len({*values}) < len(values):  # 1 and 1.0 are equal, but as k one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(
+    finals = pd.concat(  # with the value of the parameter in a column of its name
         _main_metric(run, dataset, sweep)[1].assign(**{name: value})
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
@@ -354,7 +354,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _curves: "_Curves") -> _Pag
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw at the numbers, on a log scale if they differ much; texts at equal distances."""
-        axes, axis_label = figure.add_subplot(), label  # name: the parameter, a column of data
+        axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
         if name == "k":  # a count and a share are not on one scale
             is_numeric &= len({type(value) for value in values}) == 1
@@ -436,7 +436,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
         styles |= solver_styles(best)  # those shown get colours of their own
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
-    smoke = ", smoke size" if run.smoke and not page.dataset else ""
+    smoke = ", smoke size" if run.smoke and not page.dataset else ""  # a data set's title says so
     sentences = [*page.sentences]
     if len(best) < len(solvers):
         shown = f"The {len(best)} best of {len(solvers)} methods"
@@ -460,6 +460,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     # The main metric may have another parameter at each point of a sweep.
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
+    # Rank 1 is the best mean, of a loss the smallest; a solver without a mean comes last.
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
     by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
     ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))

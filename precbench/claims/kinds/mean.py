@@ -149,13 +149,13 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
 
 
 def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge the cells of rows, of which all have the same repetitions."""
+    """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
     # A power of ten that we chose, as the print dropped it, is tried one lower and higher, too.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in passed for cell in row)  # by column
+    misfits = _misfits(cell for row in passed for cell in row)  # by column; others differ anyhow
     for row_number, row in enumerate(rows):
         power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
         fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]

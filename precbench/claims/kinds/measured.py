@@ -60,9 +60,7 @@ class OrderClaim(MeasuredClaim):
         """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)
         of_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        of_worse = (
-            None if of_worse == "last" else of_worse
-        )  # its checkpoint; None: the final weights
+        of_worse = None if of_worse == "last" else of_worse  # checkpoint; None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
         worse = self._best(outcomes, self.worse, of_worse, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on the splits that both have

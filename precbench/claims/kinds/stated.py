@@ -152,7 +152,7 @@ def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
 class RateClaim(Claim):
     """Values of a study are O(n^exponent), with a constant that the paper leaves open.
 
-    The rate is either n^exponent (times log n if `times_log`), or given by values of its own, `by`.
+    The rate is n^exponent, (n log n)^exponent with `times_log`, or the values that `by` selects.
     The slope of each curve (logarithms of values against those of sizes) has an interval; all hold
     together in 95 of 100 cases. If any lies above the exponent, the rate does not show at these
     sizes, which is inconclusive: no size refutes an O with an open constant, nor proves it.
@@ -168,7 +168,7 @@ class RateClaim(Claim):
     against: str  # column of the sizes
     # Selects values of the rate at the same sizes; their reciprocals stand for the sizes.
     by: Selection | None = None
-    times_log: bool = False  # the exponent is one of ``n log n``
+    times_log: bool = False  # the exponent is that of ``n log n``, not of n
     exponent: float = -1.0  # the default is for `by`; without `by` it has to be given
     # Slope of what does not obey it; default 0 for a falling rate, exponent + 1 for a growing one.
     trivial: float | None = None
