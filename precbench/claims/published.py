@@ -325,7 +325,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Return merged fields: of equal names the later win, but selections and deviations join."""
+    """Return merged fields: of equal names the last wins; selections and deviations are joined."""
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():

@@ -107,7 +107,7 @@ class Placement(NamedTuple):
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
-    """Place rows of printed values among our repetitions, of the same protocol for all rows.
+    """Return where printed rows lie among our repetitions, which are of one protocol for all.
 
     A row is the printed values and our repetitions, an array of shape (n_repetitions, n_cells). How
     far out it lies is its Mahalanobis distance from the repetitions: differences between columns of
@@ -145,7 +145,7 @@ class _Distances(NamedTuple):
 
 
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
-    """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
+    """Return the distances of a printed row from `samples`, of shape (n_repetitions, n_cells)."""
     # With z the standardised difference from the mean and C the correlation of the samples, the
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
@@ -200,7 +200,7 @@ def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test that the mean is above 0: small if it surely is."""
+    """Return p of the one-sided t test whether the mean is above 0; it is small if so."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left

@@ -70,7 +70,7 @@ def summarise_trials(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Summarise trials as `final_values` returns them, see `summarise`."""
+    """Return what `summarise` does, from the trials that `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)  # data set, point of the sweep, metric, solver
     columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}

@@ -132,7 +132,7 @@ class _Builder:
         data = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent) and self.where:  # one was read before
-                self._refuse(event, (), "a second document in one file", fatal=True)
+                self._refuse(event, (), "a second document (give it a file of its own)", fatal=True)
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
         self.where.setdefault((), (1, 1))  # the place of the whole, for an empty file
@@ -179,12 +179,12 @@ class _Builder:
         if _INTEGER.fullmatch(text):
             if len(text) < 19:  # fits 64 bits
                 return int(text)
-            self._refuse(event, keys, "an integer of more than 18 digits")
+            self._refuse(event, keys, "an integer of more than 18 digits (write 1e20, or quotes)")
         elif _FLOAT.fullmatch(text):
             number = float(text)
             if math.isfinite(number):
                 return number
-            self._refuse(event, keys, f"the number {text} is too large")
+            self._refuse(event, keys, f"{text} (numbers must be below 1.8e308)")
         elif _OTHER_BASE.fullmatch(text):
             self._refuse(
                 event, keys, f"{text} (write a decimal number without leading zeros, or quotes)"
@@ -202,7 +202,7 @@ class _Builder:
         if event.anchor:
             self._refuse(event, keys, f"the anchor &{event.anchor} (write values out where needed)")
         if event.tag:
-            self._refuse(event, keys, f"the tag {event.tag}")
+            self._refuse(event, keys, f"the tag {event.tag} (write the plain value)")
         if isinstance(event, yaml.ScalarEvent) and visible(event.value) != event.value:
             self._refuse(event, keys, "a control character in a text")
 

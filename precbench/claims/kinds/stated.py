@@ -138,7 +138,7 @@ class BoundClaim(Claim):
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
-    """Return the two sides of one bound; of several, how many hold and how the sides differ."""
+    """Return the sides of a bound in words; of several, how many hold and how the sides differ."""
     if len(left) == 1:
         return f"{left[0]:.4g} against {right[0]:.4g}"
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,7 +227,7 @@ class RateClaim(Claim):
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:
-    """Return one slope with its interval, or of several the ranges of slopes and of limits."""
+    """Return a slope and its interval in words; of several, the ranges of slopes and of limits."""
     values, lows, highs = zip(*slopes, strict=True)
     limits = f"{min(lows):.3g} to {max(highs):.3g}"
     if len(slopes) == 1:

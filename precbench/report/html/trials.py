@@ -45,10 +45,10 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         trials[trial] = final
         values.setdefault(trial, {})[final["metric"]] = final["value"]
     rows = []
-    for trial in sorted(trials):
-        (point, split, seed), final = trial, trials[trial]
+    for (point, split, seed), final in sorted(trials.items()):
         labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
-        numbers = [_number(values[trial].get(label, np.nan)) for label in labels]
+        of_trial = values[point, split, seed]
+        numbers = [_number(of_trial.get(label, np.nan)) for label in labels]
         seconds = "–" if np.isnan(final["seconds"]) else three_digits(final["seconds"])
         texts = [seconds, final["chosen"], _outcome(final), final["key"]]
         rows.append([str(split), str(seed), points[point], *numbers, *texts])
@@ -81,7 +81,7 @@ def _outcome(final: dict[Any, Any]) -> str:
 
 
 def machines(run: Run) -> Table:
-    """Describe the machines of the trials in the results."""
+    """Return a table of the machines that ran the trials of the results, and how many each ran."""
     store, keys = Store(run.folder), {*run.results["key"]}
     known = store.machines()  # by the name of their environment
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
