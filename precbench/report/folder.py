@@ -43,15 +43,15 @@ def write_report(
 ) -> Report:
     """Write all tables and figures of a results folder, and the page that shows them.
 
-    "changed" draws the figures that are older than the results; "none" writes no page either.
-    `ledger` has the verdicts by name of the experiment; by default they come from this folder
-    alone. `advise` returns what the page says beside the results, and draws its figures unless they
-    are newer than the files that it is given. The same results give the same bytes.
+    `figures` are "all", "changed" (those older than the results) or "none", which writes no page
+    either. `ledger` has the verdicts by name of the experiment; by default they come from this
+    folder alone. `advise` returns what the page says beside the results, and draws its figures
+    unless they are newer than the files that it is given. The same results give the same bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    sources = inputs if figures == "changed" else []
-    if (folder / "illustration.json").is_file():
+    sources = inputs if figures == "changed" else []  # without sources all are drawn
+    if (folder / "illustration.json").is_file():  # a study
         measured = read_values(folder)
         study = read_study(measured)
         tables = study_tables(study)
@@ -63,7 +63,7 @@ def write_report(
         evidence = Evidence(values={study.name: measured.values})
         rows = _verdicts(study.name, ledger, evidence, study.smoke)
         page = study_page(measured, tables, drawn, rows)
-    else:
+    else:  # an experiment
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)
         tables = make_tables(run, summary)

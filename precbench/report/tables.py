@@ -302,8 +302,8 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     """Return the sentences on failed and stopped trials, and on what `times`, if shown, mean."""
     parallel = times and (summary["timing"] == "parallel").any()
-    share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
-    stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
+    counts = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
+    stopped = _by_solver(summary, counts.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"

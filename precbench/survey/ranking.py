@@ -108,7 +108,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
         if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
             rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
             n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-            whole = rows[n_run == rows["solver"].nunique()]  # splits with a row of every contestant
+            whole = rows[n_run == rows["solver"].nunique()]  # splits run by every contestant
             # The flags `final` and `stand_in` were read as text, so they are compared with text.
             parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
@@ -117,7 +117,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)  # to train and to choose
     rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
     place = ["task", "solver", "split"]
-    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
+    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()  # of any measure
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
         if measure.of == "negatives":  # pAUC: from McClish's scale back to a share of the area
@@ -172,7 +172,7 @@ class Survey:
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
         chance = chance.groupby(level=["task", "split"]).first()  # one row for each split
-        at = pd.MultiIndex.from_frame(expected[["task", "split"]])
+        at = pd.MultiIndex.from_frame(expected[["task", "split"]])  # of the rows of `full`
         filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
@@ -184,10 +184,10 @@ class Survey:
     def looked_at(self, metric: str) -> pd.Series:
         """Return the number of test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
-        of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
+        counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.of == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
-        return measure.share * self.tasks.get("test_share", TEST_SHARE) * of[measure.of]
+        return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.of]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the contestant of the best mean rank from each kind, the best of all first."""

@@ -133,7 +133,7 @@ def write_configs(
     for length, entries in datasets.items():
         if not entries:
             continue
-        keys = {"name": f"{name}-{length}", "datasets": entries}
+        keys = {"name": f"{name}-{length}", "datasets": entries}  # in place of the template's
         if length == "short":  # no prec@100, and more splits
             at_100 = {"precision_at_k": {"k": _K}}
             keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]

@@ -214,6 +214,7 @@ class Claim(Section):
 
     def drop_solver(self, solver: str) -> Self | None:
         """Return the claim without a solver, None if a side would have no solver left."""
+        # A claim without such lists compares single solvers, so that without one nothing is left.
         lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
         others = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
         return self.model_copy(update=others) if others and all(others.values()) else None

@@ -225,7 +225,7 @@ class VariationClaim(Claim):
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         share = 1 - self.at_most  # the claim: for all points a and b, a is at least share * b
-        # p-values: small ones of `shown` that a pair obeys the claim, of `refuted` that it does not
+        # p-values by pair: a small one in `shown` says that it obeys the claim, in `refuted` not
         shown = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
         refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
         if max(shown) <= LEVEL:  # for every pair
