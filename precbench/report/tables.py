@@ -18,6 +18,7 @@ from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line, visible
 
+# Columns that tell apart points of sweeps, rows of a summary, and the trials behind such a row
 _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]

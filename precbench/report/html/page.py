@@ -24,8 +24,8 @@ class Page:
     html: str
     title: str
     source: str | None
-    fact: str = ""  # what is in it, for the list of pages
-    marks: list[str] = field(default_factory=list)  # warnings, below the title and in that list
+    fact: str = ""  # what is in it, for the index of all pages
+    marks: list[str] = field(default_factory=list)  # warnings, below the title and in the index
     verdicts: str = ""  # how many printed numbers have which verdict
 
 
@@ -60,7 +60,7 @@ def experiment_page(
     advised: Advised,
 ) -> Page:
     """Lay out the page of an experiment: results, figures, verdicts, protocol and trials."""
-    marks = ["smoke size: says nothing about the methods"] if run.smoke else []
+    marks = ["smoke size: says nothing about the methods"] if run.smoke else []  # below the title
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
         for dataset in run.datasets
@@ -77,7 +77,7 @@ def experiment_page(
             row_links = [links.get((table.dataset, solver), "") for solver in run.solvers]
             results.append((replace(table, notes=notes), row_links))
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
-    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
+    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"  # in the index
     return _page(
         run,
         fact,
