@@ -52,19 +52,19 @@ class Outcomes:
         part: str = "test",
         checkpoint: int | None = None,
     ) -> pd.Series:
-        """Return for each repetition the mean over its folds; incomplete ones are left out."""
+        """Return the mean of each repetition over its folds, unless a fold is missing."""
         if checkpoint is None:  # the final weights
             rows = self._cell(dataset, solver, metric, part)
         else:
             rows = self._curve(dataset, solver, metric, part)
             rows = rows[rows["checkpoint"] == checkpoint]
         folds = self.run.folds  # 1 without cross-validation: then a repetition is a split
-        # The index is the split; the folds of a repetition are successive splits.
+        # The index is the number of the split; the folds of a repetition are successive splits.
         by_repetition = rows["value"].groupby((rows.index // folds).astype(int))
         return by_repetition.mean()[by_repetition.count() == folds]
 
     def refuse_different_runs(self, dataset: str, solvers: Sequence[str]) -> None:
-        """Raise `MissingError` unless times are comparable: of one run, on one machine."""
+        """Raise `MissingError` if times do not compare: of different runs or machines."""
         trials = pd.concat([self._trials(dataset, solver) for solver in solvers])
         for column, where in (("run", "in different runs"), ("machine", "on different machines")):
             if trials[column].nunique() > 1:
@@ -80,9 +80,10 @@ class Outcomes:
         # Each has ``value`` (larger is better) and ``wall_seconds``. At w = 0, where the
         # cutting plane stays for its first rows, all scores are tied, and the value may be high.
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
-        has_begun = rows["rows_seen"] > 0  # before, w = 0: `mask` leaves only that value
+        has_begun = rows["rows_seen"] > 0  # before the first row w is 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()  # or earlier
+        # Once a value differs from that at w = 0, w has left 0, and all later checkpoints count.
+        has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
         rows = rows[has_moved | (rows["final"] & has_begun)]  # the final one in any case
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
@@ -98,9 +99,9 @@ class Outcomes:
     def stopped(
         self, dataset: str, solver: str, metric: str = "", by: str = "limit"
     ) -> tuple[int, int]:
-        """Return how many trials (or their tuning) a limit stopped, and how many there are.
+        """Return how many trials the limit `by` stopped, and how many there are.
 
-        A metric selects the points of a sweep that have it.
+        They are those at the points of a sweep that have the `metric`, by default the first one.
         """
         rows = self._points(dataset, solver, metric or self.run.metrics[0], "test")
         return int((rows["stopped"] == by).sum()), len(rows)
@@ -131,7 +132,7 @@ class Outcomes:
         return rows
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        """Return the final rows by split (index) and column ``sweep``; raise if there are none."""
+        """Return the final rows of a cell, with the split as index; raise if there are none."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
@@ -150,8 +151,8 @@ class Outcomes:
         """Raise `MissingError` if there are no results on the real rows of a data set."""
         if dataset not in self.run.data:
             raise MissingError(
-                f"the results hold nothing of {dataset}: precbench data info {dataset} says how to "
-                "get its rows"
+                f"the results hold nothing of {dataset}: get its rows, see precbench data info "
+                f"{dataset}, and run again"
             )
         if self.run.data[dataset].stand_in or dataset in self._stand_ins:
             raise MissingError(
@@ -164,20 +165,20 @@ class Outcomes:
 class Evidence:
     outcomes: dict[str, Outcomes] = field(default_factory=dict)  # by name of the experiment
     values: dict[str, pd.DataFrame] = field(default_factory=dict)  # of studies, by name
-    has_results: bool = False  # whether there were any, even if they decide nothing
+    has_results: bool = False  # whether the folders hold any, even of smoke size
 
 
 def read_evidence(folders: Iterable[str | os.PathLike[str]]) -> Evidence:
     """Read experiments and studies from folders of results; smoke runs decide nothing."""
-    evidence, paths = Evidence(), dict[str, Path]()  # paths: the folder of each name
+    evidence, folder_of = Evidence(), dict[str, Path]()  # by name of the experiment or study
     for path, measured in _read_results(map(Path, folders)):
         evidence.has_results = True
         if measured.smoke:
             continue
         name = measured.name
-        if paths.setdefault(name, path) != path:
+        if folder_of.setdefault(name, path) != path:
             raise InputError(
-                f"{paths[name]} and {path} both hold results of {name}; give only one of them"
+                f"{folder_of[name]} and {path} both hold results of {name}; give only one of them"
             )
         if isinstance(measured, Run):
             evidence.outcomes[name] = Outcomes(measured)

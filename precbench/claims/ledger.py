@@ -46,9 +46,9 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from settled ones of the reference.
 
-    A claim that is no longer decided is worse, unless missing results explain it. They cannot for
-    an exact number (needs neither data nor a run), a study (is never cut short), "no config" and
-    "not testable" (need no results), nor "no power" (our spread now hides what it showed).
+    A verdict is worse if its rank is farther from the best, or if it is no decision any more, but
+    not if missing results may be why. They cannot for an exact number (needs no data), a study (is
+    never cut short), nor for "no config", "not testable" and "no power" (enough was measured).
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -66,11 +66,10 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list[LedgerRow]:
-    """Return the new reference, in the order of the ledger.
+    """Return the new reference: for each claim of the ledger its new row, or the old one.
 
-    Each claim as it is settled now or cannot be decided at all; else as it was settled before,
-    unless as many runs, or the whole study, do not settle it now; else the row with more runs. A
-    row of the old reference quotes the claim as it is now, and names its deviations.
+    The new row counts if more results cannot change its verdict, or if it is of at least as many
+    runs. An old row quotes the claim as it is now, and names its deviations.
     """
     before = {row.id: row for row in reference}
     return [
@@ -80,16 +79,16 @@ def updated(ledger: Sequence[LedgerRow], reference: Iterable[LedgerRow]) -> list
 
 
 def _requote(old: LedgerRow, now: LedgerRow) -> LedgerRow:
-    """Return the earlier row of a claim with the place, print and deviations of the later one."""
+    """Return the old row of a claim, with the place, print and deviations of the claim now."""
     # But an exact number keeps its deviation: only a measurement says which reading agreed.
     deviation = old.deviation if old.kind == "exact" else now.deviation
-    holding = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
-    verdict = holding if old.verdict.holds else old.verdict
+    if_it_holds = Verdict.WITH_DEVIATION if deviation else Verdict.REPRODUCED
+    verdict = if_it_holds if old.verdict.holds else old.verdict
     return replace(old, where=now.where, printed=now.printed, deviation=deviation, verdict=verdict)
 
 
 def _is_final(row: LedgerRow) -> bool:
-    """Return whether more results cannot change the verdict; no run cuts a study short."""
+    """Return whether more results cannot change the verdict; those of a study are all there."""
     by_study = row.kind in ("bound", "rate") and row.verdict is Verdict.INCONCLUSIVE
     return row.verdict.is_settled or row.verdict.is_fixed or by_study
 
@@ -97,6 +96,7 @@ def _is_final(row: LedgerRow) -> bool:
 def _replaces(row: LedgerRow, before: LedgerRow) -> bool:
     if _is_final(row) or row.kind != before.kind:
         return True
+    # As many runs count, but 0 of them, without any results, replace no settled row.
     return row.runs >= before.runs and (before.runs > 0 or not before.verdict.is_settled)
 
 

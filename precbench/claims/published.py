@@ -58,7 +58,7 @@ class _Table(Section):
     @field_validator("groups")
     @classmethod
     def _name_columns_of_the_table(cls, groups: dict[str, tuple[str, ...]], info: Any) -> Any:
-        """Refuse groups of unknown columns, and rows whose best group or solvers are unknown."""
+        """Refuse unknown columns in groups, unknown best groups, and columns that lack a solver."""
         columns, rows = info.data.get("columns", {}), info.data.get("rows", {})  # {} if refused
         best = {name: row.best for name, row in rows.items() if row.best is not None}
         problems: list[Problem] = [
@@ -69,9 +69,9 @@ class _Table(Section):
         ]
         for name, group in best.items():
             problems += at((), unknown(f"group (best of row {name})", group, groups))  # (): groups
-        # The best of a row is a claim about solvers, so each column needs one.
-        unnamed = [column for column, fields in columns.items() if best and "solver" not in fields]
-        refuse(problems + at((), [f"column {column} has no solver" for column in unnamed]))
+        # If a row has a best group, that is a claim about solvers, so each column needs one.
+        lacking = [column for column, fields in columns.items() if best and "solver" not in fields]
+        refuse(problems + at((), [f"column {column} has no solver" for column in lacking]))
         return groups
 
     @field_validator("rows")
@@ -163,12 +163,12 @@ def parse_claims(text: str, file: str, config: str) -> list[Claim]:
 
 
 def _checked(documents: Iterable[tuple[Document, str]]) -> list[Claim]:
-    """Return the claims of pairs (document, name of its config); refuse equal ids."""
+    """Return the claims of (document, config) pairs; refuse equal ids and unknown deviations."""
     deviations = load_deviations()
     claims: dict[str, Claim] = {}
-    for document, name in documents:
+    for document, config in documents:
         problems: list[Problem] = []
-        for keys, claim in _claims_of(document, name):
+        for keys, claim in _claims_of(document, config):
             if claim.id in claims:
                 problems += at(keys, [f"a second claim with the id {claim.id}"])
             for deviation in claim.all_deviations():
@@ -191,10 +191,10 @@ def _deviations_file() -> Path:
 class _Unchecked(NamedTuple):
     """The fields of a claim, before they are checked."""
 
-    keys: Keys  # the place in the file
+    keys: Keys  # the place of the claim in the file
     fields: Fields
-    values: Mapping[str, Any]  # of placeholders
-    places: Mapping[str, Keys]  # of inherited fields
+    values: Mapping[str, Any]  # of placeholders such as {row}, by name
+    places: Mapping[str, Keys]  # of inherited fields, by name; others are at `keys`
 
     def at(self, field: str) -> Keys:
         return self.places.get(field, self.keys)
@@ -204,10 +204,10 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
     """Yield each valid claim with its place in the document; raise at the end if any is not."""
     published = validated(document, _Published)
     common = {"experiment": published.experiment, "config": config, **published.common}
-    mistakes: dict[Problem, str] = {}  # each with the first claim that has it
+    mistakes: dict[Problem, str] = {}  # each once, with the id of the first claim that has it
     for entry in _unchecked(published, common):
         problems: list[Problem] = []
-        fields = {
+        fields = {  # with placeholders filled in; `problems` gets those that are unknown
             name: _filled(value, entry.values, (*entry.at(name), name), problems)
             for name, value in entry.fields.items()
         }
@@ -231,8 +231,8 @@ def _claims_of(document: Document, config: str) -> Iterator[tuple[Keys, Claim]]:
 
 def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
     """Yield the fields of each claim of a file: of its tables, then of single claims."""
-    # The parts of `_Unchecked`: place in the file, fields, values of placeholders such as {row},
-    # places of inherited fields. A table gives none of these ({}): a mistake is at its row.
+    # A claim of a table has no places of inherited fields ({}): each mistake is reported at the
+    # row of the table.
     places: dict[str, Keys] = dict.fromkeys(published.common, ("common",))
     for number, table in enumerate(published.tables):
         for name, row in table.rows.items():
@@ -246,7 +246,8 @@ def _unchecked(published: _Published, common: Fields) -> Iterator[_Unchecked]:
 
 
 def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
-    """Yield the claims of an entry, with the fields and placeholders of the outer entries."""
+    """Yield the claims of an entry, once for each combination of the values under ``for``."""
+    # They inherit the fields and the values of placeholders of the `outer` entries.
     keys, own = outer.keys, entry.model_extra or {}  # own: all keys but ``for`` and ``claims``
     # For each name under ``for``: triples of the name, a value, and the fields that it brings
     axes = [[(name, *item) for item in values.items()] for name, values in entry.repeat.items()]
@@ -254,9 +255,9 @@ def _repeated(entry: _Entry, outer: _Unchecked) -> Iterator[_Unchecked]:
         places = {f: (*keys, "for", name, str(v)) for name, v, fields in triples for f in fields}
         claim = _Unchecked(
             keys,
-            _merged(outer.fields, *(fields for _, _, fields in triples), own),  # the last wins
-            {**outer.values, **{name: value for name, value, _ in triples}},
-            {**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
+            fields=_merged(outer.fields, *(fields for _, _, fields in triples), own),  # last wins
+            values={**outer.values, **{name: value for name, value, _ in triples}},
+            places={**outer.places, **places, **dict.fromkeys(own, keys)},  # own fields: here
         )
         if entry.claims is None:  # this is a claim itself
             yield claim
@@ -283,7 +284,7 @@ def _filled(piece: Any, values: Mapping[str, Any], keys: Keys, problems: list[Pr
 
 
 def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
-    """Yield the name of each column, with the fields of the claim that is its cell in a row."""
+    """Yield for each cell of a row the name of its column, and the fields of its claim."""
     first: Fields = {}
     if table.kind == "mean":  # the trend of a cell is its difference from the first of its row
         first = {
@@ -304,12 +305,12 @@ def _cells(table: _Table, name: str, row: _Row) -> Iterator[tuple[str, Fields]]:
 
 
 def _best(table: _Table, name: str, row: _Row) -> Fields:
-    """Return the claim that the best cell of a row is in a group of columns, as an order."""
+    """Return the fields of an order: the best cell of a row is in its `best` group of columns."""
     assert row.best is not None
     best = table.groups[row.best]
     solvers = {column: fields["solver"] for column, fields in table.columns.items()}
     fields = _merged(table.common, row.fields)
-    # An order has no digits, so no fields about them.
+    # An order compares no digits, so it has no fields about them.
     of_order = {n: v for n, v in fields.items() if n not in ("power_of_ten", "logarithm")}
     return {
         **of_order,
@@ -324,7 +325,7 @@ def _best(table: _Table, name: str, row: _Row) -> Fields:
 
 
 def _merged(*parts: Mapping[str, Any]) -> Fields:
-    """Merge fields, of which the later win; selections and deviations are joined."""
+    """Return merged fields: of equal names the last wins; selections and deviations are joined."""
     merged: Fields = {}
     for part in parts:
         for name, value in part.items():

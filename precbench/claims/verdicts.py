@@ -77,9 +77,9 @@ _NUMBER = re.compile(
 
 
 def parse_printed(text: str, power_of_ten: int = 0) -> Printed:
-    """Read a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
+    """Return a printed number, such as ``17,160.17``, ``2.73*10^3``, ``33K`` or ``3.92 %``.
 
-    It is multiplied by ten to the `power_of_ten`, which the print left out.
+    It is multiplied by 10^`power_of_ten`, which the print left out.
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -102,18 +102,18 @@ class Placement(NamedTuple):
     """Where the printed values of a row lie among our own repetitions."""
 
     p: float  # fraction of repetitions, the printed one included, as far out as the printed row
-    p_of_all: float  # fraction of which any row is so far out; up to `LEVEL`, the row differs
+    p_of_all: float  # fraction in which any row is as far out; up to `LEVEL`, this row differs
     smallest_error: NDArray[np.float64]  # of one value that is detected, the others being our means
 
 
 def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Placement]:
-    """Place rows of printed values among our repetitions, of the same protocol for all rows.
+    """Return where printed rows lie among our repetitions, which are of one protocol for all.
 
-    A row is the printed values and an array of shape (n_repetitions, n_cells). How far out it lies
-    is its Mahalanobis distance from the repetitions: differences between columns that were measured
-    on the same split vary less than the values, and count for more. The scale of each row is that
-    of its own repetitions, whose tails may be heavy, and one threshold for all rows keeps the
-    fraction of false alarms at 5 %.
+    A row is the printed values and our repetitions, an array of shape (n_repetitions, n_cells). How
+    far out it lies is its Mahalanobis distance from the repetitions: differences between columns of
+    the same split vary less than the values, and count for more. Distances are scaled for each row
+    by those of its own repetitions, which may have heavy tails; one threshold for all rows then
+    keeps the fraction of false alarms at 5 %.
     """
     # By row: the squared distances of the print and of each repetition, and the units of errors
     printed, drawn, units = zip(*(_distances(*row) for row in rows), strict=True)
@@ -121,15 +121,15 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
         log_drawn, log_printed = np.log(drawn), np.log(printed)
     # Logarithms are scaled so that 0 is the median of a row's repetitions, and 1 their 95 % point.
     middle, high = np.median(log_drawn, axis=1), np.quantile(log_drawn, 1 - LEVEL, axis=1)
-    relative = (log_printed - middle) / (high - middle)
-    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # of each repetition
-    # Exactly the rows beyond this one have `p_of_all` <= `LEVEL`; 1 + counts the print: `_share`.
+    scaled_print = (log_printed - middle) / (high - middle)
+    farthest = ((log_drawn.T - middle) / (high - middle)).max(axis=1)  # by repetition
+    # Only a print beyond it has `p_of_all` <= `LEVEL`; it counts as one more, see `_share`.
     threshold = np.sort(farthest)[-int(LEVEL * (1 + farthest.size))]
-    limits = np.exp(middle + threshold * (high - middle))  # of each row, as squared distances
+    limits = np.exp(middle + threshold * (high - middle))  # by row, as squared distances
     return [
         Placement(
             p=_share(log_drawn[i] >= log_printed[i]),
-            p_of_all=_share(farthest >= relative[i]),
+            p_of_all=_share(farthest >= scaled_print[i]),
             smallest_error=np.sqrt(limits[i]) * units[i],
         )
         for i in range(len(rows))
@@ -141,45 +141,45 @@ class _Distances(NamedTuple):
 
     printed: float  # of the printed values from our repetitions
     drawn: NDArray[np.float64]  # of each repetition from the others
-    unit: NDArray[np.float64]  # for each cell the error of it alone that is at distance 1
+    unit: NDArray[np.float64]  # by cell: how far it alone has to be off for a distance of 1
 
 
 def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
-    """Return the distances of a row from `samples`, an array (n_repetitions, n_cells)."""
+    """Return the distances of a printed row from `samples`, of shape (n_repetitions, n_cells)."""
     # With z the standardised difference from the mean and C the correlation of the samples, the
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
     u, s, axes = np.linalg.svd((samples - centre) / spread, full_matrices=False)
     used = s > 1e-9 * s[0]  # axes along which the repetitions vary
-    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]  # by repetition
-    offset = (printed - centre) / spread
+    leverage, along = (u[:, used] ** 2).sum(axis=1), axes[used] / s[used, None]
+    offset = (printed - centre) / spread  # z of the print
     # Our repetitions never leave the used axes: a print that does is infinitely far out.
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
-    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # bound to others
+    is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that follow from others
     with np.errstate(divide="ignore"):
-        # From the n - 1 others, by its leverage: to leave it out is an update of rank one.
+        # Each from the n - 1 others, by its leverage: leaving it out is an update of rank one.
         drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
-    # An error of a bound cell alone is infinitely far out, however small.
+    # An error of a fixed cell alone is infinitely far out, however small.
     return _Distances(distance, drawn, np.where(is_fixed, 0.0, unit))
 
 
-def _share(as_far: NDArray[np.bool_]) -> float:  # the printed row counts as one of them
+def _share(as_far: NDArray[np.bool_]) -> float:  # the printed row is one more, as far as itself
     return float(1 + as_far.sum()) / (1 + as_far.size)
 
 
 def has_spread(sample: NDArray[np.float64]) -> bool:
     """Return whether the interquartile range is positive whichever repetition is left out."""
     ordered, n = np.sort(sample), len(sample)
-    # Both quartiles of the n - 1 others are order statistics, here at their innermost places.
+    # Which one is left out moves each quartile by one place: these are the nearest to each other.
     return bool(n > 3 and ordered[3 * (n - 2) // 4] > ordered[-(-(n - 2) // 4) + 1])
 
 
 def prediction_half_width(sample: NDArray[np.float64], runs: int) -> float:
-    """Return half the prediction interval of the mean of `runs` more draws, around the sample's.
+    """Return how far the mean of `runs` more draws may be from the sample's, in 95 of 100 cases.
 
-    It is Student's interval, which holds in 95 of 100 cases for normal draws.
+    It is half of Student's prediction interval, for normal draws.
     """
     n = len(sample)
     return float(stdtrit(n - 1, 1 - LEVEL / 2) * sample.std(ddof=1) * np.sqrt(1 / n + 1 / runs))
@@ -200,10 +200,10 @@ def sign_test(better: NDArray, worse: NDArray, chance: float = 0.5) -> tuple[int
 
 
 def mean_test(differences: ArrayLike) -> float:
-    """Return p of the one-sided t test that the mean is above 0; 0 or 1 for equal values."""
+    """Return p of the one-sided t test whether the mean is above 0; it is small if so."""
     values = np.asarray(differences, dtype=float)
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-    if error <= 1e-12 * abs(mean) or error == 0:  # the values are equal, but for rounding
+    if error <= 1e-12 * abs(mean) or error == 0:  # values equal but for rounding: no doubt is left
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(values) - 1, -mean / error))
 
@@ -215,10 +215,10 @@ class Slope(NamedTuple):
 
 
 def fitted_slope(x: NDArray, values: NDArray, level: float = LEVEL) -> Slope:
-    """Fit the slope of the logarithm of positive values against x, logarithms of sizes.
+    """Return the slope of the logarithms of positive values against x, the logarithms of sizes.
 
-    Student's interval fails in the fraction `level` of cases, for independent normal errors of
-    equal spread; with fewer than three points it is unbounded.
+    Its interval, of Student, misses the true slope in the fraction `level` of cases, for
+    independent normal errors of equal spread; with fewer than three points it is unbounded.
     """
     # Least squares: slope = sum (x - mean x) log v / sum (x - mean x)^2.
     n, logarithms = len(x), np.log(values)

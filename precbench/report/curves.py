@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_MOST_VALUES = 1_000_000  # at a time
+_MOST_VALUES = 1_000_000  # of all curves, read at a time
 
 
 def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
     """Summarise the curves of one solver over its splits, by training time on `clock`.
 
-    A curve is a right-continuous step function: it has no value before its first checkpoint with a
-    positive time, and keeps the last one. Beside the quartiles at the ``seconds`` of all steps,
-    once all curves have a value, ``reached`` is the number of splits that trained that long.
+    A curve begins at its first checkpoint with a positive time; a value holds until the next one,
+    the last for ever. There is a row for the ``seconds`` of each checkpoint once all curves have
+    begun: the quartiles, and as ``reached`` the number of splits that trained that long.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()].sort_values(clock, kind="stable")
     curves = [(c[clock].to_numpy(), c["value"].to_numpy()) for _, c in steps.groupby("split")]
@@ -26,12 +26,12 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
         curves,
         lambda now, times, values: values[np.searchsorted(times, now, "right") - 1],  # last step
     )
-    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts ends at or after a time
+    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts those at or after a time
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
-    """Summarise the ROC curves of one solver at false positive rates; of a step, its upper end."""
+    """Summarise the ROC curves of one solver at the rates `fpr`; at a step its upper end counts."""
     curves = [
         (curve["fpr"].to_numpy(), curve["tpr"].to_numpy())
         for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
@@ -40,14 +40,15 @@ def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
 
 
 def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
-    """Summarise the curves of prec@k of one solver by column `x`, and at the point `at`."""
+    """Summarise the curves of prec@k of one solver by column `x`, and at `at` if given."""
     points = [
         (curve[x].to_numpy(), curve["precision"].to_numpy())
         for _, curve in curves.sort_values(x).groupby("split")
     ]
     grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
-    start = max((places[0] for places, _ in points), default=np.inf)  # where the last curve begins
-    end = min((places[-1] for places, _ in points), default=np.inf)  # where the first curve ends
+    # Quartiles need all curves: from where the last one begins to where the first one ends.
+    start = max((places[0] for places, _ in points), default=np.inf)
+    end = min((places[-1] for places, _ in points), default=np.inf)
     return _in_pieces(x, grid[(grid >= start) & (grid <= end)], points, _next_point)
 
 
@@ -79,7 +80,7 @@ def _in_pieces(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return quartiles of curves read at `x`, in pieces, which do not fill the memory."""
+    """Return quartiles of curves that `read` reads at `x`, in pieces, to save memory."""
     pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
     return pd.concat(
         [_quartiles(name, piece, [read(piece, *curve) for curve in curves]) for piece in pieces],

@@ -46,7 +46,7 @@ _AXIS_LABELS = {
     "epochs": "passes over the training set",
     "reservoir_size": "reservoir (rows)",
 }
-_WIDTH, _HEIGHT = 6.4, 3.8  # inches; titles and notes take more of the height
+_WIDTH, _HEIGHT = 6.4, 3.8  # of the drawing, in inches; title and notes come on top of the height
 _DENSE = 12  # points of a curve; with more, only some have a marker
 _TOP_SHARE = 0.1  # of the negatives, shown enlarged
 _FIRST_SPLIT = "The curves of the first split."
@@ -64,8 +64,8 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             f"plots; use some of {', '.join(_KINDS)}"
         )
     files: list[Path] = []
-    columns = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
-    curves = cache(lambda name: read_csv(run.folder / name, columns | _CURVES[name]))  # by file
+    common = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
+    curves = cache(lambda name: read_csv(run.folder / name, common | _CURVES[name]))  # read once
     for kind in run.plots:
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets  # "": all on one page
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
@@ -89,8 +89,8 @@ class _Page:
 
     dataset: str  # "" for a page with all of them
     sweep: str  # the point of the sweep, if it shows only one
-    what: str  # the second half of the title
-    data: pd.DataFrame  # solver, x, and the statistics
+    what: str  # what it shows: the second half of the title
+    data: pd.DataFrame  # columns: solver, x, and the statistics, such as median
     draw: Callable[["SubFigure", "_Lines"], None]
     sentences: Sequence[str] = ()
     spread: str = "Median and quartiles over {} splits."  # "" if it shows none
@@ -115,11 +115,10 @@ class _Lines:
         data: pd.DataFrame,
         x: str,
         y: str = "median",
-        step: bool = False,
-        marker: str | None = None,
+        step: bool = False,  # whether a value holds until the next point
+        marker: str | None = None,  # of all points; by default some have that of the solver
     ) -> None:
-        """Draw a curve for each solver, right-continuous if `step`, and bands between quartiles."""
-        # `marker` is put at all points; by default some have the marker of the solver.
+        """Draw a curve for each solver, with a band between quartiles if the data have them."""
         parts = dict(iter(data.groupby("solver", sort=False)))
         shown = [solver for solver in self.names if solver in parts]
         for i, solver in enumerate(shown):
@@ -147,19 +146,19 @@ class _Lines:
             axes.plot(point[x], point["median"], **look)
 
     def name(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
-        """Write the names beside the axes, in the order of the last values."""
+        """Write the names beside the axes, in the order of the last values of the curves."""
         last_values = data[data[y].notna()].groupby("solver")[y].last()
-        ends = {name: last_values.get(solver, -np.inf) for solver, name in self.names.items()}
-        name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, ends)
+        by_name = {name: last_values.get(solver, -np.inf) for solver, name in self.names.items()}
+        name_curves(axes, {self.names[s]: self.look(s) for s in self.names}, by_name)
 
 
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
 ) -> Callable[["SubFigure", _Lines], None]:
-    """Return a function that draws column `y` of `data` over a logarithmic axis of column `x`."""
+    """Return the `draw` of a page: column `y` of `data` over a logarithmic axis of column `x`."""
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        # x and y are columns of the data, `look` has further options of `_Lines.draw`.
+        # label: of the axis x; metric: what y shows; look: further options of `_Lines.draw`
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
@@ -169,7 +168,7 @@ def _over_log_scale(
     return draw
 
 
-def _time_page(run: Run, dataset: str, sweep: str, _unused: "_Curves") -> _Page:
+def _time_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
     """Make the page of the main metric by wall time if all trials ran alone, else by CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
     clock, unit = "cpu_seconds", "CPU seconds"
@@ -177,23 +176,24 @@ def _time_page(run: Run, dataset: str, sweep: str, _unused: "_Curves") -> _Page:
         clock, unit = "wall_seconds", "wall seconds of trials that ran alone"
     data = _per_solver(run, rows, partial(value_against_time, clock=clock))
     label = f"training time ({unit}, log scale)"
+    # A step, as the weights of a checkpoint are all there is until the next.
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     return _Page(dataset, sweep, f"{metric} against training time", data, draw, timed=True)
 
 
-def _rows_page(run: Run, dataset: str, sweep: str, _unused: "_Curves") -> _Page:
+def _rows_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
     """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
-    first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
-    data = _per_solver(run, first, lambda rows: rows[["rows_seen", "value"]])
+    of_first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
+    data = _per_solver(run, of_first, lambda rows: rows[["rows_seen", "value"]])
     label = "rows visited (each time counted, log scale)"
     draw = _over_log_scale(data, "rows_seen", "value", label, metric, marker=".")
     return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
 
 
-def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Page:
+def _share_page(run: Run, _dataset: str, sweep: str, _curves: "_Curves") -> _Page:
     """Make the page of the main metric by share of the rows, with the data sets side by side."""
-    parts = {}
+    parts = {}  # the numbers, by data set
     for dataset in run.datasets:
         metric, rows = _main_metric(run, dataset, sweep)
         parts[dataset] = _per_solver(run, rows, value_against_share).assign(dataset=dataset)
@@ -204,7 +204,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Pag
         """Draw a panel for each data set, all in about 3/4 of the width, and the names beside."""
         panels = figure.subplots(1, len(shown), squeeze=False)[0]
         for axes, dataset in zip(panels, shown, strict=True):
-            lines.draw(axes, parts[dataset], "share")  # parts: the numbers by data set
+            lines.draw(axes, parts[dataset], "share")
             title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), size=9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
@@ -215,7 +215,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _unused: "_Curves") -> _Pag
 
 
 def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
-    """Return notation and k of the first precision at k that is measured, else "" and None."""
+    """Return notation and k of the first precision at k among the metrics, else "" and None."""
     for metric in run.metrics:
         measure = run.measures[run.metric_at(metric, sweep)]
         if measure.name == "precision_at_k":
@@ -224,7 +224,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
 
 
 def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
-    """Return `k` in rows of the test set, None if unknown."""
+    """Return `k` as a number of rows of the test set, None if that is not known."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
@@ -235,33 +235,33 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
         return None
 
 
-def _decade_below(fpr: float) -> float:
+def _decade_below(fpr: float) -> float:  # the largest power of ten below a rate, 0.1 at most
     return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
 
 
 def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Make the page of full curves, and of the top to half of the positives on a log scale."""
     vertices = _curves_at(curves("roc.csv"), dataset, sweep)
-    low = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(low, 1, 501))  # for both scales
+    left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))  # for both scales
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
         # The top ends at the first power of ten by which half of the positives are found.
-        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), low)
-        chance = np.append(0, np.geomspace(low, 1, 101))  # the diagonal
+        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
+        chance = np.append(0, np.geomspace(left, 1, 101))  # the diagonal
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
-        shown = data[data["fpr"].between(low, right)]
+        shown = data[data["fpr"].between(left, right)]
         lines.draw(full, data, "fpr", marker="")
         lines.draw(top, shown, "fpr")
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
         top.set(
-            title="top of the list", xlabel="false positive rate (log scale)", xlim=(low, right)
+            title="top of the list", xlabel="false positive rate (log scale)", xlim=(left, right)
         )
         log_scale(top, "x")
         lines.name(top, shown)
@@ -272,25 +272,25 @@ def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
 def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
-    x = "share" if isinstance(k, float) else "k"
-    at: float | None = _rows_of_k(run, dataset, k)  # the mark on the axis, None without one
-    if at and isinstance(k, float):
-        at = k  # a share of the positives
+    x = "share" if isinstance(k, float) else "k"  # the axis: share of the positives, or rows
+    marked: float | None = _rows_of_k(run, dataset, k)  # k on this axis, None if unknown
+    if marked and isinstance(k, float):
+        marked = k  # as a share, not in rows
     points = _curves_at(curves("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
-    data = _per_solver(run, points, partial(precision_against_k, x=x, at=at))
+    data = _per_solver(run, points, partial(precision_against_k, x=x, at=marked))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw medians by k on a log scale; names are in the order of the values at the mark."""
-        axes = figure.add_subplot()  # x: column "k" or "share"; at: its value to mark, or None
+        axes = figure.add_subplot()
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
         axes.set_xlim(data[x].min(), data[x].max())
         log_scale(axes, "x")
-        if at:
-            axes.axvline(at, color="0.5", linewidth=0.8, zorder=1)
-            lines.mark(axes, data[data[x] == at], x)
-        lines.name(axes, data[data[x] == at] if at else data)
+        if marked:
+            axes.axvline(marked, color="0.5", linewidth=0.8, zorder=1)
+            lines.mark(axes, data[data[x] == marked], x)
+        lines.name(axes, data[data[x] == marked] if marked else data)
         _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
     return _Page(
@@ -299,7 +299,7 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
         "prec@k against k",
         data,
         draw,
-        sentences=[f"Markers, and the order of the names: {name}."] if at else [],
+        sentences=[f"Markers, and the order of the names: {name}."] if marked else [],
         spread="Medians over {} splits.",
     )
 
@@ -313,17 +313,17 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
-        for line, part in enumerate(parts):
-            rows = data[data["part"] == part]  # x and y: columns of false and true positives
-            right = _TOP_SHARE * rows[x].max()
+        for row, part in enumerate(parts):
+            of_part = data[data["part"] == part]  # x and y: columns of false and true positives
+            right = _TOP_SHARE * of_part[x].max()
             for column, what in enumerate(("full", "top of the list")):
-                axes = figure.add_subplot(len(parts), 2, 2 * line + column + 1)
-                lines.draw(axes, rows, x, y)
+                axes = figure.add_subplot(len(parts), 2, 2 * row + column + 1)
+                lines.draw(axes, of_part, x, y)
                 axes.locator_params(integer=True)
                 axes.set(title=f"{part} set, {what}", ylabel="true positives")
-                if line == len(parts) - 1:  # the lowest
+                if row == len(parts) - 1:  # the lowest
                     axes.set_xlabel("false positives")
-            shown = rows[rows[x] <= right]  # in the last panel of the row, the top
+            shown = of_part[of_part[x] <= right]  # in the last panel of the row, the top
             axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
             lines.name(axes, shown, y)
 
@@ -331,21 +331,21 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _
     return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=two_rows)
 
 
-def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Page:
+def _sweep_page(run: Run, dataset: str, _sweep: str, _curves: "_Curves") -> _Page:
     """Make the page of the final values by the swept parameter, to scale if it has numbers."""
     if run.sweep is None:
         raise InputError(
             f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep; leave it "
             "out of plots"
         )
-    name, metric = run.sweep.name, run.metric_name(run.metrics[0])
+    name, metric = run.sweep.name, run.metric_name(run.metrics[0])  # name: of the parameter
     # Values of equal text are one point: only the last of them is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
-    type_names = "".join({type(value).__name__ for value in values})  # several types: not a key
+    type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
     label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
-    if len({*values}) < len(values):  # 1 and 1.0 are equal, but two values of k
+    if len({*values}) < len(values):  # 1 and 1.0 are equal, but as k one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(
+    finals = pd.concat(  # with the value of the parameter in a column of its name
         _main_metric(run, dataset, sweep)[1].assign(**{name: value})
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
@@ -353,8 +353,8 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Pag
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw at the numbers, on a log scale if they differ much, else at equal distances."""
-        axes, axis_label = figure.add_subplot(), label  # name: the parameter, a column of data
+        """Draw at the numbers, on a log scale if they differ much; texts at equal distances."""
+        axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
         if name == "k":  # a count and a share are not on one scale
             is_numeric &= len({type(value) for value in values}) == 1
@@ -374,12 +374,13 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _unused: "_Curves") -> _Pag
     return _Page(dataset, "", what, data, draw, [few] if (data["n_splits"] < n).any() else [])
 
 
-_Curves = Callable[[str], pd.DataFrame]  # reads a file
-_CURVES: dict[str, dict[str, type]] = {
+_Curves = Callable[[str], pd.DataFrame]  # reads the file of this name
+_CURVES: dict[str, dict[str, type]] = {  # by file
     "roc.csv": {"fpr": float, "tpr": float},
     "precision-k.csv": {"k": float, "share": float, "precision": float},
     "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
 }
+# Makers of pages from the run, a data set, a point of the sweep, and a reader of files with curves
 _KINDS: dict[str, Callable[[Run, str, str, _Curves], _Page]] = {
     "accuracy-time": _time_page,
     "accuracy-rows": _rows_page,
@@ -402,7 +403,7 @@ def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
 
 
 def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
-    """Return the notation of the main metric, and its values on the test rows."""
+    """Return the notation of the main metric, and the rows of the results with its test values."""
     label, rows = run.metric_at(run.metrics[0], sweep), run.results
     cell = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
     for column, value in cell.items():
@@ -413,7 +414,7 @@ def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]
 def _per_solver(
     run: Run, rows: pd.DataFrame, statistics: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the statistics of the rows of each solver below each other, with its name."""
+    """Return the statistics of the rows of each solver in one table, with a column ``solver``."""
     rows_of = dict(iter(rows.groupby("solver", sort=False)))
     parts = [statistics(rows_of.get(solver, rows[:0])) for solver in run.solvers]  # [:0]: no rows
     for part, solver in zip(parts, run.solvers, strict=True):
@@ -423,19 +424,19 @@ def _per_solver(
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
-    """Choose the solvers and styles of a figure, and write its title, small print and caption."""
+    """Return the sheet of a page: its title, small print and caption, and the solvers it shows."""
     at_point = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here  # the rows about the figure
     n = min(run.n_splits(dataset) for dataset in ([page.dataset] if page.dataset else run.datasets))
-    spread = page.spread.format(n) if n > 1 else ""
+    spread = page.spread.format(n) if n > 1 else ""  # what curves and bands are
     solvers = list(dict.fromkeys(page.data["solver"]))
     best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
         styles |= solver_styles(best)  # those shown get colours of their own
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
-    smoke = ", smoke size" if run.smoke and not page.dataset else ""
+    smoke = ", smoke size" if run.smoke and not page.dataset else ""  # a data set's title says so
     sentences = [*page.sentences]
     if len(best) < len(solvers):
         shown = f"The {len(best)} best of {len(solvers)} methods"
@@ -459,6 +460,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     # The main metric may have another parameter at each point of a sweep.
     main = {run.metric_at(run.metrics[0], sweep) for sweep in run.sweep_points}
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
+    # Rank 1 is the best mean, of a loss the smallest; a solver without a mean comes last.
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
     by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
     ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
@@ -468,7 +470,7 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return the solver, its number of results if some are missing, and marks ‡, † of `notes`."""
+    """Return the solver's name with marks ‡, † of `notes`, and how many results if not all."""
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

@@ -17,7 +17,7 @@ from precbench.results import Run, plain_strings, read_run, read_values
 
 Figures = Literal["all", "changed", "none"]
 
-_INPUTS = (
+_INPUTS = (  # files of a results folder from which all others are made
     *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
     *("illustration.json", "values.csv", "length.json"),
 )
@@ -28,7 +28,7 @@ class Report(NamedTuple):
 
     tables: list[Table]
     files: list[Path]
-    page: Page | None = None
+    page: Page | None = None  # None if no figures were asked for
 
 
 PAGE = "report.html"
@@ -43,15 +43,15 @@ def write_report(
 ) -> Report:
     """Write all tables and figures of a results folder, and the page that shows them.
 
-    "changed" figures are those older than the results; "none" writes no page either. `ledger` has
-    the verdicts by name of the experiment, by default those of this folder alone. `advise` returns
-    what the page says beside the results; it draws its figures unless they are newer than the given
-    files. The same results give the same bytes.
+    `figures` are "all", "changed" (those older than the results) or "none", which writes no page
+    either. `ledger` has the verdicts by name of the experiment; by default they come from this
+    folder alone. `advise` returns what the page says beside the results, and draws its figures
+    unless they are newer than the files that it is given. The same results give the same bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    sources = inputs if figures == "changed" else []
-    if (folder / "illustration.json").is_file():
+    sources = inputs if figures == "changed" else []  # without sources all are drawn
+    if (folder / "illustration.json").is_file():  # a study
         measured = read_values(folder)
         study = read_study(measured)
         tables = study_tables(study)
@@ -63,7 +63,7 @@ def write_report(
         evidence = Evidence(values={study.name: measured.values})
         rows = _verdicts(study.name, ledger, evidence, study.smoke)
         page = study_page(measured, tables, drawn, rows)
-    else:
+    else:  # an experiment
         run = read_run(folder)
         summary = summarise(run.results, run.losses, run.test_shares)
         tables = make_tables(run, summary)
@@ -83,7 +83,7 @@ def write_report(
 def _verdicts(
     name: str, ledger: Mapping[str, Sequence[LedgerRow]] | None, evidence: Evidence, smoke: bool
 ) -> Sequence[LedgerRow]:
-    """Return the verdicts about one experiment or study; those of smoke size have none."""
+    """Return the verdicts about one experiment or study; one of smoke size has none."""
     if smoke:
         return []
     return (ledger_about(evidence) if ledger is None else ledger).get(name, [])

@@ -14,7 +14,7 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of claims with each verdict, by paper and place."""
+    """Return the number of claims with each verdict, a row for each place and for all."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -28,7 +28,7 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
 
 
 def open_table(ledger: Iterable[LedgerRow]) -> Table:
-    """Return the measured claims not plainly reproduced, the worst first."""
+    """Return the claims that were measured but not plainly reproduced, the worst first."""
     verdicts = (
         *(Verdict.NOT_REPRODUCED, Verdict.TREND_ONLY, Verdict.NO_POWER),
         *(Verdict.INCONCLUSIVE, Verdict.WITH_DEVIATION),
@@ -49,10 +49,7 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
 
 
 def change_table(changes: Iterable[Change]) -> Table:
-    rows = [
-        [change.id, change.before, change.after, "worse" if change.worse else ""]
-        for change in changes
-    ]
+    rows = [[c.id, c.before, c.after, "worse" if c.worse else ""] for c in changes]
     return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
 
 
@@ -67,16 +64,14 @@ def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
 
 
 def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
-    tables = (
-        *(counts_table(ledger), missing_table(ledger)),
-        *(open_table(ledger), full_table(ledger, "All claims")),
-    )
+    tables = [make(ledger) for make in (counts_table, missing_table, open_table)]
+    tables.append(full_table(ledger, "All claims"))
     lines = [line for table in tables for line in markdown_table(table)]
     return "\n".join(["# Published numbers", "", *lines])
 
 
 def _in_reading_order(place: tuple[str, str]) -> list[str]:
-    """Sort ``table-10`` after ``table-2``."""
+    """Return the key that sorts ``table-10`` after ``table-2``: its parts, filled with zeros."""
     return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 
@@ -85,6 +80,6 @@ def _count(n: int) -> str:
 
 
 def _outcome(row: LedgerRow) -> list[str]:
-    """Return what stands in the table of a claim after its id."""
+    """Return the cells of a claim after its id, as in `_HEADER`."""
     because = "; ".join(text for text in (row.deviation, row.reason) if text)
     return [row.printed, row.measured, row.spread, str(row.runs), row.verdict, because]

@@ -24,15 +24,16 @@ def draw_panels(
     n_columns: int = 4,
     **labels: str,
 ) -> "list[Axes]":
-    """Draw ``value`` against the column `x`, with one legend, and return the axes of the panels.
+    """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
-    Each entry of the column `panel` has axes of its own, each entry of `curve` a colour, and each
-    entry of ``quantity`` the line style that `dashes` gives it; other quantities are left out.
-    Text in `x` or ``value`` is shown in the order of the table.
+    Each entry of the column `panel` has a panel, each entry of `curve` a colour, and each entry of
+    ``quantity`` the line style that `dashes` gives it; other quantities are left out. `log` names
+    the logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves. Text
+    in `x` or ``value`` is shown in the order of the table.
     """
     table = table[table["quantity"].isin(dashes)]
     if "y" in log:
-        table = table[table["value"] > 0]  # a log axis has no place for others
+        table = table[table["value"] > 0]  # a log axis has no place for other values
     names = list(dict.fromkeys(table[panel]))
     n_columns = max(1, min(n_columns, len(names)))
     # -(-a // b) is a / b, rounded up.
@@ -47,10 +48,10 @@ def draw_panels(
                 points["value"],
                 color=look.color,
                 linestyle=style,
-                marker=look.marker if style in ("", "-") else "",  # dashes have none
+                marker=look.marker if style in ("", "-") else "",  # dashed lines have none
                 markevery=-(-len(points) // 20),  # about 20 markers
             )
-            lines.setdefault(label, line)  # for the legend
+            lines.setdefault(label, line)  # the first of each colour, for the legend
         for which in log:
             log_scale(axes, which)
         axes.set(title=name, **labels)

@@ -17,11 +17,11 @@ def shipped_config(experiment: str) -> str | None:
 def repeat_command(
     experiment: str, solver: str, dataset: str, *, config: str | None = None, smoke: bool = False
 ) -> tuple[str, str] | None:
-    """Return what stands before and after the split in the command that repeats a trial.
+    """Return the command that repeats a trial, in two parts: before and after the split's number.
 
-    None for a trial of no config. ``<experiment>.yaml`` stands for a config of unknown place.
+    None for a trial without a config. If its place is unknown, it is called ``<experiment>.yaml``.
     """
-    if config == "":  # "" for trials from Python, None if unknown
+    if config == "":  # of trials started from Python; None: unknown
         return None
     parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
     parts += ["--solver", solver, "--dataset", dataset]
@@ -31,6 +31,6 @@ def repeat_command(
 
 
 def machine_facts(machine: Machine) -> dict[str, Any]:
-    """Return what is known of a machine and of the versions on it."""
+    """Return what is known of a machine, and the versions of the packages on it, by name."""
     facts = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
     return {name: value for name, value in facts.items() if value is not None}

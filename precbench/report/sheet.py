@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 MARGIN = 0.08  # in inches, as all lengths
-_TITLE_LINE, _LINE = 0.2, 0.15
-_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # width of a letter of 1 point
+_TITLE_LINE, _LINE = 0.2, 0.15  # heights of a line of the title and of small print
+_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # mean width of a letter of size 1
 _MOST_LINES = 20  # of a text
 _RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
@@ -56,17 +56,17 @@ class Sheet:
     """Title, small print, drawing and caption below each other; lengths are in inches."""
 
     title: str
-    draw: Callable[["SubFigure"], Any]  # into a part of this size
+    draw: Callable[["SubFigure"], Any]  # into the part of the figure for the drawing
     width: float
-    height: float
+    height: float  # of the drawing alone
     above: str = ""  # small print below the title
     caption: Sequence[str] = ()  # paragraphs below the drawing
 
     def figure(self) -> "Figure":
-        """Draw title, small print, drawing and caption in subfigures of their own heights."""
+        """Return the figure, of three parts: title and small print, drawing, and caption."""
         from matplotlib.figure import Figure
 
-        inside = self.width - 2 * MARGIN  # in inches, as all lengths
+        inside = self.width - 2 * MARGIN
         title, above = wrapped(self.title, inside, 10, "bold"), wrapped(self.above, inside)
         caption = [line for text in self.caption for line in wrapped(text, inside)]
         below_title = MARGIN + _TITLE_LINE * len(title)
@@ -77,22 +77,22 @@ class Sheet:
         self.draw(parts[1])
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # part 0 or 2 of the figure; start: from its top
+        for part, lines, start, step, look in (  # which part, texts, where they begin in it
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
         ):
             for i, line in enumerate(lines):  # one by one, so that all are `step` inches apart
-                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]
+                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]  # shares of it
                 parts[part].text(x, y, line, va="top", parse_math=False, **look)
         return figure
 
     def save(
         self, stem: Path, table: pd.DataFrame | None = None, sources: Sequence[Path] = ()
     ) -> list[Path]:
-        """Write the numbers as CSV, and the drawing as PDF, PNG and SVG.
+        """Write the numbers as CSV, the drawing as PDF, PNG and SVG, unless newer than `sources`.
 
-        `stem` is the path without suffix. Files newer than all `sources` are kept; default none.
+        `stem` is the path without suffix. Return the paths; without sources all are written.
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
@@ -109,13 +109,13 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text that fit a width, at most as many as a figure has room for."""
+    """Return the lines of a text, none longer than `inches`, at most `_MOST_LINES` of them."""
     n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the style of the package; equal figures give equal bytes."""
+    """Draw a figure in the package's style, and write it; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -127,7 +127,7 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # An SVG is text, which `write_whole` makes `visible`: drawing has renamed the ticks.
+            # An SVG is text, which `write_whole` makes `visible`: drawing has set ticks anew.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 
@@ -142,7 +142,7 @@ def _lay_out(figure: "Figure") -> None:
     """Fix the places of the parts, rounded, since their last bits differ between equal figures."""
     from matplotlib.transforms import Bbox
 
-    def rounded(place: Any) -> Any:  # not to decimals, where n/64 pixels of text may be a tie
+    def rounded(place: Any) -> Any:  # in binary, as n/64 pixels of text may be a tie in decimals
         return np.round(place.get_points() * 2**30) / 2**30
 
     figure.draw_without_rendering()

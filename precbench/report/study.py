@@ -15,11 +15,11 @@ from precbench.results import read_csv
 from precbench.studies import STUDIES, Result
 from precbench.text import one_line
 
-_TITLE = 0.25  # inches of the size of a study
+_TITLE = 0.25  # inches for the title, which the size of a kind of study includes
 
 
 def read_study(measured: Result) -> Result:
-    """Return a study with the columns of its values as its kind reads them."""
+    """Return a study with its values read again, in the types of columns that its kind declares."""
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
@@ -47,7 +47,7 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
             study.title,
             lambda figure: kind.draw(figure, study),
             width,
-            height - _TITLE,  # of the drawing: the size of a kind has room for the title
+            height - _TITLE,
             caption=[kind.caption.format(**study.parameters)],
         )
         return sheet.save(study.folder / "figures" / study.kind, sources=sources)
@@ -58,10 +58,10 @@ def value_table(
 ) -> Table:
     """Lay out values, with a line for each combination of the entries of `columns`.
 
-    The values of the entries of the column `across` stand side by side. Column 1 has no name.
+    With `across`, a line has a value for each entry of this column. The first column has no name.
     """
     heads = rows[across].map(_entry) if across else pd.Series("value", rows.index)
-    names = list(dict.fromkeys(heads))
+    names = list(dict.fromkeys(heads))  # of the columns of values
     lines: dict[tuple[str, ...], dict[str, str]] = {}  # by entries of `columns`, then of `across`
     keys = zip(*(rows[column].map(_entry) for column in columns), strict=True)
     for key, name, value in zip(keys, heads, rows["value"], strict=True):
@@ -86,7 +86,7 @@ def _entry(key: str | float) -> str:
 
 @contextmanager
 def _reporting_bad_values(study: Result) -> Iterator[None]:
-    """Report numbers and parameters that the kind of study cannot show."""
+    """Raise `InputError` if the kind of study cannot show its numbers or parameters."""
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:

@@ -20,7 +20,7 @@ _COLOURS = (
     *("#FF8778", "#8787C3", "#96B478", "#FF5AB4", "#B4875A", "#5A3CE1", "#870087", "#782D0F"),
     *("#C396FF", "#C33C69", "#2D9600", "#FF2D0F"),
 )
-_PLACES = {colour: place for place, colour in enumerate(_COLOURS)}
+_PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
 MOST_CURVES = 8  # of one figure
@@ -39,10 +39,10 @@ _STYLES = [
 
 
 def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Assign a style to each label; those in `built_in` have that of their position.
+    """Return a style for each label; one in `built_in` has the style of its position there.
 
-    No two labels have the same style, and no two of the first 36 the same colour. Other labels
-    take, in their order, a free style: of the colour, then of the marker, used least so far.
+    Each other label takes, in their order, a free style: of the colour, then of the marker, used
+    least so far. So no two labels have the same style, and no two of the first 36 one colour.
     """
     own = dict(zip(built_in, _STYLES, strict=False))  # `_STYLES` is longer
     styles = {label: own[label] for label in labels if label in own}
@@ -51,28 +51,24 @@ def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[s
             taken = {*own.values(), *styles.values()}
             colours = Counter(style.color for style in styles.values())
             markers = Counter(style.marker for style in styles.values())
-            styles[label] = min(
+            styles[label] = min(  # of equally used colours the first in the palette
                 [style for style in _STYLES if style not in taken] or _STYLES,  # else any
-                key=lambda style: (
-                    colours[style.color],
-                    _PLACES[style.color],  # the earlier in the palette
-                    markers[style.marker],
-                ),
+                key=lambda s: (colours[s.color], _PLACE_OF[s.color], markers[s.marker]),
             )
     return styles
 
 
 def name_curves(
-    axes: "Axes", looks: Mapping[str, Mapping[str, Any]], ends: Mapping[str, float]
+    axes: "Axes", looks: Mapping[str, Mapping[str, Any]], last_values: Mapping[str, float]
 ) -> None:
-    """Write names of curves beside the axes in the order of `ends`; those without are last."""
+    """Write the names of curves beside the axes, from the highest last value to the lowest."""
     from matplotlib.lines import Line2D
 
-    order = sorted(looks, key=lambda name: -ends.get(name, -np.inf))
+    order = sorted(looks, key=lambda name: -last_values.get(name, -np.inf))
     handles = [Line2D([], [], **looks[name]) for name in order]
     numbers = [str(number) for number in range(len(order))]
     legend = axes.legend(handles, numbers, loc="upper left", bbox_to_anchor=(1, 1))
-    # The numbers become names now: a legend leaves out labels that begin with an underscore.
+    # Names replace the numbers only now: a legend leaves out labels that begin with an underscore.
     for text, name in zip(legend.get_texts(), order, strict=True):
         text.set(text=name, parse_math=False, gid="name")
 
@@ -84,10 +80,10 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    decades = np.log10(high / low)  # the fewer, the more labels in each
-    if decades < 2.5:  # powers of ten alone are too few labels, so also multiples
+    decades = np.log10(high / low)
+    if decades < 2.5:  # powers of ten are too few labels: multiples, the more the fewer decades
         axis.set_major_locator(
-            LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))  # multiples
+            LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
         )
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())

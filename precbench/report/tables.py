@@ -18,6 +18,7 @@ from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line, visible
 
+# Columns that tell apart points of sweeps, rows of a summary, and the trials behind such a row
 _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
@@ -28,9 +29,8 @@ _TIES = (
     f"≈: not significantly different from the best (paired t test at {100 * LEVEL:g} %, with the "
     "variance corrected for rows shared between splits)."
 )
-
-
 STAND_IN = "synthetic data stand in; with the real files: precbench data add {} FILES"
+# Columns that say the same in all rows of a trial; the labels are those without numbers
 _LABELS = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_LABELS, "tuning_seconds", "key"]
 _MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
@@ -48,8 +48,8 @@ def summarise(
       final values;
     - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
       difference from the best mean. Both are corrected for splits that overlap, see
-      `precbench.statistics`, and need `test_shares`, the fraction of rows in the test set by data.
-      The best has no p, nor has a solver with fewer trials;
+      `precbench.statistics`, and need `test_shares`, by data set the fraction of rows in the test
+      set. The best has no p, nor has a solver with fewer trials than another;
     - ``seconds``: median wall time to the final weights;
     - ``seconds_to_99``: median wall time to the first checkpoint within 1 % of the best value
       of the trial's own curve;
@@ -71,24 +71,24 @@ def summarise_trials(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Summarise trials as `final_values` returns them, see `summarise`."""
+    """Return what `summarise` does, from the trials that `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)  # data set, point of the sweep, metric, solver
     columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
     rows = [
         _summary_of(key, {name: c[groups.indices[key]] for name, c in columns.items()}, test_shares)
-        for key in groups.size().index  # `indices`: the row numbers of each
+        for key in groups.size().index  # `indices` has the row numbers of each group
     ]
     summary = pd.DataFrame(rows).join(_same_machine(trials), on=_POINT)
     p_best = _against_the_best(trials, losses, test_shares)  # p-values by group
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
-    where = [summary[name] for name in _POINT]
+    point = [summary[name] for name in _POINT]  # what times are compared at
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
-    # Beside sequential times, those of parallel trials do not compare.
-    has_sequential = sequential.groupby(where).transform("any")
+    # Times of parallel trials compare only with each other, so sequential ones displace them.
+    has_sequential = sequential.groupby(point).transform("any")
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
-    fastest = comparable.groupby(where).transform("min")
+    fastest = comparable.groupby(point).transform("min")
     return summary.assign(relative_time=comparable / fastest)
 
 
@@ -96,13 +96,13 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
     """Return the final value and the times of each trial and metric, NaN where it failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # its number, by row
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # for each row its number
     ok = (rows["status"] == "ok") & rows["value"].notna()
-    gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])
+    gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])  # larger is better
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)  # `reached` is within 1 % of the best
+        least = best - 0.01 * np.abs(best)  # what is within 1 % of the best of its trial
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
@@ -114,7 +114,7 @@ def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.Data
 
 
 def _same_machine(trials: pd.DataFrame) -> pd.Series:
-    """Return for each data set and point whether the trials of each split ran on one machine."""
+    """Return by data set and point of the sweep whether each split was run on one machine."""
     timed = trials["machine"].where(trials["seconds"].notna())
     machines = timed.groupby([trials[name] for name in [*_POINT, *_TRIAL]]).nunique()
     return (machines <= 1).groupby(level=_POINT).all().rename("same_machine")
@@ -124,16 +124,17 @@ def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
     """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver)."""
+    # Only solvers with the most trials compete. The best of them has no p-value.
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby([*_POINT, "metric"], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
         n_trials, share = wide.count(), test_shares.get(str(dataset))
-        if share is None or n_trials.max() < 2:
+        if share is None or n_trials.max() < 2:  # no correction for overlap, or no variance
             continue
-        competing = n_trials.index[n_trials == n_trials.max()]  # with the most trials
+        competing = n_trials.index[n_trials == n_trials.max()]
         with np.errstate(invalid="ignore"):  # of values that have overflowed
-            means = levels([np.mean(wide[solver].dropna().to_numpy()) for solver in competing])
-        best = competing[int(np.argmin(means) if metric in losses else np.argmax(means))]
+            places = levels([np.mean(wide[solver].dropna().to_numpy()) for solver in competing])
+        best = competing[int(np.argmin(places) if metric in losses else np.argmax(places))]
         for solver in competing.drop(best):
             first, second = wide[[best, solver]].dropna().to_numpy().T
             if len(first) > 1 and np.isfinite([first, second]).all():
@@ -144,13 +145,13 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver, the group `key`."""
+    """Return the row of the summary about the trials of one solver: `key` is its `_GROUP`."""
     # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
-    low = high = np.nan
-    if key[0] in test_shares and len(values) and np.isfinite(values).all():  # key[0]: the data set
-        _, low, high = resampled_interval(values, test_shares[key[0]])
+    dataset, low, high = key[0], np.nan, np.nan
+    if dataset in test_shares and len(values) and np.isfinite(values).all():
+        _, low, high = resampled_interval(values, test_shares[dataset])
     with np.errstate(invalid="ignore"):  # of values that have overflowed
         quartiles = np.quantile(values, [0.25, 0.5, 0.75]) if len(values) else [np.nan] * 3
         mean = values.mean() if len(values) else np.nan
@@ -167,9 +168,9 @@ def _summary_of(
         **dict(zip(("q25", "median", "q75"), quartiles, strict=True)),
         "low": low,
         "high": high,
-        "p_best": None,  # set by the caller
+        "p_best": None,  # set by the caller, from all solvers together
         "seconds": seconds,
-        "relative_time": None,  # set by the caller
+        "relative_time": None,  # likewise
         "seconds_to_99": to_99,
         "chosen": ", ".join(f"{choice} ({n})" for choice, n in chosen.most_common()),
         "tuning_seconds": tuning,
@@ -182,20 +183,20 @@ def _summary_of(
 
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
-    """Return for example ``3 ok, 2 timeout: longer than 600 s``."""
-    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}  # reasons, once
+    """Count trials by status, ok first: ``3 ok, 2 timeout: reason; other reason``."""
+    # The reasons of a status are the keys of a dict, a set that keeps its order.
+    by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
-    parts = [
+    return ", ".join(
         f"{n} {status}{': ' if by_status[status] else ''}{'; '.join(by_status[status])}"
         for status, n in sorted(Counter(statuses).items(), key=lambda part: part[0] != "ok")
-    ]
-    return ", ".join(parts)
+    )
 
 
 def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> list[Path]:
-    """Write the summary as CSV and the tables as Markdown and LaTeX; return the files."""
+    """Write the summary as CSV and the tables as Markdown and LaTeX; return their paths."""
     rows = summary.copy()
     rows.insert(0, "experiment", run.name)
     contents = {
@@ -223,7 +224,7 @@ def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
 
 
 def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out the metrics and the times of an experiment without a sweep."""
+    """Lay out one table, solvers by metrics and times, of an experiment without a sweep."""
     columns = {metric: _at(summary, metric, "", run.solvers) for metric in run.metrics}
     main = columns[run.metrics[0]]  # rows of the summary in the order of the solvers
     header = ["solver", *(run.metric_name(metric) for metric in columns)]
@@ -243,16 +244,15 @@ def _metric_table(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 
 
 def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
-    """Lay out each metric, and the times, by the points of the sweep."""
-    header = ["solver", *run.sweep_points]
+    """Lay out a table of each metric, and one of the times, solvers by points of the sweep."""
+    header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
-    times: list[list[Cell]] = []  # the same for all metrics
+    times: list[list[Cell]] = []  # those of the first metric
     for metric in run.metrics:
         # A metric may have another label at each point, as its parameter may be swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
-        mixed = is_mixed(summary)
         times = times or [_times(rows, "seconds", mixed=mixed) for rows in columns.values()]
         at_points = summary[summary["metric"].isin(label for label, _ in points)]
         sentences = [*_means_over(run, dataset, at_points), *tuned(summary), *_edges(run, dataset)]
@@ -301,10 +301,10 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences about failed and stopped trials, and about the meaning of times."""
+    """Return the sentences on failed and stopped trials, and on what `times`, if shown, mean."""
     parallel = times and (summary["timing"] == "parallel").any()
-    share = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
-    stopped = _by_solver(summary, share.where(summary["stopped"] > 0))
+    counts = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
+    stopped = _by_solver(summary, counts.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
@@ -348,10 +348,10 @@ def tuned(summary: pd.DataFrame) -> list[str]:
 
 
 def _edges(run: Run, dataset: str) -> list[str]:
-    """Return the sentence about grids whose best value may lie beyond their edge, if any."""
+    """Return the sentence about grids of which most trials chose the least or largest value."""
     rows = run.results[(run.results["dataset"] == dataset) & (run.results["chosen"] != "")]
     trials = rows.drop_duplicates(["solver", "sweep", *_TRIAL])
-    edges = []
+    at_edges = []
     for (solver, sweep), group in trials.groupby(["solver", "sweep"], sort=False):
         for name, values in run.grids.get(str(solver), {}).items():
             numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
@@ -361,11 +361,11 @@ def _edges(run: Run, dataset: str) -> list[str]:
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
             for edge in (min(numbers), max(numbers)):
                 n = int((chosen == f"{edge:g}").sum())
-                if 2 * n > len(group):  # most trials have chosen the edge
+                if 2 * n > len(group):  # most trials
                     where = f" at {sweep}" if sweep else ""
-                    edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
-    sentence = f"At the edge of the grid, beyond which the best may lie: {'; '.join(edges)}."
-    return [sentence] if edges else []
+                    at_edges.append(f"{solver}{where} ({name}={edge:g} in {n} of {len(group)})")
+    sentence = f"At the edge of the grid, beyond which the best may lie: {'; '.join(at_edges)}."
+    return [sentence] if at_edges else []
 
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
@@ -375,7 +375,7 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
-    names: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}  # of solvers, by text
     for (solver, text), rows in present.groupby(["solver", "text"], sort=False):
         points = list(dict.fromkeys(rows["sweep"]))
         holds_at_all = len(points) == summary["sweep"].nunique()
@@ -385,21 +385,21 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
-    """Format a column of means; only those over the most trials compete for bold."""
+    """Format a column of means, the best in bold; only those over the most trials compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
-    means = levels(competing)  # ranks, equal for means that differ by rounding only
-    contested = len(set(means[~np.isnan(means)])) > 1
-    best = np.fmin.reduce(means) if smaller_is_better else np.fmax.reduce(means)
+    places = levels(competing)  # in order, equal for means that differ by rounding only
+    contested = len(set(places[~np.isnan(places)])) > 1  # if all are equal, none is the best
+    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)
     cells = []
-    for (_, row), mean in zip(rows.iterrows(), means, strict=True):
-        bold = bool(contested and mean == best)
+    for (_, row), place in zip(rows.iterrows(), places, strict=True):
+        bold = bool(contested and place == best)
         tied = bool(contested and not bold and row["p_best"] > LEVEL)  # not surely worse
         cells.append(Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold))
     return cells
 
 
 def _mean(row: pd.Series) -> str:
-    """Format a mean and its standard deviation, or why there is none."""
+    """Format a mean and its standard deviation, or if there is none why, see `_gap`."""
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5  # else with an exponent
@@ -412,7 +412,7 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return the status of the trials if they all failed alike, else a dash."""
+    """Return what stands in place of a mean: the status if all trials share it, else a dash."""
     if not row["trials"] > 0:
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -421,7 +421,7 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Format a column of times; with `mixed`, those beside other trials have a mark."""
+    """Format a column of times; with `mixed`, those measured beside other trials have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
     return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]

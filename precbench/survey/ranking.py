@@ -25,7 +25,7 @@ KINDS = {
         *("hist-gradient-boosting", "lightgbm", "lightgbm-lambdarank", "xgboost", "catboost"),
         *("random-forest", "extra-trees"),
     ),
-    FEATURES: (),  # before whatever solver
+    FEATURES: (),  # of any solver whose label says so, see `kind_of`
     CLASSIFIERS: ("logistic-regression", "linear-svm"),
     "Kar et al. 2015": ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max"),
     "Kar et al. 2014": ("1pmb", "2pmb", "psg", "cutting-plane", "ftrl"),
@@ -38,10 +38,10 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-LEAST_ROWS = 20  # of a test part that a measure looks at, for a headline
-ROPE = 0.01
-SURE = 0.95
-_DRAWS = 2000
+LEAST_ROWS = 20  # that a measure has to look at in the test part of a task, for a headline
+ROPE = 0.01  # values that differ by less are practically equivalent
+SURE = 0.95  # the posterior probability from which a comparison is decided
+_DRAWS = 2000  # bootstrap samples
 
 
 class Measure(NamedTuple):
@@ -51,9 +51,9 @@ class Measure(NamedTuple):
     ----------
     title : str
     of : {"rows", "positives", "negatives"}
-        What it looks at,
+        Which rows of a test part it looks at.
     share : float
-        and at which share of them, or how many rows.
+        At which share of the positives or negatives; for "rows" their number.
     """
 
     title: str
@@ -75,9 +75,9 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant with a label such as ``SOLVER, random features``."""
-    name, _comma, special = solver.partition(", ")
-    if "random features" in special:
+    """Return the kind of a contestant; a solver of no kind in `KINDS` is a kind of its own."""
+    name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
+    if FEATURES in special:
         return FEATURES
     return next((kind for kind, names in KINDS.items() if name in names), name)
 
@@ -88,14 +88,14 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     Parameters
     ----------
     folders : iterable of pathlib.Path
-        Of experiments.
+        Folders of results, of experiments.
 
     Returns
     -------
     pandas.DataFrame
         ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and
-        whether a limit ``stopped`` it. No stand-ins nor smoke runs; a split that failed is missing,
-        and one that some contestant has not been run on is left out.
+        whether a limit ``stopped`` it. Stand-ins and smoke runs are left out, and splits on which
+        some contestant has not been run. Where a contestant failed on a split, it has no row.
 
     Raises
     ------
@@ -108,8 +108,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
         if path.exists() and not json.loads((folder / "experiment.json").read_text())["smoke"]:
             rows = pd.read_csv(path, dtype={"final": str, "stand_in": str}, low_memory=False)
             n_run = rows.groupby(["dataset", "split"])["solver"].transform("nunique")
-            whole = rows[n_run == rows["solver"].nunique()]  # splits with a row of every contestant
-            # The flags `final` and `stand_in` are read as text, whatever they hold.
+            whole = rows[n_run == rows["solver"].nunique()]  # splits run by every contestant
+            # The flags `final` and `stand_in` were read as text, so they are compared with text.
             parts.append(whole.query("final == 'True' and stand_in == 'False' and status == 'ok'"))
     if not parts or not sum(map(len, parts)):
         raise InputError("the given folders hold no results of the survey; run: make survey")
@@ -117,7 +117,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     seconds = rows["wall_seconds"] + rows["tuning_seconds"].fillna(0)  # to train and to choose
     rows = rows.assign(seconds=seconds, stopped=rows["stopped"].notna(), task=rows["dataset"])
     place = ["task", "solver", "split"]
-    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()
+    fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()  # of any measure
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
         if measure.of == "negatives":  # pAUC: from McClish's scale back to a share of the area
@@ -126,9 +126,10 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
 
 
 def share_of_area(mcclish: Any, beta: float) -> Any:
-    """Return the area under the ROC curve up to a rate by that rate, of its value by McClish.
+    """Return the area under the ROC curve up to the rate `beta`, divided by `beta`.
 
-    Ties count by expectation, while the pAUC of kar2014 gives equal scores for all rows 1/2.
+    It is computed from McClish's value, where ties count by expectation; the pAUC of kar2014 would
+    be 1/2 if all scores were equal.
     """
     return (2 * mcclish - 1) * (1 - beta / 2) + beta / 2
 
@@ -163,36 +164,36 @@ class Survey:
         """Means over the splits, by task and solver; a split that failed counts as chance."""
         results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
-        # A row of NaN for each split on which a solver has failed
+        # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as the solver no-skill, else 0 (results * 0: NaN where a measure is missing).
+        # By chance: as no-skill, or 0 without it (results * 0 is NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
         chance = chance.groupby(level=["task", "split"]).first()  # one row for each split
-        at = pd.MultiIndex.from_frame(expected[["task", "split"]])
+        at = pd.MultiIndex.from_frame(expected[["task", "split"]])  # of the rows of `full`
         filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the means, tasks by contestants, of the tasks that have the measure."""
+        """Return the mean values, tasks by contestants, of those tasks that have the measure."""
         wide = self._means[metric].unstack("solver")[self.solvers]
         return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
 
     def looked_at(self, metric: str) -> pd.Series:
         """Return the number of test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
-        of = {"positives": positives, "negatives": self.tasks["rows"] - positives}
+        counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
         if measure.of == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
-        return measure.share * self.tasks.get("test_share", TEST_SHARE) * of[measure.of]
+        return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.of]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
-        """Return the contestant with the best mean rank of each kind, the best first."""
+        """Return the contestant of the best mean rank from each kind, the best of all first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
-        of_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        return sorted((str(ranks[of].idxmin()) for of in of_kind if of), key=ranks.__getitem__)
+        by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
+        return sorted((str(ranks[of].idxmin()) for of in by_kind if of), key=ranks.__getitem__)
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
@@ -214,8 +215,8 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By contestant, the best mean rank first: ``rank``, ``lost`` and ``wins``, each with ``_low``
-        and ``_high``.
+        By contestant, the best mean rank first: means of ``rank``, ``lost`` (see `losses`) and
+        ``wins`` (the share of others beaten), each with the limits ``_low`` and ``_high``.
     """
     ranks = values.round(12).rank(axis=1, ascending=False)  # 1 is the best; ties share a rank
     n = values.shape[1]  # contestants
@@ -223,7 +224,7 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
     columns: dict[str, Any] = {}
     for name, table in measures.items():
-        means = np.array([table.to_numpy()[rows].mean(axis=0) for rows in drawn])  # by sample
+        means = np.array([table.to_numpy()[tasks].mean(axis=0) for tasks in drawn])  # by sample
         low, high = np.quantile(means, [0.025, 0.975], axis=0)
         columns |= {name: table.mean(), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns, values.columns).sort_values("rank", kind="stable")
@@ -235,6 +236,6 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 
 
 def in_words(posterior: Posterior) -> str:
-    """Describe how the first contestant compares."""
+    """Return in words how the first contestant compares with the second."""
     words = ("ahead", "practically equivalent", "behind")
     return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")

@@ -21,8 +21,8 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-LONG, SHORT = 3, 5  # divisions of a task, and of one with a short test part
-_COUNT = 100  # the k, in rows, of prec@100
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # of a task, and of one with a short and therefore noisy test part
+_K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
 
@@ -57,9 +57,9 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})  # missing
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    for name, column in rows.items():  # any text, as in 2, 3, 4 and 5more, makes it categorical
+    for name, column in rows.items():  # a column with any text, as 2, 3 and 5more, is categorical
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
-            rows[name] = column.where(column == "", "is " + column)  # so that none is a number
+            rows[name] = column.where(column == "", "is " + column)  # "is 2": text, not a number
     return rows.assign(label=(label == task.positive).astype(int))
 
 
@@ -84,8 +84,8 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Whether 100 rows are more than a quarter of the test part of a task."""
-    return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _COUNT
+    """Whether the test part of a task is short: 100 rows are more than a quarter of it."""
+    return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _K
 
 
 def write_configs(
@@ -100,14 +100,15 @@ def write_configs(
     tasks : iterable of named tuple
         As `read_tasks` gives them.
     name : str, default="survey"
+        The configs are named NAME-short and NAME-long.
     **changed
         Keys of the configs in place of those of ``configs/top/survey.yaml``.
 
     Returns
     -------
     list of pathlib.Path
-        ``NAME-short.yaml`` for short test parts, where prec@100 is not measured and there are more
-        divisions, and ``NAME-long.yaml`` for the others.
+        ``NAME-short.yaml`` for short test parts, see `is_short`, which have more splits and no
+        prec@100, and ``NAME-long.yaml`` for the others. A config without a task is not written.
 
     Raises
     ------
@@ -132,11 +133,11 @@ def write_configs(
     for length, entries in datasets.items():
         if not entries:
             continue
-        keys = {"name": f"{name}-{length}", "datasets": entries}
-        if length == "short":
-            counted = {"precision_at_k": {"k": _COUNT}}
-            keys["metrics"] = [metric for metric in template["metrics"] if metric != counted]
-            keys["protocol"] = template["protocol"] | {"n_splits": SHORT}  # divisions
+        keys = {"name": f"{name}-{length}", "datasets": entries}  # in place of the template's
+        if length == "short":  # no prec@100, and more splits
+            at_100 = {"precision_at_k": {"k": _K}}
+            keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]
+            keys["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
         paths.append(folder / f"{keys['name']}.yaml")
         document = template | keys | changed
         paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")

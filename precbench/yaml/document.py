@@ -43,8 +43,8 @@ class Document:
     base: "Document | None" = None  # the file that this one extends, see `extended`
 
     def refusal(self, problems: Iterable[tuple[Keys, str]]) -> InputError:
-        """Return the error with one line per problem, at most `MAX_MISTAKES`, in file order."""
-        # Each problem becomes (file, (line, column), keys, text); the base file comes last.
+        """Return the error with a line for each problem, in file order, at most `MAX_MISTAKES`."""
+        # Each problem becomes (file, (line, column), keys, text); those in the base file come last.
         placed = [(*self._place(keys), keys, text) for keys, text in problems]
         placed.sort(key=lambda problem: (problem[0] != self.file, problem[1]))
         lines = list(dict.fromkeys(_complaint(*problem) for problem in placed))
@@ -53,8 +53,8 @@ class Document:
         return InputError("\n".join(lines))
 
     def _place(self, keys: Keys) -> tuple[str, tuple[int, int]]:
-        """Return the file, and line and column of the nearest piece around `keys` in it."""
-        # A key at the top that only the base file has is placed there; (), the file, is here.
+        """Return the file, line and column of the piece at `keys`, or of the nearest around it."""
+        # What is below a top-level key of the base file alone is placed there, all else here.
         if self.base is not None and keys[:1] not in self.where and keys[:1] in self.base.where:
             return self.base._place(keys)
         nearest = next(keys[:n] for n in range(len(keys), -1, -1) if keys[:n] in self.where)
@@ -62,7 +62,7 @@ class Document:
 
 
 def load(path: Path) -> Document:
-    """Read a file; the error has one line per mistake, each ``file:line:col: path: message``."""
+    """Read a file; the error has a line for each mistake, ``file:line:col: path: message``."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -82,7 +82,7 @@ def load(path: Path) -> Document:
 def extended(own: Document, folder: Path) -> Document:
     """Return a document joined with the file that its key ``extends`` names, in `folder`.
 
-    Keys of the top level are joined; where both files have one, that of `own` counts as a whole.
+    It has the top-level keys of both; where both files have one, all below it is that of `own`.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
@@ -131,8 +131,8 @@ class _Builder:
         """Read the only document of the file and return its data, None for an empty file."""
         data = None
         for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent) and self.where:  # not the first
-                self._refuse(event, (), "a second document in one file", fatal=True)
+            if isinstance(event, yaml.DocumentStartEvent) and self.where:  # one was read before
+                self._refuse(event, (), "a second document (give it a file of its own)", fatal=True)
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
         self.where.setdefault((), (1, 1))  # the place of the whole, for an empty file
@@ -140,7 +140,7 @@ class _Builder:
 
     def _value(self, event: Any, keys: Keys) -> Any:
         """Read the value that begins with an event; note the places of all its parts in `where`."""
-        # A value in a mapping keeps the place of its key.
+        # A value in a mapping has the place of its key, which `_key` has noted before.
         self.where.setdefault(keys, _place(event.start_mark))
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
@@ -179,12 +179,12 @@ class _Builder:
         if _INTEGER.fullmatch(text):
             if len(text) < 19:  # fits 64 bits
                 return int(text)
-            self._refuse(event, keys, "an integer of more than 18 digits")
+            self._refuse(event, keys, "an integer of more than 18 digits (write 1e20, or quotes)")
         elif _FLOAT.fullmatch(text):
             number = float(text)
             if math.isfinite(number):
                 return number
-            self._refuse(event, keys, f"the number {text} is too large")
+            self._refuse(event, keys, f"{text} (numbers must be below 1.8e308)")
         elif _OTHER_BASE.fullmatch(text):
             self._refuse(
                 event, keys, f"{text} (write a decimal number without leading zeros, or quotes)"
@@ -196,19 +196,19 @@ class _Builder:
     def _refuse_hidden(self, event: Any, keys: Keys) -> None:
         """Refuse aliases, anchors and tags, which are no plain data, and control characters."""
         if isinstance(event, yaml.AliasEvent):
-            what = f"the alias *{event.anchor} (write the value out)"
-            self._refuse(event, keys, what, fatal=True)
+            self._refuse(
+                event, keys, f"the alias *{event.anchor} (write the value out)", fatal=True
+            )
         if event.anchor:
-            what = f"the anchor &{event.anchor} (write values out where needed)"
-            self._refuse(event, keys, what)
+            self._refuse(event, keys, f"the anchor &{event.anchor} (write values out where needed)")
         if event.tag:
-            self._refuse(event, keys, f"the tag {event.tag}")
+            self._refuse(event, keys, f"the tag {event.tag} (write the plain value)")
         if isinstance(event, yaml.ScalarEvent) and visible(event.value) != event.value:
             self._refuse(event, keys, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
-        """Note a mistake; raise with all of them if it is fatal, or if they are many."""
-        # A duplicate key is a mistake anywhere, so its message says no "here".
+        """Note a mistake; raise all so far if it is `fatal` to go on, or if they are many."""
+        # A duplicate key is a mistake anywhere, so its message does not say "not allowed here".
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
         self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:

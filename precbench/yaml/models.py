@@ -32,7 +32,7 @@ Names = Annotated[tuple[Name, ...], Strict(False)]
 Line = Annotated[str, AfterValidator(one_line)]
 _Item = TypeVar("_Item")
 
-# By the type of the error of pydantic
+# Messages by the type of the error that pydantic found
 _PROBLEMS = {
     "model_type": "should be a mapping (key: value)",
     "dict_type": "should be a mapping (key: value)",
@@ -43,7 +43,7 @@ _PROBLEMS = {
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise a pydantic error for the problems, if any; pydantic prefixes their paths."""
+    """Raise a pydantic error with the problems, if any; pydantic puts the section's place first."""
     details = [
         InitErrorDetails(
             type=PydanticCustomError("problem", "{text}", {"text": text}), loc=path, input=None
@@ -55,12 +55,12 @@ def refuse(problems: Iterable[Problem]) -> None:
 
 
 def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
-    """Return problems at one place."""
+    """Return a problem with each of the texts, all at one place."""
     return [(path, text) for text in texts]
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return the message about a name, with the nearest known one, if it is unknown."""
+    """Return one message if a name is not known, with the nearest that is, else none."""
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
@@ -72,7 +72,7 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
 
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic; `keys` are the allowed ones."""
+    """Return the message for an error of pydantic; `keys` are those that the section allows."""
     kind, value = error["type"], reprlib.repr(error["input"])
     if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
@@ -81,7 +81,7 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
     if kind == "extra_forbidden":
         return f"unknown key{did_you_mean(error['loc'][-1], keys)}"
     if kind == "literal_error":
-        # "'a', 'b' or 'c'" becomes a list.
+        # Pydantic's text "'a', 'b' or 'c'" becomes a list.
         options = error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         near = did_you_mean(error["input"], options)
         return f"{value} is none of {', '.join(options)}{near}"
@@ -90,7 +90,7 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator that refuses text which does not match a pattern, with a complaint."""
+    """Return a validator that refuses text not of a pattern; `complaint` says what it should be."""
 
     def check(text: str) -> str:
         # refuse() raises if there is a problem; () is the place of the text itself.
@@ -101,7 +101,7 @@ def matching(pattern: str, complaint: str) -> AfterValidator:
 
 
 def known(what: str, registry: str) -> AfterValidator:
-    """Return a validator that refuses names which are not in a registry; `what` is their kind."""
+    """Return a validator that refuses names not in a registry; `what` calls them in messages."""
 
     # `registry` is written ``module:name``, and imported on first use.
     def check(name: str) -> str:
@@ -123,7 +123,7 @@ class Section(BaseModel):
     """A mapping in a file; unknown keys are refused, and nothing is converted silently."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-    more_keys: ClassVar[tuple[str, ...]] = ()  # that the file may have here, beside the fields
+    more_keys: ClassVar[tuple[str, ...]] = ()  # that a file may have here, beside the fields
 
     @model_validator(mode="wrap")
     @classmethod
@@ -135,7 +135,7 @@ class Section(BaseModel):
             errors = error.errors()
         fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
         problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
-        # Messages on unknown keys; a missing key that one of them suggests is not reported as well.
+        # A misspelt key is unknown, the right one missing: the message that suggests it is enough.
         hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
         return refuse(
             (cls._path(fault["loc"]), text)
@@ -153,7 +153,7 @@ _Section = TypeVar("_Section", bound=Section)
 
 
 def validated(document: Document, kind: type[_Section], context: Any = None) -> _Section:
-    """Return the section that a file consists of; `context` is for validators."""
+    """Return the section that a file consists of; `context` is passed to its validators."""
     try:
         return kind.model_validate(document.data, context=context)
     except ValidationError as error:

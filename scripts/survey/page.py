@@ -30,7 +30,7 @@ from precbench.survey.ranking import (
     losses,
     standings,
 )
-from precbench.survey.tasks import LONG, SHORT, is_short
+from precbench.survey.tasks import N_SPLITS, N_SPLITS_SHORT, is_short
 from scripts.survey import rare
 from scripts.survey.comparison import rank, write_profiles, write_ranks
 from scripts.survey.tables import laid_out
@@ -123,7 +123,7 @@ def _lacking(survey: Survey) -> Iterator[str]:
     short = [
         f"{task.Index} {run.get(task.Index, 0)} of {wanted}"
         for task in survey.known.itertuples()
-        if run.get(task.Index, 0) < (wanted := SHORT if is_short(task) else LONG)
+        if run.get(task.Index, 0) < (wanted := N_SPLITS_SHORT if is_short(task) else N_SPLITS)
     ]
     if short:
         yield f"*Not complete*: divisions that have been run of {', '.join(short)}."

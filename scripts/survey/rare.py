@@ -16,7 +16,7 @@ import pandas as pd
 from precbench.data import load_dataset
 from precbench.locations import shipped
 from precbench.survey.ranking import AP, Survey, standings
-from precbench.survey.tasks import LONG, read_task, write_configs
+from precbench.survey.tasks import N_SPLITS, read_task, write_configs
 from precbench.yaml.document import load
 
 TASKS = shipped("results/reference") / "rare-tasks.csv"
@@ -106,7 +106,7 @@ def write(folder: Path, tasks: Iterable[Any], folds: bool = False) -> list[Path]
                 entries.append(task._replace(task=drawn, package="thinned"))
             entries += [] if draws else [task]
         protocol = {"split": "random", "test_size": share, "stratified": True}
-        protocol |= {"n_splits": 1 if kind == "thinned" else LONG}
+        protocol |= {"n_splits": 1 if kind == "thinned" else N_SPLITS}
         name = f"{'rare-folds' if folds else 'rare'}-{name}"
         paths += write_configs(folder, entries, name, protocol=protocol, **changed)
     return paths

@@ -21,13 +21,13 @@ _Results = TypeVar("_Results")
 
 SECONDHAND = "printed according to another source, as the paper could not be read"
 
-# Rows of a study's ``values.csv``: those that hold these entries in these columns
+# Selects the rows of a study's ``values.csv`` that hold the entry given for each column
 Selection = dict[str, str | int | float]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9]+(/[A-Za-z0-9_.,=@()-]+)+$")]
 
+# Fields that name data sets, or solvers by their labels, in claims of any kind
 _DATA = ("dataset", "datasets")
-# Fields that name data sets, and those that name solvers by their labels, of whatever kind
 _SOLVERS = ("solver", "first_solver", "better", "worse", "slower", "faster", "among")
 _SOLVER_LISTS = ("better", "worse", "among", "steady", "unsteady")
 
@@ -38,7 +38,7 @@ class Minimum(Section):
     solver: str
     study: str  # name of the experiment
     config: str
-    cell: Selection  # rows, one for each data set: 1 if w = 0 is a minimiser, else 0
+    cell: Selection  # one row for each data set, whose value is 1 if w = 0 is a minimiser, else 0
 
 
 class Claim(Section):
@@ -168,7 +168,7 @@ class Claim(Section):
                 yield claim.ledger_row(Verdict.NO_DATA, reason=str(missing))
 
     def judge_checked(self, evidence: Evidence) -> LedgerRow:
-        """Judge the claim without its doubtful solvers, see `doubts`."""
+        """Judge the claim without its doubtful solvers, see `doubts`, which the reason names."""
         row, claim = self.judge(evidence), self
         for solver, (verdict, reason) in self.doubts(evidence).items():
             reduced = claim.drop_solver(solver)
@@ -176,10 +176,10 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for stops in claim._stopped(evidence, "tuning limit"):  # too few for a doubt
+        for stops in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
             row = replace(row, reason=_joined(row.reason, stops.text))
         if self.is_timed and (stopped := [stops.text for stops in claim._stopped(evidence)]):
-            # A time cut short is a lower bound: with the full time, what fails might hold.
+            # The full time is at least the one cut short, so a claim that fails might hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
             return replace(row, verdict=verdict, reason=_joined(row.reason, reason))
@@ -191,20 +191,9 @@ class Claim(Section):
         # or if a limit stopped half or more of its trials on one, or of their tuning: with another
         # parameter both values and times would differ.
         doubts: dict[str, tuple[Verdict, str]] = {}
-        if (minimum := self.minimum) is not None:
-            if minimum.study not in evidence.values:
-                raise MissingError(
-                    f"no results of {minimum.study}: make them with precbench run {minimum.config}"
-                )
-            rows = self.selected(evidence.values[minimum.study], minimum.cell).set_index("dataset")
-            if missing := set(self.data) - set(rows.index):
-                raise MissingError(
-                    f"the results of {minimum.study} lack {', '.join(sorted(missing))}: make "
-                    f"them with precbench run {minimum.config}"
-                )
-            if at_zero := [name for name in self.data if rows["value"][name] == 1]:  # 1: at w = 0
-                reason = f"the minimum of {minimum.solver} is w = 0 on {', '.join(at_zero)}"
-                doubts[minimum.solver] = Verdict.NO_POWER, reason
+        if self.minimum is not None and (at_zero := self._datasets_at_zero(self.minimum, evidence)):
+            reason = f"the minimum of {self.minimum.solver} is w = 0 on {', '.join(at_zero)}"
+            doubts[self.minimum.solver] = Verdict.NO_POWER, reason
         # Where times alone decide, trained trials may be cut short: only limits of tuning count.
         for by in ("tuning limit", "limit") if self.is_decided_by_values else ("tuning limit",):
             for stops in self._stopped(evidence, by):
@@ -212,8 +201,20 @@ class Claim(Section):
                     doubts.setdefault(stops.solver, (Verdict.INCONCLUSIVE, stops.text))
         return doubts
 
+    def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
+        """Return the data sets of the claim on which a study found the minimum at w = 0."""
+        table = _results_of(minimum.study, minimum.config, evidence.values)
+        values = self.selected(table, minimum.cell).set_index("dataset")["value"]
+        if missing := set(self.data) - set(values.index):
+            raise MissingError(
+                f"the results of {minimum.study} lack {', '.join(sorted(missing))}: make "
+                f"them with precbench run {minimum.config}"
+            )
+        return [name for name in self.data if values[name] == 1]  # 1: at w = 0
+
     def drop_solver(self, solver: str) -> Self | None:
-        """Return the claim without a solver, None if nothing is left to compare."""
+        """Return the claim without a solver, None if a side would have no solver left."""
+        # A claim without such lists compares single solvers, so that without one nothing is left.
         lists = {field: getattr(self, field, ()) for field in _SOLVER_LISTS}
         others = {f: tuple(s for s in names if s != solver) for f, names in lists.items() if names}
         return self.model_copy(update=others) if others and all(others.values()) else None
@@ -224,8 +225,8 @@ class Claim(Section):
         return not self.is_timed
 
     def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
-        """Yield by solver and data set of the claim how many trials a limit stopped, if any."""
-        # `by` is "limit", which is that of training, or "tuning limit".
+        """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
+        # `by` names the limit: "limit", which is that of training, or "tuning limit".
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -242,11 +243,7 @@ class Claim(Section):
                     yield _Stops(solver, are_too_many=2 * stopped >= trials, text=text)
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
-        if self.experiment not in results:
-            raise MissingError(
-                f"no results of {self.experiment}: make them with precbench run {self.config}"
-            )
-        return results[self.experiment]
+        return _results_of(self.experiment, self.config, results)
 
     def selected(self, table: pd.DataFrame, cell: Selection) -> pd.DataFrame:
         """Return the rows of a study's table whose columns hold the entries of `cell`."""
@@ -261,10 +258,10 @@ class Claim(Section):
         return table[is_selected]
 
     def counterparts(self, table: pd.DataFrame, own: Selection, cell: Selection) -> NDArray:
-        """Return the right side of a comparison: a value for each that `own` selects on the left.
+        """Return the right-hand values of a comparison, one for each row that `own` selects.
 
-        That is the value selected by `cell` whose row is equal in all columns but those of the two
-        selections, or the only one that `cell` selects.
+        It is the value of the row that `cell` selects and that equals the left one in all columns
+        but those of the two selections. If `cell` selects one row only, all have its value.
         """
         left, right = self.selected(table, own), self.selected(table, cell)
         if len(right) == 1 and len(left):
@@ -283,7 +280,7 @@ class Claim(Section):
     ) -> LedgerRow:
         """Return the row of the ledger, with the deviations of the claim and further ones."""
         # `other` are further fields of the row. The verdict is weakened if the claim was chosen
-        # after the results, or is known second-hand only.
+        # after the results. It is no decision if the claim is known second-hand only.
         row = LedgerRow(
             id=self.id,
             paper=self.paper,
@@ -299,19 +296,20 @@ class Claim(Section):
             row = replace(row, verdict=Verdict.NO_POWER, reason=reason)
         if not self.secondhand:
             return row
-        would = "" if row.verdict.rank is None else f"would be {row.verdict}"  # "": no decision
-        reason = _joined(would, row.reason, SECONDHAND)
-        return replace(row, verdict=Verdict.INCONCLUSIVE if would else row.verdict, reason=reason)
+        if row.verdict.rank is None:  # no decision anyhow
+            return replace(row, reason=_joined(row.reason, SECONDHAND))
+        reason = _joined(f"would be {row.verdict}", row.reason, SECONDHAND)
+        return replace(row, verdict=Verdict.INCONCLUSIVE, reason=reason)
 
     def undecided(self, reason: str, **other: Any) -> LedgerRow:
-        """Return the row of the ledger for too few or unsuitable results."""
+        """Return the row of the ledger if there are too few results, or unsuitable ones."""
         return self.ledger_row(Verdict.INCONCLUSIVE, reason=reason, **other)
 
     def judged(
         self, holds: bool, trend: bool = False, more: Iterable[str] = ()
     ) -> tuple[Verdict, list[str]]:
         """Return the verdict, and the deviations under which it was reached."""
-        # holds: the claim is as printed; trend: at least its trend is; more: further deviations
+        # holds: ours is as printed; trend: at least its trend is; more: beside the claim's own
         deviations = list(dict.fromkeys([*self.deviations, *more]))
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
@@ -319,11 +317,11 @@ class Claim(Section):
 
 
 class _Stops(NamedTuple):
-    """The trials of a solver on a data set that a limit stopped."""
+    """How many trials of a solver on a data set a limit stopped."""
 
     solver: str
     are_too_many: bool  # half of its trials, or more
-    text: str
+    text: str  # the same in words
 
 
 class MeasuredClaim(Claim):
@@ -333,16 +331,22 @@ class MeasuredClaim(Claim):
     checkpoint: int | None = None  # None: the final weights
 
 
+def _results_of(experiment: str, config: str, results: Mapping[str, _Results]) -> _Results:
+    if experiment not in results:
+        raise MissingError(f"no results of {experiment}: make them with precbench run {config}")
+    return results[experiment]
+
+
 def _joined(*reasons: str) -> str:
     return "; ".join(filter(None, reasons))
 
 
 def make_ledger(claims: Sequence[Claim], evidence: Evidence) -> list[LedgerRow]:
-    """Give each claim its verdict, in the order of the claims."""
+    """Return the row of each claim with its verdict, in the order of the claims."""
     rows: list[LedgerRow] = []
     by_kind: dict[type[Claim], list[Claim]] = {}
     for claim in claims:
-        reason = claim.untested  # "" if an experiment decides it
+        reason = claim.untested  # why nothing decides it yet, "" if an experiment does
         if claim.is_testable and not (shipped("configs") / f"{claim.config}.yaml").exists():
             reason = f"there is no config {claim.config} yet"
         if reason:

@@ -38,7 +38,7 @@ class MeanClaim(MeasuredClaim):
     margin: float = 0.0  # with `averaged`, a distance that agrees, too ("approximately")
     # The mean of a few draws should lie where that of as many of ours would in 95 of 100 cases.
     runs: PositiveInt | None = None
-    power_of_ten: int = 0  # dropped in print; our choice if above 0
+    power_of_ten: int = 0  # that the print leaves out; one above 0 is our choice
     logarithm: bool = False  # whether distances are taken between logarithms
     first_solver: str = ""  # first column of the row: the trend is the difference from it
     first_printed: str = ""
@@ -49,7 +49,7 @@ class MeanClaim(MeasuredClaim):
 
     def scaled(self, printed: str, shift: int = 0) -> float:
         """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
-        # A power of ten above 0 is our choice, as the print dropped it; `shift` changes only this.
+        # `shift` is added to a power of ten that we chose, which is one above 0, and to no other.
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(
@@ -72,20 +72,20 @@ class MeanClaim(MeasuredClaim):
             return cell.undecided(f"needs {MIN_SPLITS} repetitions", **fields)
         if self.runs is None:  # the print is a mean over many draws
             unit = parse_printed(self.printed, self.power_of_ten).unit  # of the last printed digit
-            limit = max(self.margin, unit / 2) + 1e-9 * unit  # and rounding of the difference
+            limit = max(self.margin, unit / 2) + 1e-9 * unit  # 1e-9: rounding of the difference
         else:
             limit = prediction_half_width(cell.draws.to_numpy(), self.runs)
             fields["smallest_error"] = limit / abs(mean) if mean else None  # a relative error
         holds = abs(self.scaled(self.printed) - mean) <= limit
         if holds or self.runs is None:
             return cell.row(*self.judged(holds), **fields)
-        trend, side = _trend(cell, evidence)
-        reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {side}"
+        trend, text = _trend(cell, evidence)
+        reason = f"farther than {limit:.3g}, which chance allows for means of {self.runs}; {text}"
         return cell.row(*self.judged(False, trend), reason=reason, **fields)
 
     @classmethod
     def judge_all(cls, claims: Sequence[Self], evidence: Evidence) -> Iterator[LedgerRow]:
-        """Judge claims of several draws alone; those of one draw by row, with one threshold."""
+        """Judge each mean of several draws alone, and those of one draw by their printed rows."""
         yield from super().judge_all([c for c in claims if not c.is_one_draw], evidence)
         cells = []
         for claim in claims:
@@ -98,10 +98,10 @@ class MeanClaim(MeasuredClaim):
 
 
 class _Draws(NamedTuple):
-    """The claim of a mean with our draws, by repetition, on the scale of distances."""
+    """A claim about a mean, with our draws of it, or their logarithms with its key `logarithm`."""
 
     claim: MeanClaim
-    draws: pd.Series
+    draws: pd.Series  # by repetition
 
     @property
     def column(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class _Draws(NamedTuple):
         """Return the row of the ledger with median and quartiles of our draws."""
         fields: dict[str, Any] = {"runs": len(self.draws)}
         if fields["runs"] and np.isfinite(self.draws).all():
-            quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])  # perhaps of logarithms
+            quartiles = np.quantile(self.draws, [0.25, 0.5, 0.75])
             q25, q50, q75 = np.exp(quartiles) if self.claim.logarithm else quartiles
             fields |= {"measured": f"{q50:.6g}", "spread": f"{q25:.4g} to {q75:.4g}"}
         return self.claim.ledger_row(verdict, deviations, **fields | other)
@@ -130,13 +130,12 @@ class _Draws(NamedTuple):
 
 
 def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerRow]:
-    """Judge means of one draw by their printed rows, if there are enough draws."""
-    # A row is judged by how far out it lies among our draws of it, see `place`.
+    """Judge means of one draw by their printed rows, if all have enough draws in common."""
     yield from (cell.undecided(cell.obstacle) for cell in cells if cell.obstacle)
     judged = [cell for cell in cells if not cell.obstacle]
     if not judged:
         return
-    # The repetitions (rows) that all cells (columns) have
+    # The draws as a table: a row for each repetition that all cells have, a column for each cell
     common = pd.concat([cell.draws for cell in judged], axis=1, join="inner")
     if len(common) < MIN_REPETITIONS:
         reason = f"needs {MIN_REPETITIONS} repetitions that all cells have"
@@ -146,23 +145,23 @@ def _judge_rows(cells: Sequence[_Draws], evidence: Evidence) -> Iterator[LedgerR
     for i, cell in enumerate(judged):
         cell = cell._replace(draws=common.iloc[:, i])
         by_row.setdefault(cell.claim.row or cell.claim.id, []).append(cell)  # without a row: alone
-    rows = list(by_row.values())
+    yield from _judge_comparable(list(by_row.values()), evidence)
+
+
+def _judge_comparable(rows: Sequence[Sequence[_Draws]], evidence: Evidence) -> Iterator[LedgerRow]:
+    """Judge cells by how far out their rows lie among our draws, which all rows have in common."""
     # A power of ten that we chose, as the print dropped it, is tried one lower and higher, too.
     by_shift = {
         shift: place([_printed_and_drawn(row, shift) for row in rows]) for shift in (-1, 0, 1)
     }
     passed = [row for row, placed in zip(rows, by_shift[0], strict=True) if placed.p_of_all > LEVEL]
-    misfits = _misfits(cell for row in passed for cell in row)  # by column: why powers are wrong
+    misfits = _misfits(cell for row in passed for cell in row)  # by column; others differ anyhow
     for row_number, row in enumerate(rows):
-        power, ambiguity = row[0].claim.power_of_ten, ""  # of the row; ours if above 0
-        fits = [
-            f"10^{power + shift}"
-            for shift in (-1, 1)
-            if by_shift[shift][row_number].p_of_all > LEVEL  # the row passes with it
-        ]
-        if power > 0 and fits:
-            fitting = " and ".join(fits)
-            ambiguity = f"with the power 10^{power}, which is ours; {fitting} pass as well"
+        power, ambiguity = row[0].claim.power_of_ten, ""  # the same for all cells of the row
+        fits = [shift for shift in (-1, 1) if by_shift[shift][row_number].p_of_all > LEVEL]
+        if power > 0 and fits:  # it is our choice, and the row passes with others as well
+            others = " and ".join(f"10^{power + shift}" for shift in fits)
+            ambiguity = f"with the power 10^{power}, which is ours; {others} pass as well"
         for i, cell in enumerate(row):
             misfit = misfits.get(cell.column, "") if power > 0 and cell.claim.logarithm else ""
             yield _judge_cell(cell, by_shift[0][row_number], i, evidence, misfit, ambiguity)
@@ -180,7 +179,7 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return the columns whose powers of ten, ours and printed, do not fit together, and why."""
+    """Return the reason for each column whose powers of ten, ours and printed, do not fit."""
     # All measures of a column come from one draw, so those with logarithms vary together: `place`,
     # which is made for rows, shows for a column whether its numbers fit each other.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
@@ -204,7 +203,7 @@ def _judge_cell(
     cell: _Draws, placement: Placement, i: int, evidence: Evidence, misfit: str, ambiguity: str
 ) -> LedgerRow:
     """Judge the i-th cell of a row by the placement of the row, and by its power of ten if ours."""
-    # `misfit` says that our power is wrong, `ambiguity` that others pass as well; "" if not so.
+    # `misfit` says why our power is wrong, `ambiguity` that others pass as well; "" if not so.
     claim, error = cell.claim, float(placement.smallest_error[i])  # least error that is detected
     fields: dict[str, Any] = {
         "reason": f"row: p = {placement.p:.2g}, of all rows {placement.p_of_all:.2g}",
@@ -218,8 +217,8 @@ def _judge_cell(
         where = "below" if printed < cell.draws.min() else "above"
         fields["reason"] += f"; {where} all draws"
     if placement.p_of_all <= LEVEL:  # the row differs
-        trend, side = _trend(cell, evidence)
-        fields["reason"] += f"; {side}"
+        trend, text = _trend(cell, evidence)
+        fields["reason"] += f"; {text}"
         return cell.row(*claim.judged(False, trend), **fields)
     if objection := misfit or ambiguity:
         fields["reason"] += f"; {objection}"
@@ -228,7 +227,7 @@ def _judge_cell(
 
 
 def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
-    """Return whether our draws differ from the first cell's as the print does, and a text on it."""
+    """Return whether our draws lie on the printed side of the first cell's, and that in words."""
     claim = cell.claim
     if claim.first_solver in ("", claim.solver):
         return False, "it is the first of its row"
@@ -237,7 +236,8 @@ def _trend(cell: _Draws, evidence: Evidence) -> tuple[bool, str]:
     except MissingError:
         return False, "the first of its row was not measured"
     own, others = cell.draws.align(first.draws, join="inner")
+    # 1 if the print is above the first cell's, -1 if below: times this, larger is on its side.
     printed_side = np.sign(claim.scaled(claim.printed) - claim.scaled(claim.first_printed))
     wins, _losses, p = sign_test(printed_side * own.to_numpy(), printed_side * others.to_numpy())
-    side = f"on the printed side of the first of its row in {wins} of {len(own)}"
-    return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, side
+    text = f"on the printed side of the first of its row in {wins} of {len(own)}"
+    return bool(p <= LEVEL) and len(own) >= MIN_SPLITS, text

@@ -32,10 +32,10 @@ class OrderClaim(MeasuredClaim):
     kind: Literal["order"]
     better: Items[str]
     worse: Items[str]
-    # The best value of each side; the distance between its two values; the fraction of steps to the
-    # next checkpoint that fall by more than `fall_by`; how far the values before the last lie below
-    # the best of the curve, on average; by which share the least value over the sweep lies
-    # below the largest. Of the last four, smaller is better.
+    # What is compared of each side. best: its best value; gap: the distance between its two values;
+    # falls: the share of steps to the next checkpoint that fall by more than `fall_by`; shortfall:
+    # the mean distance of the values before the last from the best of the curve; variation: by
+    # which share the least value of the sweep is below the largest. Of these four, less is better.
     of: Literal["best", "gap", "falls", "shortfall", "variation"] = "best"
     fall_by: float = 0.0
     margin: float = 0.0  # the better side may be worse by less than this
@@ -52,17 +52,17 @@ class OrderClaim(MeasuredClaim):
         """Probability that the claim holds on a split if all solvers are equal."""
         if self.of == "gap":  # one gap against another
             return 0.5
-        # Each solver is equally often the best of all.
+        # If each solver is equally often the best of all, the better side has it this often.
         share = len(self.better) / (len(self.better) + len(self.worse))
-        return share if self.one_draw else max(share, 0.5)  # else it has to hold on most splits
+        return share if self.one_draw else max(share, 0.5)  # 0.5: it has to hold on most splits
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by a sign test over the splits."""
+        """Judge by a sign test over the splits whether the better side wins more than by chance."""
         outcomes = self.results_in(evidence.outcomes)
-        checkpoint = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
-        checkpoint = None if checkpoint == "last" else checkpoint  # of worse; None: final weights
+        of_worse = self.checkpoint if self.worse_checkpoint is None else self.worse_checkpoint
+        of_worse = None if of_worse == "last" else of_worse  # checkpoint; None: final weights
         better = self._best(outcomes, self.better, self.checkpoint, self.at)
-        worse = self._best(outcomes, self.worse, checkpoint, self.worse_at or self.at)
+        worse = self._best(outcomes, self.worse, of_worse, self.worse_at or self.at)
         better, worse = better.align(worse, join="inner")  # on the splits that both have
         wins, losses, p = sign_test(better.to_numpy() + self.margin, worse.to_numpy(), self.chance)
         fields: dict[str, Any] = {
@@ -86,27 +86,27 @@ class OrderClaim(MeasuredClaim):
         if self.one_draw and compatible:
             fields["reason"] += "; the paper's single draw could have come out either way"
             return self.ledger_row(Verdict.NO_POWER, **fields)
-        trend = wins > self.chance * (wins + losses)
+        trend = wins > self.chance * (wins + losses)  # more than by chance, if not significantly
         return self.ledger_row(*self.judged(False, trend), **fields)
 
     def _best(
         self, outcomes: Outcomes, solvers: Sequence[str], checkpoint: int | None, at: str
     ) -> pd.Series:
-        """Return the best value of the solvers on each split, or minus the gap between two."""
+        """Return for each split the best value of the solvers, or minus the gap between the two."""
         columns = [self._read(outcomes, solver, checkpoint, at) for solver in solvers]
         by_split = pd.concat(columns, axis=1, join="inner")
         best = by_split.max(axis=1)
         return by_split.min(axis=1) - best if self.of == "gap" else best
 
     def _read(self, outcomes: Outcomes, solver: str, checkpoint: int | None, at: str) -> pd.Series:
-        """Return by split the quantity that is compared, of one solver; larger is better."""
+        """Return for each split what `of` names, of one solver, so that larger is better."""
         cell = self.dataset, solver, self.metric, self.part
         if self.of in ("falls", "shortfall"):  # of the curve over the checkpoints
             by_split = outcomes.curves(*cell).items()
             return pd.Series({split: self._of_curve(curve) for split, curve in by_split})
         if self.of == "variation":  # over the points of the sweep
             points = outcomes.sweep(*cell, points=[at] if at else [])
-            return points.min(axis=1) / points.max(axis=1) - 1  # minus the relative variation
+            return points.min(axis=1) / points.max(axis=1) - 1  # 0 or less: minus the variation
         if at:
             values = outcomes.sweep(*cell, points=[at])[at]
         elif self.metric == WALL_SECONDS:
@@ -117,7 +117,7 @@ class OrderClaim(MeasuredClaim):
         return -values if self.metric in (WALL_SECONDS, *outcomes.run.losses) else values
 
     def _of_curve(self, curve: pd.DataFrame) -> float:
-        """Return minus the share of steps that fall, or minus the mean distance below the best."""
+        """Return minus the share of steps that fall, or minus the shortfall, see `of`."""
         values = curve["value"].to_numpy()
         if len(values) < 2:  # a curve of one point has no step
             return np.nan
@@ -135,8 +135,8 @@ class RatioClaim(Claim):
     dataset: str
     slower: str
     faster: str
-    # Compare times to the first checkpoint at which a side is no worse than the worse of the two
-    # final values of `metric`, less this; else times to the final weights.
+    # If given, a side's time is that to its first checkpoint at which `metric` reaches the worse of
+    # the two final values, less this; else its time to the final weights.
     within: PositiveFloat | None = None
     metric: str = ""
     read_as: PositiveFloat | None = None  # the ratio, if the paper says it in words
@@ -148,7 +148,7 @@ class RatioClaim(Claim):
 
     @property
     def is_decided_by_values(self) -> bool:
-        """Times to an accuracy depend on the final values."""
+        """Whether the times are those to an accuracy, which the final values set."""
         return self.within is not None
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -173,7 +173,7 @@ class RatioClaim(Claim):
         return self.ledger_row(*self.judged(False, trend=ratio > 1), reason=reason, **fields)
 
     def _times_to_accuracy(self, within: float, outcomes: Outcomes) -> tuple[pd.Series, pd.Series]:
-        """Return by split the seconds of both sides to the worse final value less `within`."""
+        """Return by split when each side reaches the worse of both final values, less `within`."""
         slower, faster = (
             outcomes.curves(self.dataset, s, self.metric) for s in (self.slower, self.faster)
         )
@@ -225,13 +225,14 @@ class VariationClaim(Claim):
         if len(values) < MIN_SPLITS:
             return self.undecided(f"needs {MIN_SPLITS} splits", **fields)
         share = 1 - self.at_most  # the claim: for all points a and b, a is at least share * b
-        above = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
-        below = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
-        if max(above) <= LEVEL:  # shown for every pair
-            reason = f"t tests of {len(above)} pairs: p = {max(above):.2g}"
+        # p-values by pair: a small one in `shown` says that it obeys the claim, in `refuted` not
+        shown = [mean_test(values[a] - share * values[b]) for a, b in permutations(values, 2)]
+        refuted = [mean_test(share * values[b] - values[a]) for a, b in permutations(values, 2)]
+        if max(shown) <= LEVEL:  # for every pair
+            reason = f"t tests of {len(shown)} pairs: p = {max(shown):.2g}"
             return self.ledger_row(*self.judged(True), reason=reason, **fields)
-        if (p := min(below) * len(below)) <= LEVEL:  # refuted for one, by Bonferroni's rule
-            reason = f"t test of the farthest of {len(below)} pairs: p = {p:.2g}"
+        if (p := min(refuted) * len(refuted)) <= LEVEL:  # for one, by Bonferroni's rule
+            reason = f"t test of the farthest of {len(refuted)} pairs: p = {p:.2g}"
             return self.ledger_row(*self.judged(False), reason=reason, **fields)
         reason = f"{len(values)} splits show neither less nor more than {self.at_most:.0%}"
         return self.undecided(reason, **fields)

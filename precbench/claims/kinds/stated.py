@@ -28,7 +28,7 @@ from precbench.yaml.models import Items, Section, at, refuse
 class Reading(Section):
     """One way to read the paper."""
 
-    cell: Selection = Field(default_factory=dict)
+    cell: Selection = Field(default_factory=dict)  # joined to that of the claim
     deviation: str | None = None  # id of the documented one, if the reading is ours
 
 
@@ -52,27 +52,27 @@ class ExactClaim(Claim):
         yield from (r.deviation for r in self.readings if r.deviation is not None)
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge by the first reading of the paper that agrees with the print."""
+        """Judge by the first reading that agrees with the print; if none does, by the first."""
         table = self.results_in(evidence.values)
         results = [self._read(reading, table) for reading in self.readings]
         for reading, (measured, agreed) in zip(self.readings, results, strict=True):
             if agreed:
                 verdict = self.judged(True, more=[reading.deviation] if reading.deviation else [])
                 return self.ledger_row(*verdict, measured=measured, runs=1)
-        measured, _agreed = results[0]  # by the first reading
+        measured, _agreed = results[0]
         return self.ledger_row(Verdict.NOT_REPRODUCED, measured=measured, runs=1)
 
     def _read(self, reading: Reading, table: pd.DataFrame) -> tuple[str, bool]:
-        """Return the value under one reading of the paper, as text, and whether it agrees."""
+        """Return the study's value under one reading, as text, and whether it is as printed."""
         rows = self.selected(table, {**self.cell, **reading.cell})
         if self.argmin is not None:
-            rows = rows[rows[self.argmin].isin(self.among)]
+            rows = rows[rows[self.argmin].isin(self.among)]  # one for each entry that competes
         if len(rows) != (n_expected := len(self.among) or 1):
             raise InputError(
                 f"claim {self.id}: `cell` selects {len(rows)} values of the study, but needs "
                 f"{n_expected}; name {'more' if len(rows) > n_expected else 'fewer'} of its columns"
             )
-        if self.argmin is not None:  # the print is the name of the smallest value
+        if self.argmin is not None:  # the print is the entry with the smallest value
             smallest = str(rows[self.argmin].iloc[int(rows["value"].argmin())])
             return smallest, smallest == self.printed.replace("_", "")  # f_1 in print is f1
         value = float(rows["value"].iloc[0])
@@ -87,9 +87,9 @@ class ExactClaim(Claim):
 class BoundClaim(Claim):
     """Some values of a study lie below others: a theorem, or an order of curves.
 
-    The claim is ``left <= factor * right + margin``. A value that `cell` selects is compared with
-    the one that equals it in all other columns, or with the only one, among those that `by`
-    selects.
+    The claim is ``left <= factor * right + margin``. `cell` selects the values on the left, and
+    `by` those on the right: each left one is compared with the right one that equals it in all
+    other columns, or with the only right one.
     """
 
     reads_study: ClassVar[bool] = True
@@ -97,13 +97,13 @@ class BoundClaim(Claim):
     kind: Literal["bound"]
     cell: Selection
     by: Selection
-    # Values of what does not obey the claim: the trivial model w = 0, or a control. Unless half of
-    # the bounds lie below them, nothing is decided. Without it, 0 against 0 decides nothing.
+    # Selects values of what does not obey the claim: the trivial model w = 0, or a control. Unless
+    # half of the bounds are below them, nothing is decided. By default 0 against 0 decides nothing.
     trivial: Selection | None = None
     factor: float = 1.0
     margin: float = 0.0
-    # The paper leaves a constant open: a bound with ours can be too small, and one that holds is a
-    # trend only.
+    # Whether the paper leaves a constant open: ours may be too small, so that a bound which fails
+    # refutes nothing, and one that holds is a trend only.
     open_constant: bool = False
 
     def judge(self, evidence: Evidence) -> LedgerRow:
@@ -121,7 +121,7 @@ class BoundClaim(Claim):
                 return self.undecided(reason, **fields)
             return self.ledger_row(*self.judged(False), **fields)
         # A bound is informative if it could have failed.
-        if self.trivial is None:  # no values are given of what does not obey the claim
+        if self.trivial is None:  # all but 0 against 0 could have
             informative = (left != 0) | (right != 0)
             condition = "compare more than 0 with 0"
         else:
@@ -138,12 +138,12 @@ class BoundClaim(Claim):
 
 
 def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
-    """Return the two sides of a bound, or for several bounds the range of ratios or excesses."""
+    """Return the sides of a bound in words; of several, how many hold and how the sides differ."""
     if len(left) == 1:
         return f"{left[0]:.4g} against {right[0]:.4g}"
     with np.errstate(divide="ignore", invalid="ignore"):
         name, compared = "ratio", left / right
-    if not np.isfinite(compared).all():  # some right side is 0
+    if not np.isfinite(compared).all():  # some right side is 0: differences in place of ratios
         name, compared = "excess", left - right
     outcome = f"holds in {n_holding} of {len(left)}"
     return f"{outcome}, {name} {compared.min():.3g} to {compared.max():.3g}"
@@ -152,12 +152,13 @@ def _compared_in_words(left: NDArray, right: NDArray, n_holding: int) -> str:
 class RateClaim(Claim):
     """Values of a study are O(n^exponent), with a constant that the paper leaves open.
 
-    The slope of the logarithm of the values against that of their sizes has an interval that holds
-    for all curves together in 95 of 100 cases. If it excludes the exponent from the wrong side on
-    any curve, the rate does not show at these sizes, which is inconclusive: no size refutes an O
-    with an open constant, nor proves it. Otherwise it is a trend only. A curve whose interval
-    reaches the slope of what does not obey the rate says nothing, nor does one with a value of 0 or
-    less; unless at least half of the curves say something, there is no power.
+    The rate is n^exponent, (n log n)^exponent with `times_log`, or the values that `by` selects.
+    The slope of each curve (logarithms of values against those of sizes) has an interval; all hold
+    together in 95 of 100 cases. If any lies above the exponent, the rate does not show at these
+    sizes, which is inconclusive: no size refutes an O with an open constant, nor proves it.
+    Otherwise it is a trend only. A curve whose interval reaches the slope of what does not obey the
+    rate says nothing, nor does one with a value of 0 or less. Unless half of the curves say
+    something, there is no power.
     """
 
     reads_study: ClassVar[bool] = True
@@ -165,26 +166,25 @@ class RateClaim(Claim):
     kind: Literal["rate"]
     cell: Selection  # one value for each size of each curve
     against: str  # column of the sizes
-    # Values of the stated rate at the same places, whose reciprocals replace the sizes; the stated
-    # exponent is then -1.
+    # Selects values of the rate at the same sizes; their reciprocals stand for the sizes.
     by: Selection | None = None
-    times_log: bool = False  # the exponent is one of ``n log n``
-    exponent: float = -1.0
+    times_log: bool = False  # the exponent is that of ``n log n``, not of n
+    exponent: float = -1.0  # the default is for `by`; without `by` it has to be given
     # Slope of what does not obey it; default 0 for a falling rate, exponent + 1 for a growing one.
     trivial: float | None = None
 
     @model_validator(mode="after")
-    def _check_scale(self) -> Self:
-        """Require either an exponent, or values of the stated rate."""
+    def _check_rate(self) -> Self:
+        """Require either an exponent, or values of the rate, but not both."""
         has_exponent = "exponent" in self.model_fields_set
         if self.by is not None and (self.times_log or has_exponent):
             refuse(at(("by",), ["gives the rate itself: leave exponent and times_log out"]))
         if self.by is None and not has_exponent:
-            refuse(at((), ["needs the key exponent, or by"]))
+            refuse(at((), ["needs the rate: give the key exponent, or by"]))
         return self
 
     def judge(self, evidence: Evidence) -> LedgerRow:
-        """Judge the exponent by the slopes of all curves and their joint interval."""
+        """Judge whether the slopes of the curves, with their joint intervals, show the rate."""
         table = self.results_in(evidence.values)
         curves = list(self._curves(table))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
@@ -197,8 +197,8 @@ class RateClaim(Claim):
         trivial = self.trivial  # the slope of what does not obey the claim
         if trivial is None:  # a falling rate: no fall; a growing one: one power more
             trivial = 0.0 if self.exponent < 0 else self.exponent + 1
-        n_informative = sum(slope.high < trivial for slope in slopes)  # that could have failed
-        n_slower = sum(slope.low > self.exponent for slope in slopes)  # the rate does not show
+        n_informative = sum(slope.high < trivial for slope in slopes)  # surely steeper
+        n_slower = sum(slope.low > self.exponent for slope in slopes)  # than the rate
         measured, of_all = _slopes_in_words(slopes), f"of {len(curves)} curves"
         if n_slower:
             reason = (
@@ -220,19 +220,19 @@ class RateClaim(Claim):
         sizes = rows[self.against].to_numpy(dtype=float)
         x = np.log(sizes * np.log(sizes)) if self.times_log else np.log(sizes)
         if self.by is not None:
-            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate as size, see `by`
-        others = [c for c in table if c not in ("value", self.against)]  # equal along a curve
-        for _, curve in rows.assign(x=x).groupby(others, sort=False, dropna=False):
+            x = -np.log(self.counterparts(table, self.cell, self.by))  # 1 / rate stands for a size
+        of_curve = [c for c in table if c not in ("value", self.against)]  # equal along a curve
+        for _, curve in rows.assign(x=x).groupby(of_curve, sort=False, dropna=False):
             yield curve["x"].to_numpy(), curve["value"].to_numpy(dtype=float)
 
 
 def _slopes_in_words(slopes: list[Slope]) -> str:
-    """Return a slope with its interval, or the range of several slopes and of their limits."""
+    """Return a slope and its interval in words; of several, the ranges of slopes and of limits."""
     values, lows, highs = zip(*slopes, strict=True)
-    low, high = min(lows), max(highs)
+    limits = f"{min(lows):.3g} to {max(highs):.3g}"
     if len(slopes) == 1:
-        return f"slope {values[0]:.3g} ({low:.3g} to {high:.3g})"
-    return f"slopes {min(values):.3g} to {max(values):.3g} (limits {low:.3g} to {high:.3g})"
+        return f"slope {values[0]:.3g} ({limits})"
+    return f"slopes {min(values):.3g} to {max(values):.3g} (limits {limits})"
 
 
 class StatementClaim(Claim):

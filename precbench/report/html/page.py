@@ -24,9 +24,9 @@ class Page:
     html: str
     title: str
     source: str | None
-    fact: str = ""  # what is in it
-    marks: list[str] = field(default_factory=list)  # warnings
-    verdicts: str = ""  # counts of the decided printed numbers
+    fact: str = ""  # what is in it, for the index of all pages
+    marks: list[str] = field(default_factory=list)  # warnings, below the title and in the index
+    verdicts: str = ""  # how many printed numbers have which verdict
 
 
 class Advised(NamedTuple):
@@ -34,17 +34,17 @@ class Advised(NamedTuple):
 
     choices: Sequence[tuple[str, Sequence[str], Table]] = ()  # data set, sentences, methods
     command: str = ""  # what to type next
-    texts: Sequence[str] = ()  # on the length of the list
+    texts: Sequence[str] = ()  # on the length of the list, as are the tables `lengths`
     lengths: Sequence[Table] = ()
-    data: Sequence[Table] = ()
-    figures: Sequence[Path] = ()
+    data: Sequence[Table] = ()  # about the data sets, below the protocol
+    figures: Sequence[Path] = ()  # of the lengths
 
 
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
-    """Judge the claims about some results, by name of the experiment or study."""
+    """Return the verdicts on all claims about some results, by name of experiment or study."""
     measured = evidence.outcomes.keys() | evidence.values.keys()
     if not any(map(shipped_config, measured)):
-        return {}  # only shipped experiments have printed numbers
+        return {}  # only shipped experiments have claims, which take long to read
     claims = {claim.id: claim for claim in load_claims() if claim.experiment in measured}
     by_experiment: dict[str, list[LedgerRow]] = {}
     for row in make_ledger(list(claims.values()), evidence):
@@ -60,16 +60,16 @@ def experiment_page(
     advised: Advised,
 ) -> Page:
     """Lay out the page of an experiment: results, figures, verdicts, protocol and trials."""
-    marks = ["smoke size: says nothing about the methods"] if run.smoke else []
+    marks = ["smoke size: says nothing about the methods"] if run.smoke else []  # below the title
     marks += [
         f"{dataset}: synthetic data stand in for the real ones"
         for dataset in run.datasets
         if run.is_stand_in(dataset)
     ]
     trials = trial_groups(run)
-    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # into the page
+    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to these
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
-    results = []
+    results = []  # tables, each with the links of its rows
     for table in tables:
         if table.dataset not in missing:
             # The protocol has a place of its own on the page.
@@ -77,7 +77,7 @@ def experiment_page(
             row_links = [links.get((table.dataset, solver), "") for solver in run.solvers]
             results.append((replace(table, notes=notes), row_links))
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
-    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"
+    fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"  # in the index
     return _page(
         run,
         fact,
@@ -85,10 +85,10 @@ def experiment_page(
         figures,
         ledger,
         advised,
-        lead=f"Each method leads to its trials.{not_run}",
+        lead=f"Each method leads to its trials.{not_run}",  # above the tables
         tables=results,
         protocol=run.protocol_sentence,
-        command="",
+        command="",  # below the protocol; here each solver has its own, beside its trials
         data=[_data_table(run), *advised.data, machines(run)],
         trials=trials,
     )
@@ -126,7 +126,7 @@ def _page(
     **content: Any,
 ) -> Page:
     """Fill in the template of a page; parts without content are left out."""
-    # `subject` is the experiment or study, `fact` says in a few words what is in it.
+    # `subject` is the experiment or study, `marks` and `fact` are those of `Page`.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(
@@ -137,10 +137,8 @@ def _page(
         advised=advised,
         length_figures=_figures(advised.figures),
         verdicts=verdicts,
-        settled=full_table([row for row in ledger if row.verdict.is_settled], "Verdicts"),
-        undecided=full_table(
-            [row for row in ledger if not row.verdict.is_settled], "Without a verdict"
-        ),
+        settled=full_table([r for r in ledger if r.verdict.is_settled], "Verdicts"),
+        undecided=full_table([r for r in ledger if not r.verdict.is_settled], "Without a verdict"),
         **content,
     )
     return Page(html, subject.title, subject.source, fact, marks, verdicts)
@@ -159,7 +157,7 @@ def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
 def _data_table(run: Run) -> Table:
     """Lay out the sizes of the data sets, and the number of splits that were run."""
     rows = []
-    for dataset in filter(run.n_splits, run.datasets):
+    for dataset in filter(run.n_splits, run.datasets):  # those that were run
         counts = run.data.get(dataset)
         sizes = ["–"] * 4  # unknown
         if counts is not None:

@@ -16,7 +16,7 @@ _HERE = Path(__file__).parent
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a template; `values` may hold untrusted text, which is escaped."""
+    """Return a page from a template; `values` may hold untrusted text, which is escaped."""
     from markupsafe import Markup
 
     for name, file in {"style": "style.css", "script": "script.js"}.items():
@@ -41,7 +41,7 @@ def _templates() -> "Environment":
     return templates
 
 
-_NUMBER = re.compile(
+_NUMBER = re.compile(  # as tables write it, such as "1,234 ± 5 (3 to 7) ≈", or none
     r"[-−+]?[\d.,]+(e[-+]?\d+)?( [±%] ?[\d.e+-]*)?( \([-\d.,]+ to [-\d.,]+\))?[ ≈‡†]*|[–]?"
 )
 

@@ -17,9 +17,9 @@ class TrialGroup(NamedTuple):
 
     dataset: str
     solver: str
-    id: str  # of the HTML element: d and s, each with its number in the experiment
-    ok: str  # how many of them
-    command: str  # which repeats the first; "" for trials of no config
+    id: str  # of the HTML element: "d0s2" for the first data set and the third solver
+    ok: str  # how many of them are, in words
+    command: str  # that repeats the first of them; "" for trials without a config
     table: Table
 
 
@@ -35,19 +35,20 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
-    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed).
+    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed),
+    # of which any row says how it went, and each one has the value of a metric.
     points = run.sweep_points
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
-    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by metric
+    values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
         trials[trial] = final
         values.setdefault(trial, {})[final["metric"]] = final["value"]
     rows = []
-    for trial in sorted(trials):
-        (point, split, seed), final = trial, trials[trial]
+    for (point, split, seed), final in sorted(trials.items()):
         labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
-        numbers = [_number(values[trial].get(label, np.nan)) for label in labels]
+        of_trial = values[point, split, seed]
+        numbers = [_number(of_trial.get(label, np.nan)) for label in labels]
         seconds = "–" if np.isnan(final["seconds"]) else three_digits(final["seconds"])
         texts = [seconds, final["chosen"], _outcome(final), final["key"]]
         rows.append([str(split), str(seed), points[point], *numbers, *texts])
@@ -64,7 +65,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # [0][0]: the split of the first trial
+        "" if command is None else rows[0][0].join(command),  # between its parts the first split
         table,
     )
 
@@ -80,7 +81,7 @@ def _outcome(final: dict[Any, Any]) -> str:
 
 
 def machines(run: Run) -> Table:
-    """Describe the machines of the trials in the results."""
+    """Return a table of the machines that ran the trials of the results, and how many each ran."""
     store, keys = Store(run.folder), {*run.results["key"]}
     known = store.machines()  # by the name of their environment
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
