@@ -193,14 +193,13 @@ def panel(survey: Survey, *metrics: str) -> str:
 
 def folds(survey: Survey, *metrics: str) -> str:
     """Lay out the answers where the best rivals choose by a fifth of the rows, and by folds."""
-    again = Survey(pd.read_csv(rare.FOLDED), rare.TASKS)
+    ways = {"a fifth of the rows": rare_panel(folds=False), "five folds": survey}
+    tasks = pd.read_csv(rare.FOLDED)["task"].unique()
     rows = []
     for metric in metrics:
-        folded = again.values(metric)
-        values = survey.values(metric).loc[folded.index]
-        ways = {"a fifth of the rows": values, "five folds": values.assign(**folded)}
-        for way, of_way in ways.items():
-            rows.append(_row(f"{MEASURES[metric].title}: by {way}", choose(survey, of_way)))
+        for way, panel_of_way in ways.items():
+            found = choose(panel_of_way, panel_of_way.values(metric, tasks))
+            rows.append(_row(f"{MEASURES[metric].title}: by {way}", found))
     return laid_out(["rivals choose", "tasks", *_HEADER[1:]], filter(None, rows))
 
 
@@ -413,9 +412,13 @@ def committed() -> Survey:
 
 
 @cache
-def rare_panel() -> Survey:
-    """Read the committed reference of the rare panel."""
-    return Survey(pd.read_csv(rare.REFERENCE), rare.TASKS)
+def rare_panel(folds: bool = True) -> Survey:
+    """Read the committed values of the rare panel, where rivals choose by folds, or by a fifth."""
+    fit = ["task", "split", "solver"]
+    table = pd.read_csv(rare.REFERENCE).set_index(fit)
+    if folds:
+        table.update(pd.read_csv(rare.FOLDED).set_index(fit))
+    return Survey(table.reset_index(), rare.TASKS)
 
 
 def _seconds(seconds: float) -> str:
