@@ -122,7 +122,7 @@ def final_scores(
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
                 test = Rows(trial, plan.datasets[trial.dataset.name]).test
-                *_, scores = _scores(_checkpoints(store, key, {"test": test}), "test", test)
+                *_before, scores = _scores(_checkpoints(store, key, {"test": test}), "test", test)
                 yield trial, record, scores
 
 

@@ -403,8 +403,8 @@ def _sentences(choice: Choice) -> list[str]:
 
 
 def _compared(choice: Choice) -> str:
-    # Return a sentence that compares the recommended method with the best one, or if it is the best
-    # with `REFERENCE`; "" if it is `REFERENCE` itself, or this one lacks results on some splits.
+    # Return a sentence that compares the recommended method with the best or, if it is the best
+    # itself, with `REFERENCE`; "" if it is that, or if `REFERENCE` lacks results on some splits.
     reference = choice.methods.get(REFERENCE)
     rows = f"in {choice.k:,} of {choice.rows:,} held-out rows"
     if choice.recommended != choice.best:
@@ -415,11 +415,11 @@ def _compared(choice: Choice) -> str:
         )
     if reference is None or choice.recommended == REFERENCE or reference["n"] < choice.splits:
         return ""
-    fewer = _ends(choice, reference["behind_low"], reference["behind_high"], is_difference=True)
+    ends = _ends(choice, reference["behind_low"], reference["behind_high"], is_difference=True)
     if reference["verdict"] == "worse":
         hits = _hits(choice, reference["behind"], is_difference=True)
-        return f"{REFERENCE} finds {hits} hits fewer {rows} ({fewer})"
-    return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {fewer} hits fewer)"
+        return f"{REFERENCE} finds {hits} hits fewer {rows} ({ends})"
+    return f"{REFERENCE} is not measurably worse {rows} (95 % interval: {ends} hits fewer)"
 
 
 def _undecided_because(choice: Choice) -> str:

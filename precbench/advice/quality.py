@@ -163,7 +163,8 @@ def held_out_lists(
 def describe_quality(quality: Quality) -> str:
     """Return the quality of a model in words, as one line."""
     n, k, length = quality.splits, quality.k, quality.length
-    if isinstance(k, int) and length is not None:  # the count that held-out lists were cut at
+    # A count is of a list as long as the file: the shorter held-out lists were cut at fewer rows.
+    if isinstance(k, int) and length is not None:
         top = share_of_list(k, length.rows)
         k = resolve_k(top, quality.held_out_positives, quality.held_out_rows)
     if quality.split == "time":

@@ -82,9 +82,10 @@ class Outcomes:
         rows = self._curve(dataset, solver, metric, part).sort_values("checkpoint", kind="stable")
         has_begun = rows["rows_seen"] > 0  # before the first row w is 0
         value_at_zero = rows["value"].mask(has_begun).groupby(level="split").transform("max")
-        # Once a value differs from that at w = 0, w has left 0, and all later checkpoints count.
+        # w is not stored: it has left 0 once the value differs. All later checkpoints count, and
+        # all of them if there is none at w = 0, as NaN differs from every value.
         has_moved = (rows["value"] != value_at_zero).groupby(level="split").cummax()
-        rows = rows[has_moved | (rows["final"] & has_begun)]  # the final one in any case
+        rows = rows[has_moved | (rows["final"] & has_begun)]  # if it has seen a row
         sign = -1 if metric in self.run.losses else 1
         rows = rows.assign(value=sign * rows["value"])[["value", WALL_SECONDS]]
         return dict(iter(rows.groupby(level="split")))
@@ -127,12 +128,12 @@ class Outcomes:
         if rows.index.has_duplicates:
             raise MissingError(
                 f"{metric} of {self.run.name} was measured at several points of the sweep, but "
-                "this claim needs one: use the kind 'order' with a key 'at', or 'variation'"
+                "the claim needs one: give it the kind 'variation', or 'order' with the key 'at'"
             )
         return rows
 
     def _points(self, dataset: str, solver: str, metric: str, part: str) -> pd.DataFrame:
-        """Return the final rows of a cell, with the split as index; raise if there are none."""
+        """Return the final rows of a cell, by split and point of the sweep, with split as index."""
         key = (dataset, solver, metric, part)
         self._refuse_missing(dataset)
         if key not in self._final_places:
@@ -154,7 +155,7 @@ class Outcomes:
                 f"the results hold nothing of {dataset}: get its rows, see precbench data info "
                 f"{dataset}, and run again"
             )
-        if self.run.data[dataset].stand_in or dataset in self._stand_ins:
+        if self.run.data[dataset].stand_in or dataset in self._stand_ins:  # of all, or some trials
             raise MissingError(
                 f"synthetic data stood in for {dataset}: add the real files, see precbench data "
                 f"info {dataset}, and run again"

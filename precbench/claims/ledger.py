@@ -46,9 +46,9 @@ class Change:
 def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list[Change]:
     """Return the verdicts that differ from settled ones of the reference.
 
-    A verdict is worse if its rank is farther from the best, or if it is no decision any more, but
-    not if missing results may be why. They cannot for an exact number (needs no data), a study (is
-    never cut short), nor for "no config", "not testable" and "no power" (enough was measured).
+    A decision is worse if its rank is farther from the best. No decision after one is worse, too,
+    but counts only where missing results cannot be why: an exact number needs no data, a study is
+    never cut short, and for "no config", "not testable" and "no power" enough was measured.
     """
     changed = []
     before = {row.id: row for row in reference}
@@ -58,7 +58,7 @@ def changes(ledger: Iterable[LedgerRow], reference: Iterable[LedgerRow]) -> list
             continue
         # Ranks: 0 (best) to 3 (not reproduced). "No power" counts as 2, so that only 3 is worse.
         rank = 2 if old.verdict.rank is None else old.verdict.rank
-        if row.verdict.rank is not None:
+        if row.verdict.rank is not None:  # a decision
             changed.append(Change(row.id, old.verdict, row.verdict, row.verdict.rank > rank))
         elif old.verdict.rank is not None and (row.kind == "exact" or _is_final(row)):
             changed.append(Change(row.id, old.verdict, row.verdict, worse=True))

@@ -157,7 +157,8 @@ def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _D
     is_outside = np.abs(axes[~used] @ offset).max(initial=0) > 1e-6 * np.abs(offset).max()
     is_fixed = np.abs(axes[~used]).max(axis=0, initial=0) > 1e-6  # cells that follow from others
     with np.errstate(divide="ignore"):
-        # Each from the n - 1 others, by its leverage: leaving it out is an update of rank one.
+        # Each from the n - 1 others, by its leverage h (Sherman and Morrison, as one row is left
+        # out): (n - 2) n h / ((n - 1)^2 / n - (n - 1) h).
         drawn = (n - 2) * n * leverage / np.maximum((n - 1) ** 2 / n - (n - 1) * leverage, 0)
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())

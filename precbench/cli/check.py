@@ -46,10 +46,10 @@ def check_results(
         list[Path], typer.Argument(help="Folders of results, or of single experiments in them.")
     ],
     update_reference: Annotated[
-        bool, typer.Option("--update-reference", help="Write the new verdicts to the reference.")
+        bool, typer.Option("--update-reference", help="Replace the reference by the new verdicts.")
     ] = False,
     reference: Annotated[
-        Path | None, typer.Option(help="CSV of the verdicts to compare with [default: shipped].")
+        Path | None, typer.Option(help="CSV of verdicts to compare with [default: those shipped].")
     ] = None,
     out: Annotated[
         Path | None,

@@ -53,7 +53,7 @@ def new_claims(
         typer.Option("--csv", help="CSV file of a printed table, with column and row names."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Field of the claims that the column names of --csv give.")
+        str, typer.Option(help="Field of the claims whose values the column names of --csv are.")
     ] = "solver",
     rows: Annotated[
         str, typer.Option(help="Field of the claims that the row names of --csv give.")
@@ -163,7 +163,7 @@ def _with_entry(path: Path, head: dict[str, str], key: str, entry: dict[str, Any
     text = path.read_text(encoding="utf-8")
     for name, value in head.items():
         if old.get(name) != value:
-            raise InputError(f"{path}: {name} is {old.get(name)}, not {value}; use another file")
+            raise InputError(f"{path} has {name}: {old.get(name)}, not {value}; give another file")
     indented = indent(_as_yaml([entry]), "  ")
     # The key is found by the line breaks around it; the first line, too, gets one before it.
     before, key_line, after = f"\n{text}".partition(f"\n{key}:\n")

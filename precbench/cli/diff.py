@@ -34,7 +34,7 @@ def compare_results(
         float,
         typer.Option(
             min=0,
-            help="Differences up to this share of the larger number are ignored, such as 1e-9.",
+            help="Ignore differences up to this share of the larger number, such as 1e-9.",
         ),
     ] = 0.0,
     as_json: Json = False,

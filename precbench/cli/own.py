@@ -208,7 +208,8 @@ class OwnRows(FileLayout):
     cost: Annotated[
         float | None,
         typer.Option(
-            help="Cost of a listed row, in the unit of gain [default: 0].", rich_help_panel=_WORTH
+            help="Cost of a listed row, in the unit of --gain [default: 0].",
+            rich_help_panel=_WORTH,
         ),
     ] = None
 

@@ -260,6 +260,7 @@ def _matching(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     names: list[str] = []
     for pattern in patterns:
         matches = [name for name in known if fnmatchcase(name, pattern)]
+        # A label that holds *, ? or [ itself stands for itself.
         names += [pattern] if pattern in known or not matches else matches
     return list(dict.fromkeys(names))
 

@@ -70,10 +70,10 @@ def fill_value(numbers: NDArray[np.floating], how: str) -> float:
 
 
 def _fill(values: NDArray[np.floating], how: str) -> NDArray[np.floating] | float:
-    """Return what fills gaps of a column, learnt from its features in rows with a value."""
+    """Return what fills gaps of a column; `values` are its features in the rows with a value."""
     if not len(values):
         return 0.0  # nothing to learn from
-    if values.shape[1] > 1:  # one-hot: 1 for the most frequent category alone
+    if values.shape[1] > 1:  # one-hot, whatever `how` is: 1 for the most frequent category alone
         return np.eye(values.shape[1])[values.sum(axis=0).argmax()]
     return fill_value(values, how)
 

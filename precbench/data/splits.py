@@ -136,7 +136,7 @@ def _test_size_for(train_size: int, dataset: Dataset) -> int:
     """Return the number of test rows for a number of training rows."""
     if dataset.groups is not None:
         raise InputError(
-            f"train_size counts rows, and the rows of {dataset.name} come in groups; give "
+            f"train_size is a number of rows, but groups of {dataset.name} stay whole; give "
             "test_size, or leave out the groups"
         )
     n_rows = len(dataset.y)
@@ -230,7 +230,7 @@ def _split_by_time(
         raise InputError(
             f"split {index} of {dataset.name}: {len(train) - len(of_other_groups):,} of "
             f"{len(train):,} earlier rows belong to groups in the test set and cannot be trained "
-            "on; leave out the groups, since a split by time never trains on later rows"
+            "on; leave out the groups: a split by time never trains on later rows anyway"
         )
     return of_other_groups, test
 
@@ -314,7 +314,7 @@ def stratified_group_folds(
     totals = class_sizes.T.dot(n_groups)  # t_c
     cost = class_sizes / totals**2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
-    # Large kinds first, by the power of two of their weight; within one at random, to vary folds.
+    # Large kinds first; those of weights with one power of two in random order, to vary the folds.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])
 
     fold_rows = np.zeros((n_folds, 2), dtype=np.int64)  # by class, so far
@@ -336,7 +336,7 @@ def stratified_group_folds(
 def _deal_to_lowest(
     load: NDArray[np.float64], rows: NDArray[np.int64], n_units: int
 ) -> NDArray[np.int64]:
-    """Return how many of `n_units` each fold gets if each in turn goes to the lowest load."""
+    """Return how many of `n_units` each fold gets if each unit in turn goes to the lowest load."""
     # A unit adds 1 to the load; of equal loads the fold with fewer rows comes first.
     order = np.lexsort([rows, load])
     ascending = load[order]

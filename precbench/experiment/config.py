@@ -447,7 +447,7 @@ def load_config(config: str | Path) -> Experiment | Study:
 
 def from_document(document: Document, folder: Path) -> Experiment | Study:
     """Return the content of a config file, checked; relative paths in it start at `folder`."""
-    document = extended(document, folder)
+    document = extended(document, folder)  # with the contents of the config that it extends
     # A study has the key `study`; one where it is misspelt is known by its `parameters`.
     keys = set(document.data) if isinstance(document.data, dict) else set()
     if keys.isdisjoint({"study", "parameters"}):

@@ -39,7 +39,7 @@ class Shard:
         return results / SHARDS / f"{self.number:0{len(str(self.total))}}-of-{self.total}"
 
     def keys(self, plan: "Plan", wanted: Collection[str], *, by_split: bool = False) -> set[str]:
-        """Return the keys of the trials in this shard; `wanted` are those to deal to all shards.
+        """Return the keys of the trials in this shard; all shards together hold those `wanted`.
 
         Trials are sorted by data set, solver and key, and dealt one by one: shards differ by at
         most one trial, in all and of each solver, which a choice by hash would not ensure. With

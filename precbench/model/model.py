@@ -538,8 +538,8 @@ class Model:
             columns = {name: texts.to_numpy() for name, texts in other_columns.items()}
             if clashes := {"rank", "row", "score", "probability"} & columns.keys():
                 raise InputError(
-                    f"a column to list is named {min(clashes)!r}, as one that the ranking adds; "
-                    "rename yours"
+                    f"the ranking has a column {min(clashes)!r} of its own; rename that of the "
+                    "file, or do not keep it"
                 )
             ranked.append(pd.DataFrame({"row": rows, **columns, "score": scores}))
             if top is not None:

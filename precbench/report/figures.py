@@ -155,10 +155,10 @@ class _Lines:
 def _over_log_scale(
     data: pd.DataFrame, x: str, y: str, label: str, metric: str, **look: Any
 ) -> Callable[["SubFigure", _Lines], None]:
-    """Return the `draw` of a page: column `y` of `data` over a logarithmic axis of column `x`."""
+    # Return the `draw` of a page: column `y` of `data`, named `metric`, over a logarithmic axis of
+    # column `x`, named `label`; `look` has further options of `_Lines.draw`.
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        # label: of the axis x; metric: what y shows; look: further options of `_Lines.draw`
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")

@@ -56,7 +56,7 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
 def value_table(
     result: Result, rows: pd.DataFrame, columns: list[str], note: str = "", across: str = ""
 ) -> Table:
-    """Lay out values, with a line for each combination of the entries of `columns`.
+    """Lay out the column ``value`` of rows, with a line for each combination of other `columns`.
 
     With `across`, a line has a value for each entry of this column. The first column has no name.
     """

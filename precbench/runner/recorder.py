@@ -25,7 +25,7 @@ class Recorder:
         self,
         first_rows: int | None,  # row count of checkpoint 1; None: only the final state
         factor: float = 2.0,  # growth of the row counts; 1: a checkpoint at every call
-        places: Sequence[int] = (),  # row counts, ascending, in place of `factor`
+        places: Sequence[int] = (),  # row counts, ascending, in place of the two above
         limit: float = np.inf,  # seconds of training
         most_rows: float = np.inf,
     ):

@@ -223,7 +223,7 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
             self.threshold_ = cut_below(scores, count)
 
     def _report_overflow(self, trace: Trace | None) -> None:
-        """Raise an error if the weights are not finite; only warn if a trace observed the fit."""
+        """Raise an error if the weights are not finite; warn if a trace has those before."""
         if not self.overflowed:
             return
         message = (
@@ -467,7 +467,7 @@ class NonlinearRanker(Ranker):
 
 
 def _check_size(values: NDArray[np.floating]) -> None:
-    """Raise an error if values of X are so large that the computations of solvers overflow."""
+    """Raise an error if values of X, all in one vector, are so large that solvers overflow."""
     if values.dtype == np.float32:  # cannot hold values that large
         return
     with np.errstate(over="ignore"):

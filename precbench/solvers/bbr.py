@@ -361,6 +361,7 @@ class ClassMoments:
         blocks = np.empty((2, min(_block_length(n), rows.n_rows), n))
         filled, start = np.zeros(2, dtype=np.intp), 0  # rows in each block; next row to copy
         while start < rows.n_rows:
+            # The kernel copies rows until a block is full, and updates `filled` and the sums.
             stop = moments.fill_blocks(rows, labels, start, self.origin, blocks, filled, self.sums)
             for c in range(2):  # the classes; at the end also blocks that are not full
                 if filled[c] == blocks.shape[1] or stop == rows.n_rows:

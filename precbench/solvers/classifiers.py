@@ -221,7 +221,7 @@ FOREIGN = {
 @cache
 def _version(packages: tuple[str, ...]) -> int | str:
     """Return an `algorithm_version` such as "1, lightgbm 4.6", or 1 if no package is given."""
-    for name in packages:  # any one may have installed the library, which has the name of the first
+    for name in packages:  # of one library, called as the first; any of them may be installed
         try:
             return f"1, {packages[0]} {metadata.version(name)}"
         except metadata.PackageNotFoundError:

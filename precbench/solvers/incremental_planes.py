@@ -205,7 +205,7 @@ class Planes(Bundle):
         # If the best w of the ball has the norm `radius`, it is also the best of all w for a
         # stronger penalty, ``strength/2 ||w||^2``. A turn solves for one strength; with its
         # `next_strength` the same mean slope gives a w in the ball. The strength sought is its own
-        # next one: secants through two turns approach it.
+        # next one: secants through two turns approach it. The bound holds after any turn.
         too_weak, too_strong = eta, np.inf  # strengths, around the one sought
         strength_before = next_before = np.nan  # of the turn before: none yet
         for _ in range(_MOST_TURNS):

@@ -89,7 +89,7 @@ class PairLists(NamedTuple):
 
     def blocks(self, most: int) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.intp]]]:
         # Yield each slice of the lists; the upper rows of its lists, one list after the other; and
-        # the place among these rows where each list begins, with their number as the last entry.
+        # the place among these rows where each list begins; last in it is the number of these rows.
         for first, stop in self.slices(most):
             part = slice(first, stop)
             lists = zip(self.starts[part], self.stops[part], strict=True)

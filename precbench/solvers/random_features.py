@@ -70,7 +70,7 @@ class RandomFeatures:
                 raise InputError(f"{name} = {value!r} is invalid; give a finite number above 0")
         n_samples, n_features = X.shape
         n_values = (n_samples + n_features) * int(n_components)  # mapped rows, and the map
-        # Its error states n_features, and names what exceeds the memory by this text.
+        # The text is what does not fit in memory, in words of the error.
         require_memory(n_values, n_features, f"{n_components:,} random features of all rows")
         sampler = fitted_sampler(X, int(n_components), gamma, bandwidth, seed)
         return cls(np.ascontiguousarray(sampler.random_weights_.T), sampler.random_offset_)

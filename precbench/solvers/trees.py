@@ -122,7 +122,7 @@ class Trees:
         # Of each node: the end of its tree, its number, and whether it has children.
         end, node, inner = np.repeat(ends[1:], np.diff(ends)), np.arange(n_nodes), feature >= 0
         leads_on = ((right > node + 1) & (right < end))[inner].all()  # to later nodes of its tree
-        children = np.concatenate([node[inner] + 1, right[inner], root])  # left, right, roots
+        children = np.concatenate([node[inner] + 1, right[inner], root])  # roots: once, too
         if not leads_on or (np.bincount(children, minlength=n_nodes) != 1).any():
             raise ValueError(
                 "trees: a node is not the child of exactly one earlier node; save the model anew"

@@ -389,7 +389,7 @@ def read_npz(path: Path, dtype: Dtype = "float64") -> tuple[Matrix, dict[str, ND
             "text with numpy.savez"
         ) from error
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"{path}: X has the shape {X.shape}; save one with rows and columns")
+        raise InputError(f"{path}: X has the shape {X.shape}; save an array of rows and columns")
     if not isinstance(X, np.ndarray) and X.indptr.dtype != np.int32:  # a `Dataset` has int32
         if X.nnz > MOST_ENTRIES:
             raise InputError(f"{path}: X has more than 2**31 - 1 entries; save fewer rows")

@@ -32,12 +32,13 @@ def look_for_suspects(
     """Add a problem for each column that looks like a leak, an identifier or a code.
 
     Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
+    Without y no leaks are sought.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
-    has_rows = n_rows >= _FEWEST_ROWS
-    has_classes = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
+    enough_rows = n_rows >= _FEWEST_ROWS
+    enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
     for name in names:
         values, content = table.column(name), table.content(name)
         is_text = content.holds == "text" and not is_date(values)
@@ -46,7 +47,7 @@ def look_for_suspects(
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
-            if has_rows and n_distinct == n_rows:
+            if enough_rows and n_distinct == n_rows:
                 problems.add(
                     TableError(
                         where,
@@ -58,7 +59,7 @@ def look_for_suspects(
                     )
                 )
                 continue  # no need to look for a leak, too
-            is_code = name in padded or (is_whole and has_rows and _is_code(content.numbers))
+            is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
                 problems.add(
@@ -71,7 +72,7 @@ def look_for_suspects(
                         remedy=(option, name),
                     )
                 )
-        if y is None or not (has_rows and has_classes):
+        if y is None or not (enough_rows and enough_of_both):
             continue
         in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if reason := _leak_reason(values, content.numbers, y, in_groups):

@@ -52,9 +52,9 @@ def growing_costs(
     curves: Annotated[dict[Name, CostCurve], Field(min_length=1)], repetitions: Count, seed: Seed
 ) -> pd.DataFrame:
     """Measure the seconds or bytes of fits of growing size, for each curve."""
-    # Seconds are those of the CPU, on one thread, from the first call of the trace, which follows
-    # the checks of the input. Bytes are what a fit allocates besides its rows. Rows are normal,
-    # half of them positive. Each value is the least of `repetitions` fits on other rows.
+    # Seconds are those of the CPU, on one thread, from where training starts (the first call of a
+    # trace, after the checks of the input). Bytes are what a fit allocates besides its rows. Rows
+    # are normal, half of them positive. A value is the least of `repetitions` fits on other rows.
     least: dict[tuple[str, int], float] = {}  # by name of the curve and size
     with threadpool_limits(1):
         for repetition in range(repetitions):

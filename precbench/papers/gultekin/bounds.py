@@ -134,7 +134,7 @@ def pair_bounds(
     coins: AtLeastTwo,  # S of the sample of coins
     seed: Seed,
 ) -> pd.DataFrame:
-    """Compare the bounds of Lemmas 1 and 2 and Theorems 1 to 3 with measured deviations."""
+    """Compare bounds of Lemmas 1 and 2, Theorems 1 to 3 with deviations, by N, S and quantity."""
     # The distribution is a finite population of rows of a Gaussian mixture, divided by the largest
     # norm, so that X is 1 and all expectations are sums. Samples of N rows, half of them positive,
     # are drawn with replacement. One more sample, of coins, has half of each class at 1 and half at

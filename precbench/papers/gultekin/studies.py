@@ -47,7 +47,7 @@ def _draw_mixtures(figure: "SubFigure", result: Result) -> None:
     parts.append(skewed.assign(pairs=skewed["share"], panel="AUC by fraction of positives"))
     table = pd.concat(parts)
     table["panel"] += table["components"].map(", K = {:.0f}".format)
-    table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")
+    table = table.assign(curve=table["method"].map(_METHODS), quantity="mean")  # all solid lines
     for axes in draw_panels(
         figure, table, x="pairs", panel="panel", curve="curve", dashes={"mean": "-"},
         n_columns=3, log=(), xlabel="S (pairs), ρ (fraction of positives)",  # log=(): linear axes

@@ -237,7 +237,7 @@ def push_variants(
 
 
 def means_of_fits(values: Iterable[tuple[str, str, str, str, float]]) -> pd.DataFrame:
-    """Return mean and standard error of the values with equal keys, one for each training set."""
+    """Return mean and standard error over training sets, for each data set, fit, part, measure."""
     keys = ["dataset", "fit", "rows", "measure"]
     groups = pd.DataFrame(values, columns=[*keys, "value"]).groupby(keys, sort=False)["value"]
     parts = [
