@@ -113,8 +113,7 @@ def permuted_features_permute_the_weights(make):
 
 def separable_rows_are_ranked_without_mistake(make):
     """The struct surrogate need not separate for k < n_pos (kar2015, 3.1)."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((500, 5))
+    X = np.random.default_rng(0).standard_normal((500, 5))
     margin = X @ np.array([1.0, -2.0, 0.5, 0.0, 1.0])
     X, margin = X[abs(margin) > 0.5], margin[abs(margin) > 0.5]
     y = np.where(margin > 0, 1, -1)

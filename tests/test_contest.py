@@ -431,8 +431,7 @@ def test_the_config_repeats_the_comparison(tmp_path):
     options = ["--time", "day", "--k", 50, "--solver", LOG, "--config", config]
     text = compare_table(tmp_path, *options).stdout
     assert "1 method on 5 splits" in text and f"Use {LOG}: about " in text
-    again = invoke("run", config, "--out", tmp_path / "out")
-    assert done_already(again.stdout) == 5
+    assert done_already(invoke("run", config, "--out", tmp_path / "out").stdout) == 5
     run = read_run(compared(tmp_path))
     assert run.config == "again.yaml" and run.protocol.startswith("trained on the past")
 

@@ -225,8 +225,7 @@ def diff(*arguments, code=0):
 
 
 def test_equal_results_are_the_same(finished, other):
-    said = diff(finished, other)
-    assert said.startswith("small: 8 numbers are the same in both")
+    assert diff(finished, other).startswith("small: 8 numbers are the same in both")
     assert json.loads(diff(finished / "small", other / "small", "--json"))["same"]
 
 

@@ -72,8 +72,7 @@ def test_the_formula_of_nadeau_and_bengio_by_hand():
 
 
 def test_draws_that_share_nothing_have_the_ordinary_interval():
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((2, 12))
+    a, b = np.random.default_rng(0).standard_normal((2, 12))
     expected = scipy.stats.ttest_rel(a, b)
     found = resampled_test(a, b, 0.0)
     assert found.p == pytest.approx(expected.pvalue)

@@ -305,8 +305,7 @@ def test_deviations_of_a_sample_of_all_rows():
 
 def test_other_measures_follow_their_definitions():
     """G-mean over all labellings, the logistic loss over all pairs, and 1 at w = 0."""
-    rng = np.random.default_rng(0)
-    scores, positive = rng.standard_normal(7), np.arange(7) < 3
+    scores, positive = np.random.default_rng(0).standard_normal(7), np.arange(7) < 3
     objective = -math.inf
     for labels in itertools.product((False, True), repeat=7):
         chosen = np.array(labels)

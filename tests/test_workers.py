@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
 from precbench import workers
+from precbench.cli.group import one_line_warnings
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +72,10 @@ def of_interrupts(_):
 def test_workers_leave_ctrl_c_to_their_parent():
     """Else what a package raises could not be told from it."""
     assert list(workers.run(of_interrupts, [(0,)], 1)) == [signal.SIG_IGN]
+
+
+def test_only_warnings_that_a_user_can_act_on_are_shown(capsys):
+    with one_line_warnings():
+        warnings.warn("A worker stopped while some jobs were given", stacklevel=1)  # of joblib
+        warnings.warn("k exceeds the positives", stacklevel=1)
+    assert capsys.readouterr().err == "precbench: warning: k exceeds the positives\n"

@@ -48,12 +48,12 @@ def harmless_streams() -> Iterator[None]:
             if hasattr(stream, "reconfigure"):  # that of a notebook has not
                 stream.reconfigure(errors="backslashreplace")
         out, err = map(_VisibleStream, streams)
-        with redirect_stdout(out), redirect_stderr(err), _one_line_warnings():
+        with redirect_stdout(out), redirect_stderr(err), one_line_warnings():
             yield
 
 
 @contextmanager
-def _one_line_warnings() -> Iterator[None]:
+def one_line_warnings() -> Iterator[None]:
     """Print each warning in one line, and its repetitions not at all."""
     printed = set()
 
@@ -67,6 +67,7 @@ def _one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("ignore")  # all kinds but the next two
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("always", RuntimeWarning)
+        warnings.filterwarnings("ignore", "A worker stopped")  # of joblib, which starts another one
         warnings.showwarning = show
         yield
 
