@@ -478,8 +478,8 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
         raise InputError(f"recall = {recall} is invalid; give a number in [0, 1)")
     positive, scores = check_ranking(y_true, y_score)
     tp, fp, _thresholds = _cumulative_counts(positive, scores)
-    reached = np.maximum(tp / tp[-1], float(recall))  # recalls, cut off where the area begins
-    steps = np.diff(reached, prepend=float(recall))  # widths of the steps of the curve
+    # Widths of the steps of the curve, cut off at the recall where the area begins.
+    steps = np.diff(np.maximum(tp / tp[-1], float(recall)), prepend=float(recall))
     return float(np.dot(steps, tp / (tp + fp)) / steps.sum())
 
 

@@ -59,5 +59,4 @@ class Shard:
             groups.setdefault(place if by_split else (*place, key), []).append(key)
         # The largest groups come first, those of one size in the order of their names.
         order = sorted(groups, key=lambda group: (-len(groups[group]), group))
-        dealt = order[self.number - 1 :: self.total]
-        return {key for group in dealt for key in groups[group]}
+        return {key for group in order[self.number - 1 :: self.total] for key in groups[group]}

@@ -217,8 +217,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
     def _set_threshold(self, X: Any, labels: NDArray[np.int8]) -> None:
         """Set `threshold_` so that the first k training rows exceed it, with `_judged_at` as k."""
         scores = self._scores(X)
-        n_pos = int(np.count_nonzero(labels > 0))
-        _, count = training_k(self._judged_at, n_pos, len(labels))  # not capped at n_pos
+        # The count is not capped at the number of positives.
+        _, count = training_k(self._judged_at, int(np.count_nonzero(labels > 0)), len(labels))
         if np.isfinite(scores).all():  # else the overflow is reported
             self.threshold_ = cut_below(scores, count)
 

@@ -72,8 +72,7 @@ class Trees:
         )
         first = np.repeat(ends[:-1], np.diff(ends))  # for each node, the root of its tree
         right = np.where(feature >= 0, right + first, 0).astype(np.int32)
-        root = ends[:-1].astype(np.int32)
-        return cls(n_features, feature, value, right, root, cover, **options)
+        return cls(n_features, feature, value, right, ends[:-1].astype(np.int32), cover, **options)
 
     @property
     def described(self) -> dict[str, Any]:

@@ -109,8 +109,8 @@ class WeightedRanker(Ranker):
             super()._set_threshold(X, labels)
             return
         scores = self._scores(X)
-        order = np.argsort(-scores, kind="stable")
-        totals = np.cumsum(self._weights[order])  # of the weights of the first 1, 2, ... rows
+        # Of the weights of the first 1, 2, ... rows
+        totals = np.cumsum(self._weights[np.argsort(-scores, kind="stable")])
         # The factor covers rounding: the sum over the positives adds them in another order.
         n_top = np.searchsorted(totals, self._weights[labels > 0].sum() * (1 + 1e-12), side="right")
         if np.isfinite(scores).all():

@@ -185,8 +185,7 @@ class RateClaim(Claim):
 
     def judge(self, evidence: Evidence) -> LedgerRow:
         """Judge whether the slopes of the curves, with their joint intervals, show the rate."""
-        table = self.results_in(evidence.values)
-        curves = list(self._curves(table))
+        curves = list(self._curves(self.results_in(evidence.values)))
         positive = [(x, values) for x, values in curves if (values > 0).all()]
         # One interval for each: all hold together in 95 of 100 cases, by Bonferroni's rule.
         slopes = [fitted_slope(*curve, LEVEL / len(positive)) for curve in positive]

@@ -220,8 +220,7 @@ class _Sample(NamedTuple):
 
     def risk_of(self, n_pairs: int, rng: np.random.Generator) -> _QuadraticRisk:
         """Return the risk over the pairs that `LCBR` draws with this generator."""
-        pairs = rng.integers(len(self.i) * len(self.k), size=n_pairs)  # all pairs are numbered
-        i, k = np.divmod(pairs, len(self.k))
+        i, k = np.divmod(rng.integers(len(self.i) * len(self.k), size=n_pairs), len(self.k))
         z = self.pos[self.i[i]] - self.neg[self.k[k]]
         return _QuadraticRisk(z.mean(axis=0), z.T @ z / n_pairs)
 
