@@ -175,8 +175,8 @@ class Surrogate(Loss):
     k: float | int | None = None
 
     def count(self, positive: NDArray[np.bool_]) -> int:
-        n_pos = int(np.count_nonzero(positive))
-        return resolve_k(self.k, n_pos)  # type: ignore[arg-type]  # without k it raises an error
+        # Without k it raises an error.
+        return resolve_k(self.k, int(np.count_nonzero(positive)))  # type: ignore[arg-type]
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:

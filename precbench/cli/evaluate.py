@@ -71,8 +71,8 @@ def evaluate(
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
-    fitted_k = quality.k if quality else 0.25  # as fit has it by default
-    k_given = fitted_k if k is None else plain_value(k)
+    # Without --k that of the model, or the default of fit
+    k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
         raise InputError(
             f"{file}: no row is positive, so a k of {k_given} gives no length; give --k as a "

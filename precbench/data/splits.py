@@ -311,8 +311,7 @@ def stratified_group_folds(
     # A fold with r_c of the t_c rows of each class c costs the sum of (r_c / t_c)^2. A group with
     # s_c rows adds two sums to that, of 2 r_c s_c / t_c^2 and of s_c^2 / t_c^2. The second is the
     # group's `weight`; the first, divided by twice the weight, is the fold's `load`.
-    totals = class_sizes.T.dot(n_groups)  # t_c
-    cost = class_sizes / totals**2  # s_c / t_c^2
+    cost = class_sizes / class_sizes.T.dot(n_groups) ** 2  # s_c / t_c^2
     weight = (cost * class_sizes).sum(axis=1)
     # Large kinds first; those of weights with one power of two in random order, to vary the folds.
     order = np.lexsort([random_state.permutation(len(codes)), -np.frexp(weight)[1]])

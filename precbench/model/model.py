@@ -214,8 +214,9 @@ class Model:
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn's checks
-            advice = "change the rows, the labels or a parameter"
-            raise InputError(f"{solver} cannot be fitted; {advice}: {error}") from error
+            raise InputError(
+                f"{solver} cannot be fitted; change the rows, the labels or a parameter: {error}"
+            ) from error
         return cls(
             solver=solver,
             params={n: v for n, v in fitted.get_params().items() if n != "random_state"},

@@ -278,7 +278,8 @@ class Ranker(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        positive = self.decision_function(X) > 0  # first, as it checks that the solver is fitted
+        return self.classes_[positive.astype(np.intp)]
 
     @refuses_weights
     def score(self, X: Any, y: ArrayLike) -> float:

@@ -60,7 +60,7 @@ def growing_costs(
         for repetition in range(repetitions):
             for name, curve in curves.items():
                 for size in curve.sizes:
-                    cost = _cost(curve, size, entropy=[seed, repetition, size])
+                    cost = _cost(curve, size, [seed, repetition, size])
                     least[name, size] = min(cost, least.get((name, size), np.inf))
     rows: list[tuple[str, float, str, float]] = []
     for name, curve in curves.items():
