@@ -296,6 +296,13 @@ def test_a_frame_is_compared_drawn_and_fitted_as_its_file(tmp_path):
     assert fitted.about["precision_at_k"] == saved.about["precision_at_k"]
 
 
+def test_a_frame_that_holds_the_label_is_compared_with_a_warning():
+    X, y = rows_of()
+    frame = pd.DataFrame(X).assign(label=y).rename(columns=str)
+    with pytest.warns(UserWarning, match="X: column 'label' has an AUC of 1.000 alone; .* leak"):
+        precbench.compare(frame, frame["label"], k=15, solvers=[LOG], n_splits=1)
+
+
 def test_arrays_with_times_and_groups_are_compared_as_their_file(tmp_path):
     """And the importance of columns is measured on the splits of the comparison."""
     X, y = rows_of()

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,9 +42,10 @@ from precbench.advice.quality import Quality, held_out_lists, importance_of
 from precbench.advice.report import write_report
 from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
-from precbench.data.own.problems import listed
+from precbench.data.own.problems import Problems, listed
 from precbench.data.own.read import read_own_file
 from precbench.data.own.roles import number_groups, order_in_time
+from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
 from precbench.errors import InputError, did_you_mean
@@ -542,6 +544,11 @@ def _rows(
     if len(labels) != 2:
         raise InputError(f"y must have two labels, found {len(labels)}: {listed(labels)}")
     signs = np.where(y == labels[1], 1.0, -1.0)
+    if encoding is not None:
+        names, problems = [column.name for column in encoding.columns], Problems("X")
+        look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
+        for leak in problems.errors:
+            warnings.warn(f"{leak}", stacklevel=3)
     group_numbers = time_order = None
     if groups is not None:
         group_numbers = number_groups(pd.Series(_plain(groups, len(y), "groups")), "groups")

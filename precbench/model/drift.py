@@ -140,8 +140,8 @@ class Profile(Fields):
         ]
         scores = _Bins.learn(np.concatenate(lists)[:, np.newaxis], Column("scores"))
         counts = np.array([scores.counted(list_scores[:, np.newaxis]) for list_scores in lists])
-        others = counts.sum(axis=0) - counts  # of each list: the counts of all other lists
-        between = max(map(psi, others, counts)) if len(lists) > 1 else 0.0  # see `Profile`
+        # Each list beside all others, see `Profile`
+        between = max(map(psi, counts.sum(axis=0) - counts, counts)) if len(lists) > 1 else 0.0
         scores = scores.model_copy(update={"counts": counts.mean(axis=0).tolist()})
         return cls(rows=X.shape[0], columns=columns, scores=scores, between=between)
 

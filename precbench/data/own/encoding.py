@@ -81,8 +81,7 @@ class Column:
 
 def _few_digits(number: float) -> str:
     """Format a number with four digits, or with up to 15 before its point."""
-    n_before = len(f"{abs(number):.0f}")
-    return f"{number:.{min(15, max(4, n_before))}g}"
+    return f"{number:.{min(15, max(4, len(f'{abs(number):.0f}')))}g}"
 
 
 @dataclass

@@ -80,7 +80,7 @@ def look_for_suspects(
                 TableError(
                     where,
                     f"column {name!r} {reason}; it looks like a leak of the label; "
-                    f"add --drop {name}, or --allow {name} to use it",
+                    f"drop it (--drop {name}), or use it all the same (--allow {name})",
                     kind="leak",
                     column=name,
                     remedy=("drop", name),
