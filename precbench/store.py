@@ -93,7 +93,6 @@ class Record(Fields):
     code: str = ""
     stopped: str = ""
     limit: dict[str, Number | None] | None = None
-    limit_seconds: _Seconds | None = None
     limit_passes: _Seconds | None = None
     n_train: Count | None = None
     fitted: dict[str, _Scalar] = Field(default_factory=dict)

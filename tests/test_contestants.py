@@ -307,7 +307,7 @@ def job_of(config, folder, label="lightgbm"):
     plan = make_plan(load_config(config))
     trial, key = next(pair for pair in plan.trials if pair[0].label == label)
     return Job(
-        trial=trial, key=key, folder=str(folder), dataset=plan.datasets["mine"], limit=float("inf"),
+        trial=trial, key=key, folder=str(folder), dataset=plan.datasets["mine"],
         passes=float("inf"), timing="sequential", environment="none", run="none",
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ common: {k: 0.5, epochs: 3}
 solvers:
   perceptron-avg:
   sgd-avg: {eta0: {tune: [0.1, 1.0]}}
-  "svm, soft": {solver: linear-svm, C: 0.1, limit: {seconds: 5}}
+  "svm, soft": {solver: linear-svm, C: 0.1, limit: {times_slowest: 5}}
 metrics: [{precision_at_k: {k: 0.5}}, auc]
 """
 
@@ -160,7 +160,7 @@ scaling: standardize
 protocol: {split: kfol, n_splits: 1.5, seeds: 4}
 solvers:
   perceptron-agv:
-  sgd-avg: {eta: 1, eta0: {tune: [1, -1]}, k: true, random_state: 3, limit: {sec: 3}}
+  sgd-avg: {eta: 1, eta0: {tune: [1, -1]}, k: true, random_state: 3, limit: {times_slow: 3}}
 metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
 """
     )
@@ -171,7 +171,7 @@ metrics: [{precision_at_k: {k: 25.0}}, acu, {partial_auc: {}}]
         ("4:1", "'standardise'"), ("5:12", "'kfold'"), ("5:25", "protocol.n_splits 1.5"),
         ("5:40", "protocol.seeds 'seed'"), ("7:3", "'perceptron-agv' 'perceptron-avg'"),
         ("8:13", "'eta0'"), ("8:21", "0.0 -1"), ("8:44", "solvers.sgd-avg.k"),
-        ("8:53", "solvers.sgd-avg.random_state"), ("8:78", "solvers.sgd-avg.limit.sec 'seconds'"),
+        ("8:53", "solvers.sgd-avg.random_state"), ("8:78", "limit.times_slow 'times_slowest'"),
         ("9:12", "k 25.0"), ("9:40", "'acu' 'auc'"), ("9:46", "partial_auc"),
     ]  # fmt: skip
     assert len(found) == len(expected)
@@ -256,7 +256,7 @@ def test_parameters_are_resolved(read):
     assert first.params.items() >= {"k": 0.5, "epochs": 3, "batch_size": 500}.items()
     assert tuned.candidates == {"eta0": [0.1, 1.0]}
     assert svm.params["C"] == 0.1 and not {"k", "random_state"} & {*svm.params}
-    assert svm.limit.seconds == 5 and first.scaling == "standardise"
+    assert svm.limit.times_slowest == 5 and first.scaling == "standardise"
     assert first.metric.label == "precision_at_k(k=0.5)" and pickle.loads(pickle.dumps(svm)) == svm
 
 
@@ -334,7 +334,7 @@ def test_the_description_is_strict_json_and_complete(read):
 @pytest.mark.parametrize(("old", "new"), [
     ("name: small", "name: other\nsource: x"), ("A small one", "Another title"),
     ("[letter, adult]", "[adult, {name: letter, on_missing: stand-in}]"), ('"svm, soft"', "svm"),
-    ("seconds: 5", "times_slowest: 50"), ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
+    ("slowest: 5}", "slowest: 50}"), ("k: 0.5, epochs: 3", "epochs: 3, k: 0.50"),
     ("  perceptron-avg:\n", "  perceptron-avg: {batch_size: 500}\n"),
     ("auc]\n", "auc, dcg]\ntimeout: 5\nplots: [roc]\nsmoke: {rows: 100}\n"),
     ("{n_splits: 2}", "{n_splits: 2, split: random, test_size: 0.30, seed: 0}"),

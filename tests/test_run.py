@@ -29,7 +29,7 @@ from precbench.experiment import Experiment, load_config
 from precbench.experiment.plan import make_plan
 from precbench.experiment.samples import InMemory, Rows
 from precbench.results import read_run
-from precbench.runner import _limits, run_plan, to_do, worker
+from precbench.runner import _most_passes, run_plan, to_do, worker
 from precbench.runner.recorder import Recorder
 from precbench.runner.worker import Job, run_job
 from precbench.score import _sizes
@@ -99,7 +99,7 @@ def test_finished_trials_are_not_repeated(small, in_this_process, tmp_path):
     assert run(small(plots="[roc]"), out, "--no-plots").exit_code == 0
     before = records(folder)
     assert (folder / "summary.md").exists() and not (folder / "figures").exists()
-    both = small(solvers="{a: {solver: sgd-avg, limit: {seconds: 1}}, b: {solver: sgd-avg}}")
+    both = small(solvers="{a: {solver: sgd-avg, limit: {times_slowest: 1}}, b: {solver: sgd-avg}}")
     refused(["run", both, "--out", out], "'a' 'b'")
     result = run(small(plots="[roc]"), out)
     assert done_already(result.output) == 6 and records(folder) == before
@@ -192,15 +192,14 @@ def test_every_kind_of_k_reaches_tables_and_figures(small, in_this_process, tmp_
 
 def test_a_limit_stops_a_solver_at_its_last_iterate(small, in_this_process, tmp_path):
     """Another limit repeats the trials that it stopped."""
-    for seconds, done in ((0.1, 0), (0.1, 2), (0.2, 1)):
-        limited = f"{{epochs: 100000000, limit: {{seconds: {seconds}}}}}"
-        config = small(solvers=f"{{perceptron-avg: , sgd-avg: {limited}}}")
+    for times, done in ((4, 0), (4, 2), (8, 1)):
+        limited = f"{{max_iter: 100000000, limit: {{times_slowest: {times}}}}}"
+        config = small(solvers=f"{{perceptron-avg: , psg: {limited}}}")
         result = run(config, tmp_path / "out", "--seeds", "0")
         assert result.exit_code == 0 and done_already(result.output) == done
-    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("solver == 'sgd-avg'")
+    table = pd.read_csv(tmp_path / "out" / "small" / "results.csv").query("solver == 'psg'")
     assert set(table["status"]) == {"ok"} and set(table["stopped"]) == {"limit"}
-    assert table["wall_seconds"].max() >= 0.2
-    assert table["cpu_seconds"].max() < 1  # the others of the machine take none of these
+    assert table["rows_seen"].max() == 8 * 3 * 420  # 8 times 3 epochs
 
 
 def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
@@ -210,7 +209,7 @@ def test_a_limit_counts_the_most_epochs_that_tuning_may_choose(small):
          "cutting-plane: {limit: {times_slowest: 8}}}",
     )))  # fmt: skip
     row_cost = 4
-    passes = {_limits(plan, trial)[1] for trial, _ in plan.trials if trial.limit}
+    passes = {_most_passes(plan, trial) for trial, _ in plan.trials if trial.limit}
     assert passes == {8 * 5 / row_cost}
 
 
@@ -236,8 +235,7 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, in_this_process, tmp_pa
     plan, store = make_plan(load_config(config)), Store(folder)
     assert len(to_do(plan, store)) == 2  # of the other split
     [record] = (record for record in store.records() if record.stopped)
-    of_a_clock = record.to_dict() | {"limit_seconds": 0.1, "limit_passes": None}
-    store.write(of_a_clock, store.arrays(record.key))
+    store.write(record.to_dict() | {"limit_passes": None}, store.arrays(record.key))
     assert len(to_do(plan, store)) == 3
 
 
@@ -298,12 +296,12 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 ):
     given = []
 
-    class Noted(worker._Deadline):
-        def __init__(self, seconds, most_rows):
-            given.append((seconds, most_rows))
-            super().__init__(seconds, most_rows)
+    class Noted(worker._RowLimit):
+        def __init__(self, most_rows):
+            given.append(most_rows)
+            super().__init__(most_rows)
 
-    monkeypatch.setattr(worker, "_Deadline", Noted)
+    monkeypatch.setattr(worker, "_RowLimit", Noted)
     grid = "{tune: [0.1, 0.3, 1.0]}"
     plan = make_plan(load_config(small(
         solvers=f"{{sgd-avg: {{eta0: {grid}}}}}", tuning=f"{{folds: {folds}}}" if folds else "",
@@ -311,24 +309,19 @@ def test_all_candidates_together_have_the_limit_of_one_training(
     trial, key = plan.trials[0]
     dataset = plan.datasets["mine"]
     place = str(Store(tmp_path / "small").folder)
-    job = Job(trial, key, place, dataset, 60.0, 6.0, "parallel", "e", "r")
+    job = Job(trial, key, place, dataset, 6.0, "parallel", "e", "r")
     assert run_job(job) == "ok"
     n_fits, rows = 3 * (folds or 1), Rows(trial, dataset).training.n_rows
     share = 1 - 1 / folds if folds else 0.8
     assert len(given) == n_fits
-    assert sum(most for _, most in given) == pytest.approx(6 * share * rows, rel=0.01)
-    assert sum(seconds for seconds, _ in given) == pytest.approx(3 * 60)  # they learn together
+    assert sum(given) == pytest.approx(6 * share * rows, rel=0.01)
 
 
-def test_a_deadline_passes_by_the_clock_or_by_rows(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(worker.time, "perf_counter", lambda: now[0])
-    deadline, solver = worker._Deadline(5.0, 50), SimpleNamespace(n_rows_seen_=0)
-    assert not deadline(solver)
-    now[0] = 105.1
-    assert deadline(solver) and deadline.passed
-    deadline, solver.n_rows_seen_ = worker._Deadline(5.0, 50), 50
-    assert deadline(solver)
+def test_a_limit_of_rows_is_reached():
+    limit, solver = worker._RowLimit(50), SimpleNamespace(n_rows_seen_=49)
+    assert not limit(solver)
+    solver.n_rows_seen_ = 50
+    assert limit(solver) and limit.passed
 
 
 def test_tuning_minimises_a_loss(small, in_this_process, tmp_path):
@@ -403,10 +396,10 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
     """
 
     def config(limit=""):
-        endless = f"endless: {{solver: sgd-avg, epochs: 100000000{limit}}}"
+        endless = f"endless: {{solver: psg, max_iter: 100000000{limit}}}"
         return small(solvers=f"{{perceptron-avg: , sgd-avg: , {endless}}}")
 
-    limit, out, folder = ", limit: {seconds: 0.05}", tmp_path / "out", tmp_path / "out" / "small"
+    limit, out, folder = ", limit: {times_slowest: 4}", tmp_path / "out", tmp_path / "out" / "small"
     with monkeypatch.context() as patch:
         run_in_this_process(patch)
         assert run(config(limit), tmp_path / "undisturbed").exit_code == 0
@@ -442,8 +435,7 @@ def test_an_interrupted_run_can_be_resumed(small, tmp_path, monkeypatch, size):
 @pytest.mark.promise("R5")
 def test_a_run_whose_folder_is_moved_stops(small, tmp_path):
     """Its workers make another one in its place."""
-    endless = "{solver: sgd-avg, epochs: 100000000, limit: {seconds: 0.3}}"
-    config = small(solvers=f"{{slow: {endless}}}", protocol="{n_splits: 6}")
+    config = small(solvers="{psg: {max_iter: 500}}", common="", protocol="{n_splits: 6}")
     out, folder = tmp_path / "out", tmp_path / "out" / "small"
     process = subprocess.Popen(command(config, out), stderr=subprocess.PIPE, text=True)
     wait_until(lambda: list((folder / "trials").glob("*.json")))
@@ -657,7 +649,7 @@ def test_candidates_learn_together(small, tmp_path, monkeypatch):
     for place in ("together", "alone"):
         store = Store(tmp_path / place)
         data = plan.datasets["mine"]
-        job = Job(trial, key, str(store.folder), data, np.inf, np.inf, "sequential", "none", "none")
+        job = Job(trial, key, str(store.folder), data, np.inf, "sequential", "none", "none")
         assert run_job(job) == "ok"
         record = store.read(key)
         found.append((record.chosen, store.arrays(key)["coef"].tobytes()))
@@ -712,7 +704,7 @@ for i, trial in enumerate(load_config(config).trials()):
         assert os.wait()[1] == 0
         continue
     key = f"{i:064}"
-    job = Job(trial, key, folder, data, inf, inf, "sequential", "none", "none")
+    job = Job(trial, key, folder, data, inf, "sequential", "none", "none")
     before = peak()
     assert run_job(job) == "ok", Store(folder).read(key).reason
     print((peak() - before) * 1024 / X.nbytes)

@@ -333,9 +333,7 @@ class Limit(Section):
 
     # After about that many times the time of the solver with most epochs. A visit to a row counts
     # as the time `LinearRanker.row_cost` of its solver, so that no number depends on a clock.
-    times_slowest: PositiveFloat | None = None
-    # After that training time, for runs that only measure time: such numbers cannot be repeated
-    seconds: PositiveFloat | None = None
+    times_slowest: PositiveFloat
 
 
 def _tunable(kind: Any) -> PlainValidator:

@@ -55,15 +55,12 @@ def keys_of_other_code(plan: Plan, store: Store, keys: Collection[str]) -> list[
 
 
 def _limit_has_changed(plan: Plan, trial: Trial, record: Record) -> bool:
-    """Return whether a recorded trial would end at another place under the present limits."""
-    seconds, passes = _limits(plan, trial)
+    """Return whether a recorded trial would end at another place under the present limit."""
+    passes = _most_passes(plan, trial)
     if record.stopped:  # by a limit, which the record names; None there means no limit
-        limits = tuple(None if isinf(limit) else limit for limit in (seconds, passes))
-        return (record.limit_seconds, record.limit_passes) != limits
+        return record.limit_passes != (None if isinf(passes) else passes)
     # It ended by itself: would it be stopped before that now?
-    n_rows = record.fitted.get("n_rows_seen_") or 0
-    most_rows = passes * (record.n_train or inf)
-    return (record.seconds or 0.0) > seconds or n_rows > most_rows
+    return (record.fitted.get("n_rows_seen_") or 0) > passes * (record.n_train or inf)
 
 
 def run_plan(
@@ -87,7 +84,6 @@ def run_plan(
     run = secrets.token_hex(8)  # an id that earlier records lack
     jobs = []
     for key, trial in trials.items():
-        seconds, passes = _limits(plan, trial)
         earlier = store.read(key)  # how that ended is kept as "status: reason"
         jobs.append(
             Job(
@@ -95,8 +91,7 @@ def run_plan(
                 key=key,
                 folder=str(store.folder.resolve()),
                 dataset=plan.datasets[trial.dataset.name],
-                limit=seconds,
-                passes=passes,
+                passes=_most_passes(plan, trial),
                 timing="sequential" if n_workers == 1 else "parallel",
                 environment=machine_id,
                 run=run,
@@ -116,13 +111,10 @@ def run_plan(
         raise
 
 
-def _limits(plan: Plan, trial: Trial) -> tuple[float, float]:
-    """Return the limits of a trial: training time in seconds, and passes over the rows."""
-    seconds, passes = inf, inf
-    if trial.limit is not None:
-        seconds = trial.limit.seconds or inf
-        if trial.limit.times_slowest is not None:
-            epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
-            # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this solver.
-            passes = trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost
-    return seconds, passes
+def _most_passes(plan: Plan, trial: Trial) -> float:
+    """Return the limit of a trial, as a number of passes over the rows."""
+    if trial.limit is None:
+        return inf
+    epochs = plan.most_epochs.get((trial.dataset.name, trial.sweep), inf)
+    # A row costs 1 in a pass that `epochs` counts, and `row_cost` in a pass of this solver.
+    return trial.limit.times_slowest * epochs / SOLVERS[trial.solver]().row_cost

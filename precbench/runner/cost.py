@@ -39,7 +39,7 @@ def _by_size(plan: Plan, trial: Trial) -> float:
     # out validation rows; with epochs about half of that, as candidates share passes.
     if "epochs" in trial.params:
         passes = (1 + 0.4 * n_candidates * tuned) * _largest(trial, "epochs")
-    elif trial.limit is not None and trial.limit.times_slowest is not None:
+    elif trial.limit is not None:
         most_epochs = max(_largest(other, "epochs", 1) for other, _ in plan.trials)
         passes = (1 + tuned) * trial.limit.times_slowest * most_epochs  # candidates share a limit
     else:

@@ -18,7 +18,7 @@ class Recorder:
     The first call, which a solver makes once its input is checked, starts the wall and CPU clocks
     and is checkpoint 0. Checkpoint 1 is at `first_rows` (None: only the final state); row counts
     then grow by `factor` (1: every call), or are those of `places`. The solver is stopped after
-    `limit` seconds or `most_rows` rows. `next_rows` is the row count at which it should call next.
+    `most_rows` rows. `next_rows` is the row count at which it should call next.
     """
 
     def __init__(
@@ -26,7 +26,6 @@ class Recorder:
         first_rows: int | None,  # row count of checkpoint 1; None: only the final state
         factor: float = 2.0,  # growth of the row counts; 1: a checkpoint at every call
         places: Sequence[int] = (),  # row counts, ascending, in place of the two above
-        limit: float = np.inf,  # seconds of training
         most_rows: float = np.inf,
     ):
         self._places = places
@@ -35,8 +34,7 @@ class Recorder:
         if places:
             self.next_rows = self._next_place(0)
         self.seconds = 0.0  # of the wall clock, while the solver learnt
-        self.stopped = ""  # "limit" once a limit is reached
-        self._limit = limit
+        self.stopped = ""  # "limit" once `most_rows` are reached
         self._most_rows = most_rows
         self._cpu_seconds = 0.0
         self._states: dict[str, list[Any]] = defaultdict(list)  # by field, a value per checkpoint
@@ -55,7 +53,7 @@ class Recorder:
             self._record_state(solver)
             if solver.n_rows_seen_:  # else this is the start, and `next_rows` is still ahead
                 self.next_rows = self._next_place(solver.n_rows_seen_)
-        if self.seconds >= self._limit or solver.n_rows_seen_ >= self._most_rows:
+        if solver.n_rows_seen_ >= self._most_rows:
             self.stopped = "limit"
         # The clocks are read last, so that the time of this method is not counted.
         self._cpu = time.process_time()

@@ -46,8 +46,7 @@ class Job:
     key: str
     folder: str  # of the experiment's results
     dataset: Dataset  # in a worker its arrays are memory maps
-    limit: float  # training time in seconds after which the solver is stopped
-    passes: float  # passes over the rows after which it is stopped
+    passes: float  # passes over the rows after which the solver is stopped
     timing: str  # "sequential" or "parallel"
     environment: str  # id of the machine record
     run: str  # id of the run, which earlier records with the same key lack
@@ -125,7 +124,6 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
     solver = _solver(trial, params)
     recorder = Recorder(
         **_checkpoint_schedule(trial, params, training.n_rows),
-        limit=job.limit,
         most_rows=job.passes * training.n_rows,
     )
     gc.collect()
@@ -152,7 +150,6 @@ def _train(job: Job) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "tuning_seconds": tuning_seconds,
         "stopped": recorder.stopped or tuning_stopped,
         "seconds": recorder.seconds,
-        "limit_seconds": job.limit,
         "limit_passes": job.passes,
         "fitted": _scalars(solver),
         "warnings": sorted({str(warning.message) for warning in caught}),
@@ -241,12 +238,11 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
             for fitting_rows, validation_rows in rows.divisions:  # one, or one for each fold
                 fitting = rows.training.part(fitting_rows)
                 share = len(numbers) / (len(candidates) * len(rows.divisions))  # of all fits
-                # These fits run at once: each has all their seconds, but only its part of the rows.
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
-                deadlines = [_Deadline(job.limit * share, most_rows) for _ in solvers]
-                fitting.train(solvers, deadlines)
-                if any(deadline.passed for deadline in deadlines):
+                limits = [_RowLimit(most_rows) for _ in solvers]
+                fitting.train(solvers, limits)
+                if any(limit.passed for limit in limits):
                     stopped = "tuning limit"
                 validation = rows.training.part(validation_rows)
                 for number, solver in zip(numbers, solvers, strict=True):
@@ -271,16 +267,15 @@ def _groups_of_shared_visits(
     return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
 
 
-class _Deadline:
-    """A trace that ends a fit after a number of seconds or rows."""
+class _RowLimit:
+    """A trace that ends a fit after a number of rows."""
 
-    def __init__(self, seconds: float, most_rows: float):
-        self._end = time.perf_counter() + seconds
+    def __init__(self, most_rows: float):
         self._most_rows = most_rows
         self.passed = False
 
     def __call__(self, solver: Ranker) -> bool:
-        self.passed = time.perf_counter() > self._end or solver.n_rows_seen_ >= self._most_rows
+        self.passed = solver.n_rows_seen_ >= self._most_rows
         return self.passed
 
 
