@@ -917,7 +917,7 @@ class Metric:
 
     def check_size(self, n_pos: int, n_rows: int) -> None:
         """Refuse rows that are fewer than the `k` of the metric."""
-        if self.name in ("precision_at_k", "recall_at_k", "lift_at_k"):
+        if "k" in self._spec.parameters:
             resolve_k(self.params["k"], n_pos, n_rows)
 
     def replace(self, **params: Any) -> "Metric":  # those that the metric lacks are ignored

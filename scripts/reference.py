@@ -262,7 +262,11 @@ def main() -> None:
         for path, table in measured.items():
             reference = read(path)
             kept = reference[~reference["experiment"].isin(table["experiment"])]
-            pd.concat([table, kept]).to_csv(path, float_format="%.12g", **_FORMAT)
+            place = {name: i for i, name in enumerate(reference["experiment"].unique())}
+            table = pd.concat([table, kept]).sort_values(  # new experiments come last
+                "experiment", key=lambda names: names.map(place), kind="stable"
+            )
+            table.to_csv(path, float_format="%.12g", **_FORMAT)
         return
     found = {path.name: differences(table, read(path)) for path, table in measured.items()}
     if options.published:

@@ -106,7 +106,13 @@ def _add_entry(
     # `head` has paper and experiment of the file; `key` is its list to add to: claims or tables.
     if not to.name.endswith(SUFFIX):
         raise InputError(f"--to {to}: a file of claims must be called NAME{SUFFIX}; rename it")
-    text = _with_entry(to, head, key, entry) if to.exists() else _as_yaml({**head, key: [entry]})
+    if to.exists():
+        text = _with_entry(to, head, key, entry)
+    else:  # without the key config, the file has the name of the config
+        of_file = (
+            {} if to.name == f"{Path(config).stem}{SUFFIX}" else {"common": {"config": config}}
+        )
+        text = _as_yaml({**head, **of_file, key: [entry]})
     parse_claims(text, str(to), config)  # raises if the file would be invalid
     write_whole({to: text})
 

@@ -39,6 +39,9 @@ def test_a_number_keeps_its_digits(desk):
     about = json.loads(new("section-6/avg", *ONE, "--printed", "0.550", "--json"))
     assert about["ids"] == [claim.id] and about["file"] is None
     assert about["entry"]["printed"] == "0.550"
+    assert new("section-6/avg", *ONE, "--printed", "0.550", "--to", "second.published.yaml")
+    [claim] = read_claims(desk / "second.published.yaml")  # a file of another name
+    assert claim.config == "letter"
 
 
 def test_a_table_and_more_claims_come_into_one_file(desk):
