@@ -357,7 +357,10 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     """Write the rows without a label, ranked, to ``--open``; return a sentence on its hits."""
-    from precbench.data.own.encoding import Gaps
+    import pandas as pd  # which takes long to import
+
+    from precbench.data.own.encoding import Encoding, Gaps
+    from precbench.data.own.read import read_new_blocks
 
     path, gaps = options.open_list, Gaps()  # gaps: counts of missing values and unseen categories
     assert path is not None and model.encoding is not None and model.calibration is not None
@@ -366,15 +369,16 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     X = model.encoding.encode(rows, str(options.file), gaps)
     for sentence in gaps.sentences():
         warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
-    ranking = model.rank(X, n_jobs=-1)  # its rows are numbered from 1, as in X
-    places, scores = ranking["row"].to_numpy() - 1, ranking["score"].to_numpy()  # places in `rows`
-    ranking["row"] = rows.index.to_numpy()[places] + 1  # numbers in the file, from 1
-    id_columns = [name for names in options.id or () for name in names.split(",")]
-    for name in reversed(id_columns):  # each goes behind rank and row, before those inserted
-        ranking.insert(2, name, rows[name].to_numpy()[places])
+    # The ids as they stand in the file, such as 007: it is read again, without features.
+    none = Encoding("csv", n_features=0, dense=True)
+    blocks = read_new_blocks(options.file, none, keep=options.id or (), **options.layout)
+    ids = pd.concat([texts for _, texts in blocks]).reindex(rows.index)
+    ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # its rows count from 1, as in X
+    ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1  # numbers in the file, from 1
+    scores = ranking["score"].to_numpy()
     ranking["probability"] = model.probabilities(scores)
     write_list(ranking, path)
-    k, n_rows = options.lengths[0], len(rows)
+    k = options.lengths[0]
     n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
     # A number of rows, capped here, or a fraction: of the positives or of the rows
     length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)

@@ -391,28 +391,42 @@ def test_every_command_that_is_proposed_works(rows, suffix):
         assert max(columns.values()) < 10, (what, columns)
 
 
+def _ids():
+    """Return texts by which a list must name the rows, as they stand in the file; 90 is missing."""
+    of_rows = {
+        "customer": "K{}", "zeros": "{:05}", "long": "{}0000000000000001", "infinite": "{}.5",
+        "short": "{}", "gap": "{}", "words": "-{}",
+    }  # fmt: skip
+    ids = {name: [*map(text.format, range(N))] for name, text in of_rows.items()}
+    ids["words"][90:94] = "NA", "=1+1", "1.50", "1e208"
+    ids["customer"][90], ids["infinite"][90], ids["gap"][90] = "#N/A", "inf", ""
+    return ids
+
+
 def test_rows_without_a_label_are_the_list(rows):
     """With --open they are ranked by the same command; without it, a sentence says what to do."""
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
-    rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), customer=[f"K{i}" for i in range(N)])
+    rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **_ids())
     known, open_rows = rows[:90], rows[90:].drop(columns="y")
-    given = ["--label", "y", "--positive", "yes", "--id", "customer", "--k", "5"]
-    model = ["--solver", "logistic-regression"]
+    given = ["--label", "y", "--positive", "yes", "--id", ",".join(_ids()), "--k", "5"]
+    model, as_text = ["--solver", "logistic-regression"], {"dtype": "str", "keep_default_na": False}
     both = written(rows.assign(y=rows["y"].where(rows.index < 90)), "both.csv")
     fit = ["fit", both, *given, *model, "--save", "m.npz"]
     message = refused(fit, "91 label 29 open both-ranked.csv").removeprefix("precbench: ")
     succeed(*shlex.split(message.partition("this would be accepted: ")[2])[1:])
     assert Path("both-ranked.csv").is_file()
     succeed("fit", written(known, "known.csv"), *given, *model, "--save", "alone.npz")
-    alone = ["--id", "customer", "--probability"]
+    alone = ["--id", ",".join(_ids()), "--probability"]
     expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
-    expected = pd.read_csv(io.StringIO(expected)).assign(row=lambda table: table["row"] + 90)
-    text = succeed(*fit, "--open", "ranked.xlsx").stdout
+    expected = pd.read_csv(io.StringIO(expected), **as_text)
+    expected["row"] = (expected["row"].astype(int) + 90).astype(str)
+    text = succeed(*fit, "--open", "ranked.csv").stdout
     assert "30 rows without a label, ranked" in text and "hits among the first 5 (" in text
-    pd.testing.assert_frame_equal(pd.read_excel("ranked.xlsx"), expected)
+    pd.testing.assert_frame_equal(pd.read_csv("ranked.csv", **as_text), expected)
     compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
-    tells_of = succeed(*compare, "--open", "compared.csv").stdout
-    assert "30 rows without a label, ranked" in tells_of and len(pd.read_csv("compared.csv")) == 30
+    tells_of = succeed(*compare, "--open", "compared.parquet").stdout
+    assert "30 rows without a label, ranked" in tells_of
+    assert {*pd.read_parquet("compared.parquet")["words"]} == {*expected["words"]}
     refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
     refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
     refused([*fit, "--open", both], "both.csv the file of the rows")

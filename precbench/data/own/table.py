@@ -192,7 +192,7 @@ def read_blocks(
     Those are text as it stands in the file: ``007`` stays ``007``, a missing value is ``""``.
     `texts` are columns of CSV (None for all) that stay text although all values may be numbers; in
     those of `words` only an empty cell is missing, not NA or None. Blank rows are left out, but the
-    index of a block, which starts from 0, counts them.
+    index of both, which starts from 0, counts them.
     """
     if kind == "parquet":
         blocks = _read_parquet(path, rows_at_once, keep)
@@ -209,7 +209,7 @@ def read_blocks(
             break
         if len(block[0]):  # the rows; block[1] is their text
             is_empty = False
-            yield block
+            yield block[0], block[1].set_axis(block[0].index) if keep else block[1]
     if is_empty:
         raise InputError(f"{path}: the file has no rows; add some below the column names")
 
