@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -346,13 +347,28 @@ def check_target(
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
     """Write a list as CSV, Excel or Parquet, by the suffix, whole or not at all."""
+    import pandas as pd
+
     with replacing(path) as unfinished, unfinished.open("wb") as stream:
         if path.suffix == ".csv":
             ranking.to_csv(stream, index=False)
         elif path.suffix == ".xlsx":
-            ranking.to_excel(stream, index=False, engine="openpyxl")
+            with pd.ExcelWriter(stream, engine="openpyxl") as book:
+                with_numbers(ranking).to_excel(book, index=False)
+                for cell in chain(*book.book.active.iter_rows()):
+                    if isinstance(cell.value, str):
+                        cell.data_type = "s"  # not a formula or an error, such as =1+1 or #N/A
         else:
             ranking.to_parquet(stream, index=False)
+
+
+def with_numbers(ranking: "pd.DataFrame") -> "pd.DataFrame":
+    """Convert columns of text to numbers if that changes none: not 007, inf or 10**15 and more."""
+    import pandas as pd
+
+    numbers = ranking.apply(pd.to_numeric, errors="coerce")
+    are_plain = ((numbers.astype(str) == ranking) & (numbers.abs() < 10**15)).all()
+    return ranking.assign(**numbers.loc[:, are_plain])
 
 
 def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:

@@ -15,7 +15,7 @@ import typer
 from numpy.typing import NDArray
 
 from precbench.cli.options import NOT_HELD, Json, takes
-from precbench.cli.own import LISTS, FileLayout, check_target, load_model, write_list
+from precbench.cli.own import LISTS, FileLayout, check_target, load_model, with_numbers, write_list
 from precbench.data.own.encoding import Encoding, Gaps
 from precbench.data.own.read import read_new_blocks
 from precbench.data.own.table import TABLES, format_of
@@ -149,8 +149,8 @@ def score(
         listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
     # Complete the list: numbers, probabilities, reasons, and the row numbers of the file.
-    if as_json or (out is not None and out.suffix == ".xlsx"):  # CSV keeps the text of the file
-        ranking = _convert_numbers(ranking)
+    if as_json:  # CSV keeps the text of the file
+        ranking = with_numbers(ranking)
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
@@ -244,11 +244,3 @@ def _compare_names(names: pd.Series, before: set[str]) -> dict[str, Any]:
     now = set(names.astype(str))
     again, n_union = len(now & before), len(now | before)
     return {"listed": len(now), "before": len(before), "again": again, "jaccard": again / n_union}
-
-
-def _convert_numbers(ranking: pd.DataFrame) -> pd.DataFrame:
-    # Convert columns of text to numbers if each number is written as Python writes it: 007 stays
-    # text, as it would lose its zeros.
-    numbers = ranking.apply(pd.to_numeric, errors="coerce")
-    are_plain = [(numbers[name].astype(str) == ranking[name]).all() for name in ranking]
-    return ranking.assign(**{name: numbers[name] for name in ranking.columns[are_plain]})

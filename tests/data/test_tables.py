@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from openpyxl import Workbook
+from openpyxl import Workbook, load_workbook
 from sklearn.metrics import roc_auc_score
 
 import precbench
@@ -395,7 +395,7 @@ def _ids():
     """Return texts by which a list must name the rows, as they stand in the file; 90 is missing."""
     of_rows = {
         "customer": "K{}", "zeros": "{:05}", "long": "{}0000000000000001", "infinite": "{}.5",
-        "short": "{}", "gap": "{}", "words": "-{}",
+        "gap": "{}", "words": "-{}", "short": "{}",
     }  # fmt: skip
     ids = {name: [*map(text.format, range(N))] for name, text in of_rows.items()}
     ids["words"][90:94] = "NA", "=1+1", "1.50", "1e208"
@@ -420,9 +420,18 @@ def test_rows_without_a_label_are_the_list(rows):
     expected = succeed("score", "alone.npz", written(open_rows, "open.csv"), *alone).stdout
     expected = pd.read_csv(io.StringIO(expected), **as_text)
     expected["row"] = (expected["row"].astype(int) + 90).astype(str)
-    text = succeed(*fit, "--open", "ranked.csv").stdout
+    scored = succeed("score", "alone.npz", "open.csv", *alone, "--json").stdout
+    json.loads(scored, parse_constant=pytest.fail)  # Infinity is no JSON
+    succeed(*fit, "--open", "ranked.csv")
+    text = succeed(*fit, "--open", "ranked.xlsx").stdout
     assert "30 rows without a label, ranked" in text and "hits among the first 5 (" in text
     pd.testing.assert_frame_equal(pd.read_csv("ranked.csv", **as_text), expected)
+    pd.testing.assert_frame_equal(
+        pd.read_excel("ranked.xlsx", **as_text).iloc[:, :9], expected.iloc[:, :9]
+    )
+    columns = load_workbook("ranked.xlsx").active.iter_cols(min_row=2, max_col=9)
+    kinds = [{cell.data_type for cell in cells if cell.value} for cells in columns]
+    assert kinds == [{"n"}] * 2 + [{"s"}] * 6 + [{"n"}]  # numbers, texts
     compare = ["compare", both, *given, *model, "--out", "results", "--splits", "2"]
     tells_of = succeed(*compare, "--open", "compared.parquet").stdout
     assert "30 rows without a label, ranked" in tells_of
