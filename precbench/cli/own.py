@@ -239,7 +239,10 @@ class OwnRows(FileLayout):
         own = self.table()
         if own.frame is None or self.label is None:
             raise InputError(f"{self.file}: --open needs a table, such as CSV, and --label")
-        return own.split_labelled(self.label)
+        known, rows = own.split_labelled(self.label)
+        if self.open_list.suffix == ".xlsx":
+            check_sheet(rows.filter(",".join(self.id or ()).split(",")), self.open_list)
+        return known, rows
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -318,6 +321,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
 
 # Suffixes of the lists that are written
 LISTS = (".csv", ".xlsx", ".parquet")
+_MOST_ROWS = 2**20 - 1  # of a sheet, without that of the names
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
 
 
@@ -345,6 +349,17 @@ def check_target(
             raise InputError(f"{option} {path} is {description}; give another name")
 
 
+def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:
+    """Refuse a list, or its columns of ids, that a workbook cannot hold."""
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    if len(ranking) > _MOST_ROWS:
+        raise InputError(f"{path}: {len(ranking):,} rows are too many for a sheet; write CSV")
+    for name, values in ranking.select_dtypes(exclude="number").items():
+        if any(ILLEGAL_CHARACTERS_RE.search(str(text)) for text in (name, *values)):
+            raise InputError(f"{path}: column {name!r} has control characters; write CSV")
+
+
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:
     """Write a list as CSV, Excel or Parquet, by the suffix, whole or not at all."""
     import pandas as pd
@@ -353,6 +368,7 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
         if path.suffix == ".csv":
             ranking.to_csv(stream, index=False)
         elif path.suffix == ".xlsx":
+            check_sheet(ranking, path)
             with pd.ExcelWriter(stream, engine="openpyxl") as book:
                 with_numbers(ranking).to_excel(book, index=False)
                 for cell in chain(*book.book.active.iter_rows()):

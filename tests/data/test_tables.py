@@ -403,7 +403,7 @@ def _ids():
     return ids
 
 
-def test_rows_without_a_label_are_the_list(rows):
+def test_rows_without_a_label_are_the_list(rows, monkeypatch):
     """With --open they are ranked by the same command; without it, a sentence says what to do."""
     rows = rows.drop(columns=["since", "city"]).fillna({"spent": 1.0})
     rows = rows.assign(y=rows["y"].map({0: "no", 1: "yes"}), **_ids())
@@ -437,6 +437,11 @@ def test_rows_without_a_label_are_the_list(rows):
     assert "30 rows without a label, ranked" in tells_of
     assert {*pd.read_parquet("compared.parquet")["words"]} == {*expected["words"]}
     refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
+    monkeypatch.setattr("precbench.cli.own._MOST_ROWS", 29)
+    refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
+    score = ["score", "alone.npz", written(rows.assign(zeros="\a"), "bell.csv"), "--id", "zeros"]
+    refused([*score, "--top", "2", "--out", "list.xlsx"], "list.xlsx 'zeros' CSV")
+    assert not Path("none").exists() and not Path("list.xlsx").exists()
     refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
     refused([*fit, "--open", both], "both.csv the file of the rows")
     assert "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
