@@ -46,7 +46,7 @@ def written(table, name, **how):
     return name
 
 
-@pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in)")
+@pytest.mark.filterwarnings("ignore:.*(Windows-1252|filled in|mixed type)")
 def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     """CSV in six dialects, XLSX, Parquet and a frame, bit for bit."""
     german = rows.assign(since=rows["since"].dt.strftime("%d.%m.%Y"))
@@ -59,21 +59,22 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     Path("titled.csv").write_text(titled)
     rows.to_excel("mine.xlsx", index=False)
     rows.to_parquet("mine.parquet")
+    (numbered := rows.rename(columns={"spent": 1, "city": ("a", 2)})).to_parquet("odd.parquet")
     sources = [
         (written(rows, "plain.csv"), {}),
         (written(german, "german.csv", sep=";", decimal=",", encoding="cp1252"), {}),
         (written(english, "english.csv", lineterminator="\r\n", encoding="utf-8-sig"), {}),
         (written(rows, "unicode.tsv", sep="\t", encoding="utf-16"), {}),
         (written(rows, "bars.csv", sep="|"), {}), ("titled.csv", {"skip_rows": 2}),
-        ("mine.xlsx", {}), ("mine.parquet", {}), (rows, {}),
+        ("mine.xlsx", {}), ("mine.parquet", {}), (rows, {}), (numbered, {}), ("odd.parquet", {}),
     ]  # fmt: skip
     options = {"label": "y", "categorical": "one-hot", "missing": "median"}
     options |= {"solver": "logistic-regression", "n_splits": 1, "k": 10}
     models, lists = [], []
     for source, layout in sources:
         models.append(precbench.fit(source, **options, **layout))
-        if source is rows:
-            lists.append(models[-1].decision_function(rows))
+        if isinstance(source, pd.DataFrame):
+            lists.append(models[-1].decision_function(source))
         else:
             blocks = read_new_blocks(source, models[-1].encoding, **layout)
             lists.append(np.concatenate([models[-1].decision_function(X) for X, _ in blocks]))

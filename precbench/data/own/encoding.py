@@ -149,11 +149,7 @@ class Encoding:
         With ``missing="error"`` missing values are refused here, and new rows get the median. All
         problems are raised at once, as one `TableError`.
         """
-        header = table.frame.columns
-        if not header.is_unique:
-            name = header[header.duplicated()][0]
-            raise InputError(f"{table.where}: two columns are named {name!r}; rename one")
-        names = list(header) if names is None else names
+        names = list(table.frame.columns) if names is None else names
         columns = _learn_columns(table, names, categorical, missing, numeric)
         n_features = sum(len(column.features) for column in columns)
         return cls(table.format, n_features, dense=True, columns=columns)  # as `encode` makes X

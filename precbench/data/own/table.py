@@ -112,8 +112,8 @@ class OwnTable:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame with column names, not numbers."""
-    return hasattr(X, "iloc") and all(isinstance(name, str) for name in getattr(X, "columns", [0]))
+    """Return whether X is a data frame with column names, not just their numbers from 0."""
+    return isinstance(X, pd.DataFrame) and not X.columns.equals(pd.RangeIndex(X.shape[1]))
 
 
 def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
@@ -128,7 +128,9 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if is_frame(source):
         return table_of(cast("pd.DataFrame", source), layout=layout)
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"a table must be a path or a data frame, found {type(source).__name__}")
+        raise InputError(
+            f"a table must be a path or a frame with named columns, found {type(source).__name__}"
+        )
     path = Path(source)
     kind = format_of(path, options.get("format"))
     if kind not in TABLES:
@@ -151,7 +153,7 @@ def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()
     return OwnTable(
         Path(name),
         "parquet",
-        _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame)))),
+        _nested_as_text(_with_text_names(frame, name).set_axis(pd.RangeIndex(len(frame)))),
         is_file=False,
         layout=layout,
     )
@@ -234,6 +236,14 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
+
+
+def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
+    """Return a frame whose columns are named by text, as in its Parquet; refuse a name twice."""
+    names = frame.columns.map(lambda n: str((*map(str, n),) if isinstance(n, tuple) else n))
+    if not names.is_unique:
+        raise InputError(f"{where}: two columns named {names[names.duplicated()][0]!r}; rename one")
+    return frame.set_axis(names, axis=1)
 
 
 def _decimal_of(table: OwnTable) -> str | None:
@@ -418,7 +428,7 @@ def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
 def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> Iterator[Block]:
     """Yield blocks as `read_blocks` does; without `rows_at_once` one of all rows, and no text."""
     if rows_at_once is None:
-        yield _with_index(pd.read_parquet(path), 0), pd.DataFrame()
+        yield _with_index(pd.read_parquet(path), 0, path), pd.DataFrame()
         return
     from pyarrow.parquet import ParquetFile
 
@@ -426,7 +436,7 @@ def _read_parquet(path: Path, rows_at_once: int | None, keep: Sequence[str]) -> 
     with ParquetFile(path) as file:
         for group in range(file.num_row_groups):  # one pass over all would keep their buffers
             for batch in file.iter_batches(rows_at_once, [group]):
-                frame = _with_index(batch.to_pandas(), n_rows)
+                frame = _with_index(batch.to_pandas(), n_rows, path)
                 n_rows += len(frame)
                 names = _columns_to_keep(keep, [*frame.columns], path)
                 yield frame, _as_text({name: batch.column(name).to_pylist() for name in names})
@@ -447,10 +457,11 @@ def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
     )
 
 
-def _with_index(frame: pd.DataFrame, n_before: int) -> pd.DataFrame:
+def _with_index(frame: pd.DataFrame, n_before: int, path: Path) -> pd.DataFrame:
     """Turn index levels that have names into columns, and number the rows from `n_before`."""
-    named = [name for name in frame.index.names if name is not None]
-    frame = frame.reset_index(level=named) if named else frame
+    frame = _with_text_names(frame, path)
+    if named := [name for name in frame.index.names if name is not None]:
+        frame = frame.reset_index(level=named, names=[*map(str, named)])
     return frame.set_axis(pd.RangeIndex(n_before, n_before + len(frame)))
 
 
@@ -569,6 +580,4 @@ def _check_header(path: Path, names: list[str]) -> None:
             f"{path}: the first line must hold the column names, found {listed(names)}; add a line "
             "with names"
         )
-    twice = pd.Series(names).duplicated()
-    if twice.any():
-        raise InputError(f"{path}: two columns named {names[int(twice.argmax())]!r}; rename one")
+    _with_text_names(pd.DataFrame(columns=names), path)
