@@ -178,9 +178,8 @@ def test_a_frame_is_a_table(tmp_path):
     assert n_rows == 40 and np.array_equal(ranking["score"], expected[ranking["row"] - 1])
     with raises(InputError, "'city'"):
         model.decision_function(frame[["x", "seen"]])
-    for call in (model.decision_function, lambda table: Model.fit(table, y)):
-        with raises(InputError, "'x' rename"):
-            call(frame.set_axis(["x", "x", "seen"], axis=1))
+    with raises(InputError, "'x' rename"):
+        model.decision_function(frame.set_axis(["x", "x", "seen"], axis=1))
     levels = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
     assert np.array_equal(Model.fit(levels, y, random_state=0, **options).coef, model.coef)
 

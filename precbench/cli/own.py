@@ -4,7 +4,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from itertools import chain
@@ -371,9 +371,8 @@ def write_list(ranking: "pd.DataFrame", path: Path) -> None:
             check_sheet(ranking, path)
             with pd.ExcelWriter(stream, engine="openpyxl") as book:
                 with_numbers(ranking).to_excel(book, index=False)
-                for cell in chain(*book.book.active.iter_rows()):
-                    if isinstance(cell.value, str):
-                        cell.data_type = "s"  # not a formula or an error, such as =1+1 or #N/A
+                for cell in chain(*book.book.active.iter_rows()):  # =1+1 and #N/A are text, too
+                    cell.data_type = "s" if isinstance(cell.value, str) else cell.data_type
         else:
             ranking.to_parquet(stream, index=False)
 
@@ -402,19 +401,19 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
     for sentence in gaps.sentences():
         warnings.warn(f"{options.file}, rows without a label for --open: {sentence}", stacklevel=2)
     # The ids as they stand in the file, such as 007: it is read again, without features.
-    none = Encoding("csv", n_features=0, dense=True)
-    blocks = read_new_blocks(options.file, none, keep=options.id or (), **options.layout)
+    blocks = read_new_blocks(
+        options.file, Encoding("csv", 0, dense=True), keep=options.id or (), **options.layout
+    )
     ids = pd.concat([texts for _, texts in blocks]).reindex(rows.index)
     ranking, n_rows = model.rank_blocks([(X, ids)], n_jobs=-1)  # its rows count from 1, as in X
     ranking["row"] = rows.index.to_numpy()[ranking["row"] - 1] + 1  # numbers in the file, from 1
-    scores = ranking["score"].to_numpy()
-    ranking["probability"] = model.probabilities(scores)
+    ranking["probability"] = model.probabilities(ranking["score"].to_numpy())
     write_list(ranking, path)
     k = options.lengths[0]
     n_pos = max(1, round(ranking["probability"].sum()))  # expected number of positives
     # A number of rows, capped here, or a fraction: of the positives or of the rows
     length = min(k, n_rows) if isinstance(k, int) else resolve_k(k, n_pos, n_rows)
-    hits = model.calibration.expected(scores[:length], n_rows)
+    hits = model.calibration.expected(ranking["score"].to_numpy()[:length], n_rows)
     return (
         f"{count(n_rows, 'row')} without a label, ranked: {path}; expect about "
         f"{hits.mean:,.1f} hits among the first {length:,} ("
@@ -425,8 +424,6 @@ def write_open(model: "Model", rows: "pd.DataFrame", options: OwnRows) -> str:
 def plain_value(text: str) -> Any:
     """Return the number, truth value or None that a text means, such as "true", or the text."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return _CONSTANTS.get(text.lower(), text)

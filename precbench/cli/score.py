@@ -118,7 +118,16 @@ def score(
       precbench score top.npz new.csv --top 100 --id customer --out top.csv \\
           --last top.csv --drift drift.json --strict
     """
-    _check_options(model, file, out=out, drift=drift, last=earlier, strict=strict, as_json=as_json)
+    others = {"the model": model, "the file of the rows": file}
+    if out is not None:
+        if as_json:
+            raise InputError("--json and --out exclude each other: give one of the two")
+        check_target("--out", out, others, LISTS)
+    if drift is not None:
+        others |= {name: path for name, path in {"--out": out, "--last": earlier}.items() if path}
+        check_target("--drift", drift, others, [".json"])
+    elif strict:
+        raise InputError("--strict needs --drift; give a JSON file to write")
     if explain is not None and top is None:
         raise InputError("--explain needs --top; give the number of rows to list")
     earlier_names = None if earlier is None else _read_names(earlier, row_id or "row")
@@ -194,29 +203,6 @@ def score(
     return NOT_HELD if strict and report["drift"]["drift"] else 0  # --strict comes with --drift
 
 
-def _check_options(
-    model: Path,
-    file: Path,
-    *,
-    out: Path | None,
-    drift: Path | None,
-    last: Path | None,
-    strict: bool,
-    as_json: bool,
-) -> None:
-    """Raise if options exclude each other, or a file to write cannot be written or is an input."""
-    others = {"the model": model, "the file of the rows": file}
-    if out is not None:
-        if as_json:
-            raise InputError("--json and --out exclude each other: give one of the two")
-        check_target("--out", out, others, LISTS)
-    if drift is not None:
-        others |= {option: path for option, path in {"--out": out, "--last": last}.items() if path}
-        check_target("--drift", drift, others, [".json"])
-    elif strict:
-        raise InputError("--strict needs --drift; give a JSON file to write")
-
-
 @contextmanager
 def _on_disk(file: Path) -> Iterator[Path]:
     """Yield the path of the file of rows; for "-", that of a temporary copy of standard input."""
@@ -234,8 +220,7 @@ def _read_names(earlier: Path, column: str) -> set[str]:
     """Return the entries of a column of an earlier list: ids, or row numbers as text."""
     if format_of(earlier) not in TABLES:
         raise InputError(f"--last {earlier}: give a list that score has written, CSV or Parquet")
-    no_features = Encoding("csv", n_features=0, dense=True)  # to read no column beside that one
-    blocks = read_new_blocks(earlier, no_features, keep=[column])
+    blocks = read_new_blocks(earlier, Encoding("csv", 0, dense=True), keep=[column])  # no features
     return {name for _, columns in blocks for name in columns[column]}
 
 

@@ -222,9 +222,9 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
-        columns = count(len(empty), "column")
         warnings.warn(
-            f"{path}: {columns} with neither a name nor values will not be used; remove them",
+            f"{path}: {count(len(empty), 'column')} with neither a name nor values will not be "
+            "used; remove them",
             stacklevel=4,
         )
     frame = _nested_as_text(frame.drop(columns=empty))
@@ -294,8 +294,7 @@ def _read_csv(
     header, options = _dialect(path, kind, layout)
     n_cells = unended.count(options["sep"].encode()) + 1
     # A line with a quotation mark may be the rest of a cell with line breaks, so it is not judged.
-    is_truncated = unended and b'"' not in unended and n_cells < len(header)
-    if is_truncated:
+    if unended and b'"' not in unended and n_cells < len(header):
         raise InputError(
             f"{path}: the last line has {n_cells} of {len(header)} columns and no line end: "
             "the file is truncated; get it again, or remove that line"
