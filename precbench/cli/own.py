@@ -353,8 +353,9 @@ def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:
     """Refuse a list, or its columns of ids, that a workbook cannot hold."""
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    if len(ranking) > _MOST_ROWS:
-        raise InputError(f"{path}: {len(ranking):,} rows are too many for a sheet; write CSV")
+    if len(ranking) > _MOST_ROWS or len(ranking.columns) > 2**14:
+        size = "{:,} rows and {:,} columns".format(*ranking.shape)
+        raise InputError(f"{path}: {size} are too many for a sheet; write CSV")
     for name, values in ranking.select_dtypes(exclude="number").items():
         if any(ILLEGAL_CHARACTERS_RE.search(str(text)) for text in (name, *values)):
             raise InputError(f"{path}: column {name!r} has control characters; write CSV")

@@ -158,8 +158,7 @@ def score(
         listed = None if explainer is None else explainer.rows  # `rank_blocks` fills this
         ranking, n_rows = loaded.rank_blocks(blocks, top, n_jobs=-1, watch=watch, listed=listed)
     # Complete the list: numbers, probabilities, reasons, and the row numbers of the file.
-    if as_json:  # CSV keeps the text of the file
-        ranking = with_numbers(ranking)
+    ranking = with_numbers(ranking) if as_json else ranking  # CSV keeps the text of the file
     scores = ranking["score"].to_numpy()
     if probability:
         ranking["probability"] = loaded.probabilities(scores)
