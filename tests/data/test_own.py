@@ -413,6 +413,12 @@ def test_what_chance_does_is_no_leak():
 
 
 def test_odd_names_of_columns(tmp_path):
+    path = csv(tmp_path, "error,one-hot,y\n1,5,0\n2,6,1\n")
+    for named, width in (
+        ({}, 2), ({"categorical": "one-hot"}, 2), ({"categorical": ["error"]}, 3),
+        ({"categorical": ["error,one-hot"]}, 4), ({"numeric": "one-hot"}, 2),
+    ):  # fmt: skip
+        assert read_own_file(path, label="y", **named)[0].X.shape[1] == width
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")

@@ -363,6 +363,7 @@ def _messy(rows):
         "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
         "names": rows.rename(columns={"city": "city, or town", "spent": "spent (in $)"}),
         "empty column": rows.assign(empty=np.nan),
+        "a name like an option's word": rows.rename(columns={"city": "error"}),
     }
 
 

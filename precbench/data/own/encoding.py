@@ -37,7 +37,7 @@ MOST_CATEGORIES = 1000
 # The limit if more than half of the values are distinct, as for identifiers
 _FEW_CATEGORIES = 100
 # What an option may name beside columns
-_OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
@@ -265,20 +265,20 @@ def _learn_columns(
 ) -> tuple[Column, ...]:
     """Learn each column, and what fills gaps in its numbers; raise the problems of all at once."""
     where, frame = table.where, table.frame
-    categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
     options: dict[str, str] = {}  # by column: the option that names it
     for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
-            for name in named_columns(texts, names, f"{where}: {option}", _OPTION_WORDS[option]):
+            for name in named_columns(texts, names, f"{where}: {option}", OPTION_WORDS[option]):
                 if options.setdefault(name, option) != option:
                     raise InputError(f"{where}: {name!r} is in categorical and numeric; choose one")
     problems.raise_if_any()
+    takes_text = "one-hot" in (*options, str(categorical))
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
-            columns[name] = _learn_column(table, name, options.get(name), "one-hot" in categorical)
+            columns[name] = _learn_column(table, name, options.get(name), takes_text)
         if values.isna().any() and not values.isna().all():  # empty columns are refused above
             with problems.collected():
                 if missing == "error":

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
+from precbench.data.own.encoding import OPTION_WORDS
 from precbench.data.own.problems import TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
@@ -158,8 +159,8 @@ def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()
 
 
 def several(names: str | Sequence[str]) -> list[str]:
-    """Return the texts of an option, and the names in them that commas separate."""
-    texts = [names] if isinstance(names, str) else names
+    """Return the texts of an option but a treatment, and the names that commas separate in them."""
+    texts = {names}.difference(OPTION_WORDS["categorical"]) if isinstance(names, str) else names
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
