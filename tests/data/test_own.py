@@ -366,6 +366,9 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
+        "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
+        "entry": np.where(np.arange(n) == 7, 3, 2 * np.arange(n)),
+        "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
     }  # fmt: skip
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
     try:
@@ -379,24 +382,25 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
     leaks = ["leak", "cancelled", "status", "flag", "reason"]
-    found = {"leak": leaks, "identifier": ["id", "number"], "codes": ["n", "zip", "padded"]}
+    identifiers = ["id", "number", "gap", "entry"]
+    found = {"leak": leaks, "identifier": identifiers, "codes": ["n", "zip", "padded"]}
     assert _suspects(tmp_path) == found
     assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
         "leak": [name for name in leaks if name != "flag"],
-        "identifier": ["id", "number"],  # too many texts for a feature each
+        "identifier": identifiers,  # too many texts for a feature each
         "codes": ["zip", "padded"],
     }
     answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "one-hot"]}
-    answers |= {"id": ["id"], "drop": [*leaks, "many"]}
+    answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
     dataset, encoding = _suspects(tmp_path, **answers)
     assert [column.name for column in encoding.columns] == [
-        *("x", "n", "when", "city", "number", "zip", "padded")
+        *("x", "n", "when", "city", "number", "zip", "padded", "income")
     ]
     assert dataset.X.shape[1] > 200
     assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded"]}
     with raises(InputError, "'flak' 'flag'"):
         _suspects(tmp_path, **answers, allow=["flak"])
-    unchecked = answers | {"drop": ["many"], "missing": "median"}
+    unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}
     assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
 
 

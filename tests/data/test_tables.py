@@ -355,6 +355,10 @@ def _messy(rows):
         "text and gaps": rows,
         "words": rows.assign(country=np.resize(["NA", "DE", "None", "NO"], N)),
         "identifier": rows.assign(customer=[f"K{i:03}" for i in range(N)]),
+        "identifiers with gaps": rows.assign(
+            customer=np.where(np.arange(N) < 3, np.nan, np.arange(N)),
+            ticket=[None, None, *(f"K{i:03}" for i in range(2, N))],
+        ),
         "codes": rows.assign(zip=codes),
         "a slip": rows.assign(visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")),
         "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),

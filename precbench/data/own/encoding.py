@@ -359,7 +359,7 @@ def _learn_text(
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
-            raise _too_many(name, n_distinct, len(texts), where)
+            raise _too_many(name, n_distinct, len(values), where)
         advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
@@ -387,7 +387,7 @@ def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool =
     counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
     if len(counts) > most:
-        raise _too_many(name, len(counts), int(counts.sum()), where)
+        raise _too_many(name, len(counts), len(values), where)
     categories = sorted(counts.index)
     # The first of equally frequent ones, as in SimpleImputer.
     fill = max(categories, key=lambda text: counts[text])

@@ -35,7 +35,9 @@ def look_for_suspects(
     Without y no leaks are sought.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
+    refused = {  # columns with a problem other than gaps
+        getattr(e, "column", "") for e in problems.errors if getattr(e, "kind", "") != "missing"
+    }
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
@@ -47,15 +49,22 @@ def look_for_suspects(
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
-            if enough_rows and n_distinct == n_rows:
+            # Numbers in the order of the rows may have a few duplicates, others none.
+            known = content.numbers[~np.isnan(content.numbers)]
+            is_ordered = is_whole and abs(np.sign(np.diff(known)).sum()) >= 0.97 * len(known)
+            least = values.count() * (0.99 if is_ordered else 1)
+            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):  # a few values tell nothing
+                option, but = (
+                    ("id", "") if n_distinct == n_rows else ("drop", ", gaps or a few aside")
+                )
                 problems.add(
                     TableError(
                         where,
                         f"column {name!r} looks like an identifier (a different value in every "
-                        f"row); add --id {name}, or --allow {name} to use it",
+                        f"row{but}); add --{option} {name}, or --allow {name} to use it",
                         kind="identifier",
                         column=name,
-                        remedy=("id", name),
+                        remedy=(option, name),
                     )
                 )
                 continue  # no need to look for a leak, too
