@@ -333,7 +333,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
         rows = csv.reader(chain(lines, text), delimiter=separator)
         n_blank, header = 0, []  # the blank lines above the column names, and the names
         for header in rows:
-            if header:
+            if "".join(header).strip():
                 break
             n_blank = rows.line_num
     if not header:
@@ -365,25 +365,25 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
                 return "utf-16", True, b""  # the lines are not looked at, so some may be blank
             is_first = False
             # Line ends are held back until text follows, as blank lines at the end do not count.
-            lines = (held_back + chunk).rstrip(b"\r\n")
+            lines = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(lines) :]
             # The line at the end of the chunk, which may have begun in an earlier one.
             last_line = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last_line + lines
-            is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
-            # Two line ends in a row enclose a blank line.
+            is_end = np.frombuffer(lines.translate(None, b"\r \t"), np.uint8) == ord("\n")
+            # Two line ends enclose a blank line, also with spaces and tabs between.
             has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 encoding = "cp1252"
                 decoder = codecs.getincrementaldecoder(encoding)("replace")  # which never fails
-    return encoding, has_blank, b"" if held_back else last_line
+    return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
 def _separator(lines: list[str], usual: str) -> str:
     """Return the first separator that splits each line into the same number (> 1) of columns."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        rows = [row for row in csv.reader(lines, delimiter=separator) if "".join(row).strip()]
         lengths = {len(row) for row in rows}
         if len(lengths) == 1 and lengths != {1}:
             return separator
@@ -395,7 +395,8 @@ def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
-        return np.flatnonzero([bool(row) for row in rows])
+        # As for pandas, a row of one value is blank if that has only spaces and tabs.
+        return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
