@@ -127,7 +127,14 @@ def fit(
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
     measured = quality.model_copy(update={"length": forecast})
     n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
-    model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
+    positives = [p] if isinstance(p := reading.get("positive"), str | int | float) else p or ()
+    facts = {
+        "weight": weight,
+        "groups": n_groups,
+        "label": label,
+        "positive": [*map(str, positives)],
+    }
+    model.about.update(measured.model_dump(exclude_unset=True), **facts)
     return model
 
 

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
     file: Annotated[Path, typer.Argument(help="File of new rows whose labels are known by now.")],
-    label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Label column [default: that of the model].")
+    ] = None,
     positive: Annotated[
         list[str] | None,
-        typer.Option(help="Label of the rows to find; not needed for 0/1 and -1/1; repeatable."),
+        typer.Option(help="Label of the rows to find; repeatable [default: that of the model]."),
     ] = None,
     k: Annotated[
         str | None,
@@ -60,17 +62,18 @@ def evaluate(
 
     \b
     Examples:
-      precbench evaluate top.npz may.csv --label churned --positive yes --k 100
-      precbench evaluate top.npz may.csv --label churned --positive yes \\
-          --against last.npz
+      precbench evaluate top.npz may.csv --k 100
+      precbench evaluate top.npz may.csv --against last.npz
     """
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive or None, **options.layout) > 0  # of each row
-    n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
+    stated = (None, None) if quality is None else (quality.label, quality.positive)
+    named = label or stated[0], positive or stated[1] or None  # label column, positive labels
+    is_hit = read_labels(file, *named, **options.layout) > 0  # of each row
+    n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k that of the model, or the default of fit
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):

@@ -19,7 +19,7 @@ _TOGETHER = {
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
-    "identifier": "look like identifiers (a different value in every row, gaps or a few aside): "
+    "identifier": "look like identifiers (a different value in every row, gaps or few aside): "
     "add them to --id or --drop, or to --allow to use them",
     "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
 }

@@ -34,13 +34,18 @@ def look_for_suspects(
     Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
     Without y no leaks are sought.
     """
-    where, n_rows = problems.where, len(table.column(names[0])) if names else 0
+    n_rows = len(table.column(names[0])) if names else 0
     refused = {  # columns with a problem other than gaps
         getattr(e, "column", "") for e in problems.errors if getattr(e, "kind", "") != "missing"
     }
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
+
+    def add(kind: str, name: str, option: str, text: str) -> None:
+        text, remedy = f"column {name!r} {text}", (option, name)
+        problems.add(TableError(problems.where, text, kind=kind, column=name, remedy=remedy))
+
     for name in names:
         values, content = table.column(name), table.content(name)
         is_text = content.holds == "text" and not is_date(values)
@@ -49,52 +54,37 @@ def look_for_suspects(
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
-            # Numbers in the order of the rows may have a few duplicates, others none.
+            # Numbers in the order of the rows may have a few duplicates. A few values tell nothing.
             known = content.numbers[~np.isnan(content.numbers)]
             is_ordered = is_whole and abs(np.sign(np.diff(known)).sum()) >= 0.97 * len(known)
             least = values.count() * (0.99 if is_ordered else 1)
-            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):  # a few values tell nothing
+            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
                 option, but = (
-                    ("id", "") if n_distinct == n_rows else ("drop", ", gaps or a few aside")
+                    ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )
-                problems.add(
-                    TableError(
-                        where,
-                        f"column {name!r} looks like an identifier (a different value in every "
-                        f"row{but}); add --{option} {name}, or --allow {name} to use it",
-                        kind="identifier",
-                        column=name,
-                        remedy=(option, name),
-                    )
+                text = f"looks like an identifier (a different value in every row{but}); add --"
+                add(
+                    "identifier",
+                    name,
+                    option,
+                    f"{text}{option} {name}, or --allow {name} to use it",
                 )
                 continue  # no need to look for a leak, too
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-                problems.add(
-                    TableError(
-                        where,
-                        f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one "
-                        "length or with leading zeros); name it in categorical or in numeric",
-                        kind="codes",
-                        column=name,
-                        remedy=(option, name),
-                    )
+                text = (
+                    f"may hold codes ({n_distinct:,} whole numbers of one length or with leading "
                 )
+                add("codes", name, option, f"{text}zeros); name it in categorical or in numeric")
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if y is None or not (enough_rows and enough_of_both):
             continue
-        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if reason := _leak_reason(values, content.numbers, y, in_groups):
-            problems.add(
-                TableError(
-                    where,
-                    f"column {name!r} {reason}; it looks like a leak of the label; "
-                    f"drop it (--drop {name}), or use it all the same (--allow {name})",
-                    kind="leak",
-                    column=name,
-                    remedy=("drop", name),
-                )
+            text = (
+                f"{reason}; it looks like a leak of the label; drop it (--drop {name}), or use it"
             )
+            add("leak", name, "drop", f"{text} all the same (--allow {name})")
 
 
 def _leak_reason(

@@ -135,8 +135,8 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
-    columns = [options.get("label"), options.get("groups")]
-    columns += several(options.get("categorical") or ())
+    categorical = several(options.get("categorical") or ())
+    columns = [options.get("label"), options.get("groups"), *categorical]
     words = frozenset(str(name) for name in columns if name is not None)
     table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
@@ -383,8 +383,8 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 def _separator(lines: list[str], usual: str) -> str:
     """Return the first separator that splits each line into the same number (> 1) of columns."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        rows = [row for row in csv.reader(lines, delimiter=separator) if "".join(row).strip()]
-        lengths = {len(row) for row in rows}
+        rows = csv.reader(lines, delimiter=separator)
+        lengths = {len(row) for row in rows if "".join(row).strip()}
         if len(lengths) == 1 and lengths != {1}:
             return separator
     return usual  # none does
