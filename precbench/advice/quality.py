@@ -32,8 +32,7 @@ class Quality(Fields):
 
     Means over the splits: of the numbers of held-out rows, and of the metrics with their 95 %
     intervals; of one split the interval of its list, and for the AUC None. Under ``length`` what a
-    new list holds, under ``importance`` which columns matter; None where it was not measured. The
-    column ``label`` of a table had the labels, those of ``positive``, if given, were hits.
+    new list holds, under ``importance`` which columns matter; None where it was not measured.
     """
 
     precision_at_k: Number
@@ -48,8 +47,8 @@ class Quality(Fields):
     by_chance: Number
     length: Length | None = None
     importance: Importance | None = None
-    label: str | None = None
-    positive: list[str] | None = None
+    label: str | None = None  # column of a table
+    positive: list[str] | None = None  # labels of the hits, if they were named
 
 
 def quality_of(model: Model, name: str) -> Quality | None:

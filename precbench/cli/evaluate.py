@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
     file: Annotated[Path, typer.Argument(help="File of new rows whose labels are known by now.")],
-    label: Annotated[
-        str | None, typer.Option(help="Label column [default: that of the model].")
-    ] = None,
+    label: Annotated[str | None, typer.Option(help="Label column [default: the model's].")] = None,
     positive: Annotated[
         list[str] | None,
-        typer.Option(help="Label of the rows to find; repeatable [default: that of the model]."),
+        typer.Option(help="Label of the rows to find; repeatable [default: the model's]."),
     ] = None,
     k: Annotated[
         str | None,
@@ -70,9 +68,11 @@ def evaluate(
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
-    stated = (None, None) if quality is None else (quality.label, quality.positive)
-    named = label or stated[0], positive or stated[1] or None  # label column, positive labels
-    is_hit = read_labels(file, *named, **options.layout) > 0  # of each row
+    label, positive = (
+        label or getattr(quality, "label", None),
+        positive or getattr(quality, "positive", None),
+    )
+    is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
     n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k that of the model, or the default of fit
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
@@ -106,13 +106,13 @@ def evaluate(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
     if loaded.calibration is not None:
-        forecast = loaded.calibration.expected(scores[first_rows(scores, length)], n_rows)
-        mean, low, high = forecast
+        mean, low, high = forecast = loaded.calibration.expected(
+            scores[first_rows(scores, length)], n_rows
+        )
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"  # in the interval
         result |= {"promised": forecast._asdict(), "verdict": verdict}
-        counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
-        outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
-        lines.append(f"{counts}, {outcome}")
+        counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}, "
+        lines.append(counts + ("as" if verdict == "kept" else f"{verdict} than") + " forecast")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:

@@ -5,6 +5,7 @@ import io
 import json
 import tracemalloc
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 
@@ -367,7 +368,7 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
         "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
-        "entry": np.where(np.arange(n) == 7, 3, 2 * np.arange(n)),
+        "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in range(n)],
         "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
     }  # fmt: skip
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
@@ -402,6 +403,20 @@ def test_leaks_identifiers_and_codes_are_named(tmp_path):
         _suspects(tmp_path, **answers, allow=["flak"])
     unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}
     assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
+
+
+def test_many_copies_of_rows_are_told(tmp_path):
+    """Where they are no chance, as among a few discrete values."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"paid": rng.permutation(4000)[:150], "y": np.arange(150) % 2})
+    few = pd.DataFrame({"age": rng.integers(18, 90, 300), "z": np.arange(300) % 5 * np.pi})
+    for rows, groups, n in (
+        (pd.concat([table] * 2), None, 150), (pd.concat([table, table[:10]]), None, 0),
+        (few.assign(y=rng.integers(0, 2, 300)), None, 0), (pd.concat([table] * 2), "paid", 0),
+    ):  # fmt: skip
+        path = csv(tmp_path, rows.assign(x=1).to_csv(index=False))
+        with warns(UserWarning, f"{n} {len(rows)} copies groups") if n else nullcontext():
+            read_own_file(path, label="y", groups=groups)
 
 
 def test_what_chance_does_is_no_leak():

@@ -303,9 +303,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
     if content.holds == "nothing":
-        text = f"column {name!r} has no values; drop it"
-        if table.format == "xlsx":
-            text += ", or, if it has formulas, open the workbook in Excel and save it"
+        how = ", or, if it has formulas, save it with Excel" if table.format == "xlsx" else ""
+        text = f"column {name!r} has no values; drop it{how}"
         raise TableError(where, text, column=name, remedy=("drop", name))
     if option == "categorical":
         if is_dated:

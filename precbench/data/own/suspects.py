@@ -17,6 +17,14 @@ LEAK = 0.99
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
 FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
+_TEXTS = {  # what is said of a column; {} is what was found
+    "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
+    "{name}, or --allow {name} to use it",
+    "codes": "may hold codes ({} whole numbers of one length or with leading zeros); name it in "
+    "categorical or in numeric",
+    "leak": "{}; it looks like a leak of the label; drop it (--drop {name}), or use it all the "
+    "same (--allow {name})",
+}
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # of codes: distinct values (more than so many), digits
 
 
@@ -34,7 +42,7 @@ def look_for_suspects(
     Columns of `numeric` are neither identifiers nor codes, and those of `categorical` no codes.
     Without y no leaks are sought.
     """
-    n_rows = len(table.column(names[0])) if names else 0
+    where, n_rows = problems.where, len(table.column(names[0])) if names else 0
     refused = {  # columns with a problem other than gaps
         getattr(e, "column", "") for e in problems.errors if getattr(e, "kind", "") != "missing"
     }
@@ -42,9 +50,9 @@ def look_for_suspects(
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
 
-    def add(kind: str, name: str, option: str, text: str) -> None:
-        text, remedy = f"column {name!r} {text}", (option, name)
-        problems.add(TableError(problems.where, text, kind=kind, column=name, remedy=remedy))
+    def add(kind: str, name: str, option: str, found: str) -> None:
+        text = f"column {name!r} {_TEXTS[kind].format(found, name=name, option=option)}"
+        problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
 
     for name in names:
         values, content = table.column(name), table.content(name)
@@ -55,36 +63,24 @@ def look_for_suspects(
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
             # Numbers in the order of the rows may have a few duplicates. A few values tell nothing.
-            known = content.numbers[~np.isnan(content.numbers)]
-            is_ordered = is_whole and abs(np.sign(np.diff(known)).sum()) >= 0.97 * len(known)
-            least = values.count() * (0.99 if is_ordered else 1)
-            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
+            is_ordered = is_whole and (
+                abs(np.sign(pd.Series(content.numbers).dropna().diff()).mean()) >= 0.97
+            )
+            if n_distinct >= max(values.count() * (1 - is_ordered / 100), n_rows / 2, _FEWEST_ROWS):
                 option, but = (
                     ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )
-                text = f"looks like an identifier (a different value in every row{but}); add --"
-                add(
-                    "identifier",
-                    name,
-                    option,
-                    f"{text}{option} {name}, or --allow {name} to use it",
-                )
+                add("identifier", name, option, but)
                 continue  # no need to look for a leak, too
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-                text = (
-                    f"may hold codes ({n_distinct:,} whole numbers of one length or with leading "
-                )
-                add("codes", name, option, f"{text}zeros); name it in categorical or in numeric")
+                add("codes", name, option, f"{n_distinct:,}")
         in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if y is None or not (enough_rows and enough_of_both):
             continue
         if reason := _leak_reason(values, content.numbers, y, in_groups):
-            text = (
-                f"{reason}; it looks like a leak of the label; drop it (--drop {name}), or use it"
-            )
-            add("leak", name, "drop", f"{text} all the same (--allow {name})")
+            add("leak", name, "drop", reason)
 
 
 def _leak_reason(

@@ -135,8 +135,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
-    categorical = several(options.get("categorical") or ())
-    columns = [options.get("label"), options.get("groups"), *categorical]
+    columns = [*map(options.get, ("label", "groups")), *several(options.get("categorical") or ())]
     words = frozenset(str(name) for name in columns if name is not None)
     table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
@@ -221,9 +220,9 @@ def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str])
     frame = next(read_blocks(path, kind, layout, texts=texts, words=words))[0]
     empty = [name for name in frame if str(name).startswith(_NAMELESS) and frame[name].isna().all()]
     if empty:
-        columns = count(len(empty), "column")
         warnings.warn(
-            f"{path}: {columns} with neither a name nor values will not be used; remove them",
+            f"{path}: {count(len(empty), 'column')} with neither a name nor values will not be "
+            "used; remove them",
             stacklevel=4,
         )
     frame = _nested_as_text(frame.drop(columns=empty))
@@ -358,12 +357,11 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
     # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, held_back, last_line, is_first = "utf-8-sig", False, b"", b"", True
+    encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if is_first and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            if stream.tell() == len(chunk) and chunk.startswith((codecs.BOM_LE, codecs.BOM_BE)):
                 return "utf-16", True, b""  # the lines are not looked at, so some may be blank
-            is_first = False
             # Line ends are held back until text follows, as blank lines at the end do not count.
             lines = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(lines) :]
