@@ -140,17 +140,15 @@ def test_labels_are_those_of_fit(here, monkeypatch):
 
 
 def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_path):
-    table = drawn(600, 3)
-    table["y"] = np.where(table["y"] == "yes", 0, 1)
-    table.to_csv(tmp_path / "stayed.csv", index=False)
+    file, model, n_pos = tmp_path / "s.csv", tmp_path / "m.npz", drawn(600, 3)["y"].value_counts()
+    drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1)).to_csv(
+        file, index=False
+    )
     for command in (["fit"], ["compare", "--solver", "logistic-regression", "--out", tmp_path]):
-        given = ["--label", "y", "--positive", "0", "--splits", "2", "--save", tmp_path / "m.npz"]
-        succeed(*command, tmp_path / "stayed.csv", *given)
-        names(succeed("show", tmp_path / "m.npz").stdout, "label: y positive: 0")
-        for options, positive in ([], 0), (["--label", "y", "--positive", "1"], 1):
-            command = ["evaluate", tmp_path / "m.npz", tmp_path / "stayed.csv", "--json"]
-            found = json.loads(succeed(*command, *options).stdout)
-            assert found["positives"] == (table["y"] == positive).sum()
+        succeed(*command, file, *FIT[:2], "--positive", "0", "--splits", "2", "--save", model)
+        names(succeed("show", model).stdout, "label: y positive: 0")
+        for options, name in ([], "yes"), (["--label", "y", "--positive", "1"], "no"):
+            names(succeed("evaluate", model, file, *options).stdout, f"rows {n_pos[name]} positive")
 
 
 def test_invalid_options(here):
