@@ -139,13 +139,25 @@ def test_labels_are_those_of_fit(here, monkeypatch):
     assert np.array_equal(read.read_labels("new.csv", "y", "yes"), expected)
 
 
+def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_path):
+    file, model, n_pos = tmp_path / "s.csv", tmp_path / "m.npz", drawn(600, 3)["y"].value_counts()
+    drawn(600, 3).assign(y=lambda rows: np.where(rows["y"] == "yes", 0, 1)).to_csv(
+        file, index=False
+    )
+    for command in (["fit"], ["compare", "--solver", "logistic-regression", "--out", tmp_path]):
+        succeed(*command, file, *FIT[:2], "--positive", "0", "--splits", "2", "--save", model)
+        names(succeed("show", model).stdout, "label: y positive: 0")
+        for options, name in ([], "yes"), (["--label", "y", "--positive", "1"], "no"):
+            names(succeed("evaluate", model, file, *options).stdout, f"rows {n_pos[name]} positive")
+
+
 def test_invalid_options(here):
     Model.fit(np.eye(4), [1, -1, 1, -1]).save("arrays.npz")
     yes = ["--label", "y", "--positive", "yes"]
     for arguments, places in [
         (["none.npz", "new.csv", *yes], "none.npz"),
         (["arrays.npz", "new.csv", *yes], "arrays.npz"),
-        (["good.npz", "new.csv"], "new.csv y"),
+        (["good.npz", "new.csv", "--label", "y", "--positive", "oui"], "new.csv 'oui'"),
         (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
         (["good.npz", "new.csv", *yes, "--k", "1001"], "1001"),
@@ -181,7 +193,7 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
     assert f"every label is {label}" in done.stderr  # the name of the positive one may be wrong
-    refused(command[:-2], "june.csv positive")
+    assert invoke(*command[:-2], "--k", "40").stdout == done.stdout  # as the model has it
     drawn(200, 4).assign(y="No").to_csv(tmp_path / "june.csv", index=False)
     none = invoke(*command, "--k", "0.5")
     assert none.exit_code == 2

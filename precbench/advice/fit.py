@@ -125,8 +125,10 @@ def fit(
     )
     model = Model.fit(X, dataset.y, encoding=encoding, sample_weight=weights, **how)
     model = model.calibrated(lists, share, X).profiled(X, lists, dataset.imputed)
-    measured = quality.model_copy(update={"length": forecast})
     n_groups = 0 if dataset.groups is None else len(set(dataset.groups.tolist()))  # 0: no groups
+    positives = [p] if isinstance(p := reading.get("positive"), str | int | float) else p or ()
+    stated = {"length": forecast, "label": label, "positive": [*map(str, positives)] or None}
+    measured = quality.model_copy(update=stated)
     model.about.update(measured.model_dump(exclude_unset=True), weight=weight, groups=n_groups)
     return model
 

@@ -47,6 +47,8 @@ class Quality(Fields):
     by_chance: Number
     length: Length | None = None
     importance: Importance | None = None
+    label: str | None = None  # column of a table
+    positive: list[str] | None = None  # labels of the hits, if they were named
 
 
 def quality_of(model: Model, name: str) -> Quality | None:

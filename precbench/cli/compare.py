@@ -146,6 +146,7 @@ def compare(options: CompareOptions) -> int:
     show_length(choice.length, quiet=options.as_json)  # prints the profit by length
     if options.save or unlabelled is not None:
         model = recipe.fit()
+        model.about.update(label=options.label, positive=options.positive)
     if options.save:
         model.save(options.save, row_hashes=not options.no_row_hashes)
         console.print(f"{choice.recommended}, fitted to all rows: {options.save}")

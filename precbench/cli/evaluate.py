@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Model file that fit or compare has saved.")],
     file: Annotated[Path, typer.Argument(help="File of new rows whose labels are known by now.")],
-    label: Annotated[str | None, typer.Option(help="Label column (required for tables).")] = None,
+    label: Annotated[str | None, typer.Option(help="Label column [default: the model's].")] = None,
     positive: Annotated[
         list[str] | None,
-        typer.Option(help="Label of the rows to find; not needed for 0/1 and -1/1; repeatable."),
+        typer.Option(help="Label of the rows to find; repeatable [default: the model's]."),
     ] = None,
     k: Annotated[
         str | None,
@@ -60,17 +60,20 @@ def evaluate(
 
     \b
     Examples:
-      precbench evaluate top.npz may.csv --label churned --positive yes --k 100
-      precbench evaluate top.npz may.csv --label churned --positive yes \\
-          --against last.npz
+      precbench evaluate top.npz may.csv --k 100
+      precbench evaluate top.npz may.csv --against last.npz
     """
     from precbench.advice.quality import quality_of
 
-    is_hit = read_labels(file, label, positive or None, **options.layout) > 0  # of each row
-    n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     loaded, encoding = load_model(model)
     other = None if against is None else load_model(against)  # a model and its encoding
     quality = quality_of(loaded, str(model))  # as measured when it was fitted; may be None
+    label, positive = (
+        label or getattr(quality, "label", None),
+        positive or getattr(quality, "positive", None),
+    )
+    is_hit = read_labels(file, label, positive, **options.layout) > 0  # of each row
+    n_rows, n_pos = len(is_hit), int(np.count_nonzero(is_hit))
     # Without --k that of the model, or the default of fit
     k_given = (quality.k if quality else 0.25) if k is None else plain_value(k)
     if not n_pos and isinstance(k_given, float):
@@ -103,13 +106,13 @@ def evaluate(
             f"{count(n_tied, 'row')} tied at the end of the list: hits are a mean over all orders"
         )
     if loaded.calibration is not None:
-        forecast = loaded.calibration.expected(scores[first_rows(scores, length)], n_rows)
-        mean, low, high = forecast
+        mean, low, high = forecast = loaded.calibration.expected(
+            scores[first_rows(scores, length)], n_rows
+        )
         verdict = "fewer" if hits < low else "more" if hits > high else "kept"  # in the interval
         result |= {"promised": forecast._asdict(), "verdict": verdict}
-        counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}"
-        outcome = "as forecast" if verdict == "kept" else f"{verdict} than forecast"
-        lines.append(f"{counts}, {outcome}")
+        counts = f"forecast: about {mean:,.1f} hits ({low:,.0f} to {high:,.0f}); found {hits:g}, "
+        lines.append(counts + ("as" if verdict == "kept" else f"{verdict} than") + " forecast")
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:

@@ -278,11 +278,12 @@ class OwnRows(FileLayout):
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in changes:
+            # "error", a treatment of text that --categorical takes, is a column only in a list.
+            text = "error,error" if (name, value) == ("categorical", "error") else str(value)
             if name not in _COLUMN_LISTS:
                 values[name] = value
-            elif str(value) not in (columns := values[name] or []):
-                # "error", a treatment of text that --categorical takes, is no column.
-                values[name] = [*(column for column in columns if column != "error"), str(value)]
+            elif text not in (columns := values[name] or []):
+                values[name] = [*(column for column in columns if column != "error"), text]
         left_out = {*(values["drop"] or ()), *(values["id"] or ())}  # columns that are no features
         for name in ("categorical", "numeric"):
             values[name] = [c for c in values[name] or () if c not in left_out] or None

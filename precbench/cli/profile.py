@@ -44,17 +44,15 @@ def profile(options: ProfileOptions) -> int:
     options.checked_worth()  # refuses what compare would refuse
     own = options.table()
     profiled = profile_table(own, options.reading, options.allow or ())
-    n_rows, n_pos, table_error = (profiled[name] for name in ("rows", "positives", "refusal"))
+    n_rows, n_pos, n_copies, columns, table_error = profiled.values()
     rows = f"{one_line(options.file.name)}: {n_rows:,} rows"
-    if n_pos is not None:
-        rows += f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
+    rows += "" if n_pos is None else f", {n_pos:,} positive ({n_pos / n_rows:.2%})"
     if options.groups is not None and options.groups in own.frame:
         groups = {*number_groups(own.column(options.groups), own.where).tolist()}
         rows += f", {count(len(groups), 'group')}"
-    if profiled["duplicates"]:
-        rows += f", {profiled['duplicates']:,} duplicates of an earlier row"
+    rows += f", {n_copies:,} duplicates of an earlier row" if n_copies else ""
     console.print(rows)
-    print_table(columns_table(profiled["columns"], options.file.name), console)
+    print_table(columns_table(columns, options.file.name), console)
     refusal, outlook = None, None
     if table_error is not None:  # compare would raise it
         refusal = options.with_remedy("compare", table_error)

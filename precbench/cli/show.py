@@ -92,6 +92,8 @@ def _show_model(path: str, as_json: bool) -> None:
     params = (f"{name}={value}" for name, value in model.params.items() if value is not None)
     sections: dict[str, list[str]] = {  # lines by title
         "fitted": [_provenance_in_words(provenance)],
+        "label": [quality.label or ""] if quality else [],
+        "positive": quality.positive or [] if quality else [],
         "quality": [describe_quality(quality)] if quality else [],
         "parameters": [", ".join(params)],
         "scaling": [model.scaler.kind],

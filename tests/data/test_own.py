@@ -366,6 +366,9 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
+        "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
+        "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in range(n)],
+        "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
     }  # fmt: skip
     write(pd.DataFrame({**columns, "y": y.astype(int)}), path := tmp_path / name)
     try:
@@ -379,25 +382,42 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
 
 def test_leaks_identifiers_and_codes_are_named(tmp_path):
     leaks = ["leak", "cancelled", "status", "flag", "reason"]
-    found = {"leak": leaks, "identifier": ["id", "number"], "codes": ["n", "zip", "padded"]}
+    found = {
+        "leak": leaks, "identifier": ["id", "number", "gap", "entry"],
+        "codes": ["n", "zip", "padded"],
+    }  # fmt: skip
     assert _suspects(tmp_path) == found
     assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
         "leak": [name for name in leaks if name != "flag"],
-        "identifier": ["id", "number"],  # too many texts for a feature each
+        "identifier": found["identifier"],  # too many texts for a feature each
         "codes": ["zip", "padded"],
     }
     answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "one-hot"]}
-    answers |= {"id": ["id"], "drop": [*leaks, "many"]}
+    answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
     dataset, encoding = _suspects(tmp_path, **answers)
     assert [column.name for column in encoding.columns] == [
-        *("x", "n", "when", "city", "number", "zip", "padded")
+        *("x", "n", "when", "city", "number", "zip", "padded", "income")
     ]
     assert dataset.X.shape[1] > 200
     assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded"]}
     with raises(InputError, "'flak' 'flag'"):
         _suspects(tmp_path, **answers, allow=["flak"])
-    unchecked = answers | {"drop": ["many"], "missing": "median"}
+    unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}
     assert isinstance(_suspects(tmp_path, allow=None, **unchecked), tuple)
+
+
+PAID = pd.DataFrame({"paid": np.arange(150) * 911 % 4001, "y": np.arange(150) % 2, "x": 1})
+
+
+@pytest.mark.parametrize(("rows", "groups", "n"), [
+    (pd.concat([PAID] * 2), None, 150), (pd.concat([PAID] * 2), "paid", 0),
+    (pd.concat([PAID, PAID[:10]]), None, 0),
+    (pd.DataFrame(np.random.default_rng(0).integers([18, 0, 0], [90, 5, 2], (300, 3)),
+     columns=["age", "z", "y"]), None, 0),
+])  # fmt: skip
+def test_many_copies_are_told_unless_they_may_be_chance(tmp_path, rows, groups, n):
+    with warns(UserWarning, f"{n} {len(rows)} groups") if n else warnings.catch_warnings():
+        read_own_file(csv(tmp_path, rows.to_csv(index=False)), label="y", groups=groups)
 
 
 def test_what_chance_does_is_no_leak():
@@ -413,6 +433,13 @@ def test_what_chance_does_is_no_leak():
 
 
 def test_odd_names_of_columns(tmp_path):
+    for named, width in (
+        ({}, 2), ({"categorical": "one-hot"}, 2), ({"categorical": ["error"]}, 3),
+        ({"categorical": ["error,one-hot"]}, 4), ({"numeric": "one-hot"}, 2),
+    ):  # fmt: skip
+        assert read_own_file(csv(tmp_path, "error,one-hot,y\n1,5,0\n2,6,1\n"), label="y", **named)[
+            0
+        ].X.shape == (2, width)
     assert read_own_file(csv(tmp_path, "BZh9,y\n1,0\n2,1\n"), label="y")[0].X.tolist() == [[1], [2]]
     path = csv(tmp_path, "a;b\n1\n3\n", "new.csv")
     _, encoding = read_own_file(csv(tmp_path, "a;b,y\n1,0\n3,1\n"), label="y")

@@ -223,12 +223,14 @@ def test_row_numbers_are_those_of_the_file(rows):
     """Blank rows count, in messages and in lists."""
     rows = rows[["visits", "y"]].head(20).assign(id=[f"r{i}" for i in range(20)])
     lines = rows.to_csv(index=False).splitlines()
-    lines[4:4] = [""]
+    lines[4:4] = [" \t"]
     lines[11:11] = ["", ""]
-    Path("mine.csv").write_text("\n".join([*lines, "", ""]))
+    Path("mine.csv").write_text("\n".join([" ", *lines, "", "  "]))  # the last without an end
     book = Workbook()
     for line in lines:
-        book.active.append([int(t) if t.isdigit() else t for t in line.split(",")] if line else [])
+        book.active.append(
+            [int(t) if t.isdigit() else t for t in line.split(",")] if "," in line else []
+        )
     book.save("mine.xlsx")
     expected = [i + 1 + (i >= 3) + 2 * (i >= 9) for i in range(20)]
     arguments = ["--label", "y", "--id", "id", "--solver", "logistic-regression", "--splits", "1"]
@@ -356,6 +358,10 @@ def _messy(rows):
         "text and gaps": rows,
         "words": rows.assign(country=np.resize(["NA", "DE", "None", "NO"], N)),
         "identifier": rows.assign(customer=[f"K{i:03}" for i in range(N)]),
+        "identifiers with gaps": rows.assign(
+            customer=np.where(np.arange(N) < 3, np.nan, np.arange(N)),
+            ticket=[None, None, *(f"K{i:03}" for i in range(2, N))],
+        ),
         "codes": rows.assign(zip=codes),
         "a slip": rows.assign(visits=rows["visits"].astype(str).mask(rows.index == 7, "1O")),
         "mixed": rows.assign(doors=np.resize(["2", "3", "4", "5more"], N)),
@@ -364,6 +370,7 @@ def _messy(rows):
         "a leak": rows.assign(closed=rows["y"] + np.arange(N) / 1e4),
         "names": rows.rename(columns={"city": "city, or town", "spent": "spent (in $)"}),
         "empty column": rows.assign(empty=np.nan),
+        "a name like an option's word": rows.rename(columns={"city": "error"}),
     }
 
 
@@ -560,7 +567,9 @@ def text(**columns):
 # What the column x holds where the file can be read, else words of the refusal.
 TEXTS = {
     "bom": ("\ufeff" + CSV, "numbers"), "crlf": (CSV.replace("\n", "\r\n"), "numbers"),
-    "cr": (CSV.replace("\n", "\r"), "numbers"), "utf-16": (CSV.encode("utf-16"), "numbers"),
+    "cr": (CSV.replace("\n", "\r"), "numbers"),
+    "blanks": (" \n" + CSV.replace("\n", "\n\t\n", 9).replace(",", ";") + "  ", "numbers"),
+    "utf-16": (CSV.encode("utf-16"), "numbers"),
     "packed without a suffix": (gzip.compress(CSV.encode()), "numbers"),
     "commas at the ends": (CSV.replace("\n", ",\n"), "numbers"),
     "a wide line": (CSV + "1,2,1,4\n", "62 4 3"), "a sum below": (CSV + "9.7,308,\n", "61 open"),

@@ -37,7 +37,7 @@ MOST_CATEGORIES = 1000
 # The limit if more than half of the values are distinct, as for identifiers
 _FEW_CATEGORIES = 100
 # What an option may name beside columns
-_OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 Missing = Literal["error", "mean", "median", "most-frequent"]
@@ -261,20 +261,20 @@ def _learn_columns(
 ) -> tuple[Column, ...]:
     """Learn each column, and what fills gaps in its numbers; raise the problems of all at once."""
     where, frame = table.where, table.frame
-    categorical = [categorical] if isinstance(categorical, str) else categorical
     problems = Problems(where)
     options: dict[str, str] = {}  # by column: the option that names it
     for option, texts in (("categorical", categorical), ("numeric", numeric)):
         with problems.collected():
-            for name in named_columns(texts, names, f"{where}: {option}", _OPTION_WORDS[option]):
+            for name in named_columns(texts, names, f"{where}: {option}", OPTION_WORDS[option]):
                 if options.setdefault(name, option) != option:
                     raise InputError(f"{where}: {name!r} is in categorical and numeric; choose one")
     problems.raise_if_any()
+    takes_text = "one-hot" in (*options, str(categorical))
     columns: dict[str, Column] = {}
     for name in names:
         values = frame[name]
         with problems.collected():  # a column with a problem is not added
-            columns[name] = _learn_column(table, name, options.get(name), "one-hot" in categorical)
+            columns[name] = _learn_column(table, name, options.get(name), takes_text)
         if values.isna().any() and not values.isna().all():  # empty columns are refused above
             with problems.collected():
                 if missing == "error":
@@ -299,9 +299,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     present = values.notna().to_numpy()
     is_dated = content.holds == "dates"
     if content.holds == "nothing":
-        text = f"column {name!r} has no values; drop it"
-        if table.format == "xlsx":
-            text += ", or, if it has formulas, open the workbook in Excel and save it"
+        how = ", or, if it has formulas, save it with Excel" if table.format == "xlsx" else ""
+        text = f"column {name!r} has no values; drop it{how}"
         raise TableError(where, text, column=name, remedy=("drop", name))
     if option == "categorical":
         if is_dated:
@@ -355,7 +354,7 @@ def _learn_text(
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
-            raise _too_many(name, n_distinct, len(texts), where)
+            raise _too_many(name, n_distinct, len(values), where)
         advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
@@ -383,7 +382,7 @@ def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool =
     counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
     if len(counts) > most:
-        raise _too_many(name, len(counts), int(counts.sum()), where)
+        raise _too_many(name, len(counts), len(values), where)
     categories = sorted(counts.index)
     # The first of equally frequent ones, as in SimpleImputer.
     fill = max(categories, key=lambda text: counts[text])

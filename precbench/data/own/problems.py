@@ -19,8 +19,8 @@ _TOGETHER = {
     "missing": "have missing values: fill them (missing: mean, median or most-frequent), or drop "
     "the columns",
     "codes": "may hold codes, not numbers: name them in categorical or in numeric",
-    "identifier": "look like identifiers (a different value in every row): add them to --id, or to "
-    "--allow to use them",
+    "identifier": "look like identifiers (a different value in every row, gaps or few aside): "
+    "add them to --id or --drop, or to --allow to use them",
     "leak": "look like leaks of the label: add them to --drop, or to --allow to use them",
 }
 
@@ -70,12 +70,13 @@ def column_of(
 
 
 def named_columns(
-    texts: Sequence[str], names: Collection[str], option: str, words: Sequence[str] = ()
+    texts: Collection[str], names: Collection[str], option: str, words: Sequence[str] = ()
 ) -> list[str]:
     """Return the columns that an option names; a text may name several, separated by commas.
 
-    `words` are valid in place of a column.
+    `words` are valid in place of a column; one that is given alone, not in a list, names none.
     """
+    texts = {texts}.difference(words) if isinstance(texts, str) else texts
     named: list[str] = []
     for text in texts:  # a column's own name may have a comma
         named += [text] if text in names or "," not in text else map(str.strip, text.split(","))

@@ -38,7 +38,7 @@ from precbench.npz import unpack
 
 _FEWEST_ROWS, _MOST_ROWS, _MOST_VALUES = 256, 1 << 16, 1 << 22  # of a block: 32 MiB
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
-VERSION = 4  # raise it when the same file gives other arrays: it is part of their identity
+VERSION = 5  # raise it when the same file gives other arrays: it is part of their identity
 _LABEL = re.compile("label|target|class|outcome|churn|fraud|^y$", re.IGNORECASE)
 
 
@@ -141,19 +141,17 @@ def read_own_file(
                     numeric=several(numeric),
                 )
         problems.raise_if_any()
+        _warn_of_copies(own, features if groups is None else ())
         X = encoding.encode(own.frame, where)
         imputed = encoding.imputed(own.frame, missing)
     else:
         only_tables = {  # whether options that need named columns are given
-            "label": label is not None,
-            "drop": bool(drop),
-            "id": bool(id),
-            "categorical": categorical != "error",
-            "numeric": bool(numeric),
+            "label": label is not None, "drop": bool(drop), "id": bool(id),
+            "categorical": categorical != "error", "numeric": bool(numeric),
             "missing": missing != "error",
             "groups": groups is not None and kind == "svmlight",  # in npz an array
             "time": time is not None and kind == "svmlight",
-        }
+        }  # fmt: skip
         if any(only_tables.values()):
             wrong = listed(option for option, is_given in only_tables.items() if is_given)
             raise InputError(f"{where}: {kind} files have no named columns; leave out {wrong}")
@@ -183,6 +181,18 @@ def read_own_file(
         imputed=imputed,
     )
     return dataset, encoding
+
+
+def _warn_of_copies(own: OwnTable, names: Sequence[str]) -> None:
+    """Warn of many copies if a sample of them differs so much that they are not alike by chance."""
+    is_copy = own.frame.duplicated()
+    some = own.frame[is_copy].drop_duplicates().sample(frac=1, random_state=0).head(200)
+    if is_copy.mean() >= 0.1 and some[[*names]].nunique().gt(max(20, 0.9 * len(some))).any():
+        warnings.warn(
+            f"{own.where}: {is_copy.sum():,} of {len(is_copy):,} rows are copies of others, so "
+            "results on held-out rows are too good; remove them, or keep them together with groups",
+            stacklevel=3,
+        )
 
 
 def _identity(own: OwnTable, options: dict[str, Any]) -> str:

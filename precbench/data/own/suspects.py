@@ -17,6 +17,14 @@ LEAK = 0.99
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
 FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
+_TEXTS = {  # what is said of a column; {} is what was found
+    "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
+    "{name}, or --allow {name} to use it",
+    "codes": "may hold codes ({} whole numbers of one length or with leading zeros); name it in "
+    "categorical or in numeric",
+    "leak": "{}; it looks like a leak of the label; drop it (--drop {name}), or use it all the "
+    "same (--allow {name})",
+}
 _FEWEST_CODES, _SHORTEST_CODE = 20, 5  # of codes: distinct values (more than so many), digits
 
 
@@ -35,10 +43,17 @@ def look_for_suspects(
     Without y no leaks are sought.
     """
     where, n_rows = problems.where, len(table.column(names[0])) if names else 0
-    refused = {getattr(error, "column", "") for error in problems.errors}  # columns with a problem
+    refused = {  # columns with a problem other than gaps
+        getattr(e, "column", "") for e in problems.errors if getattr(e, "kind", "") != "missing"
+    }
     padded = _padded(table, [name for name in names if name not in {*categorical, *numeric}])
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
+
+    def add(kind: str, name: str, option: str, found: str) -> None:
+        text = f"column {name!r} {_TEXTS[kind].format(found, name=name, option=option)}"
+        problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
+
     for name in names:
         values, content = table.column(name), table.content(name)
         is_text = content.holds == "text" and not is_date(values)
@@ -47,45 +62,25 @@ def look_for_suspects(
         # 0 for other columns: neither identifiers nor codes, and not ranked in groups.
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
-            if enough_rows and n_distinct == n_rows:
-                problems.add(
-                    TableError(
-                        where,
-                        f"column {name!r} looks like an identifier (a different value in every "
-                        f"row); add --id {name}, or --allow {name} to use it",
-                        kind="identifier",
-                        column=name,
-                        remedy=("id", name),
-                    )
+            # Numbers in the order of the rows may have a few duplicates. A few values tell nothing.
+            is_ordered = is_whole and (
+                abs(np.sign(pd.Series(content.numbers).dropna().diff()).mean()) >= 0.97
+            )
+            if n_distinct >= max(values.count() * (1 - is_ordered / 100), n_rows / 2, _FEWEST_ROWS):
+                option, but = (
+                    ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )
+                add("identifier", name, option, but)
                 continue  # no need to look for a leak, too
             is_code = name in padded or (is_whole and enough_rows and _is_code(content.numbers))
             if is_code and name not in categorical:
                 option = "categorical" if n_distinct <= MOST_CATEGORIES else "numeric"
-                problems.add(
-                    TableError(
-                        where,
-                        f"column {name!r} may hold codes ({n_distinct:,} whole numbers of one "
-                        "length or with leading zeros); name it in categorical or in numeric",
-                        kind="codes",
-                        column=name,
-                        remedy=(option, name),
-                    )
-                )
+                add("codes", name, option, f"{n_distinct:,}")
+        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if y is None or not (enough_rows and enough_of_both):
             continue
-        in_groups = is_text or 0 < n_distinct <= FEW_VALUES  # see `auc_alone`
         if reason := _leak_reason(values, content.numbers, y, in_groups):
-            problems.add(
-                TableError(
-                    where,
-                    f"column {name!r} {reason}; it looks like a leak of the label; "
-                    f"drop it (--drop {name}), or use it all the same (--allow {name})",
-                    kind="leak",
-                    column=name,
-                    remedy=("drop", name),
-                )
-            )
+            add("leak", name, "drop", reason)
 
 
 def _leak_reason(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
+from precbench.data.own.encoding import OPTION_WORDS
 from precbench.data.own.problems import TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
@@ -136,8 +137,7 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
     if kind not in TABLES:
         return OwnTable(path, kind, None)
     # In these columns NA and None are words, not missing values.
-    columns = [options.get("label"), options.get("groups")]
-    columns += several(options.get("categorical") or ())
+    columns = [*map(options.get, ("label", "groups")), *several(options.get("categorical") or ())]
     words = frozenset(str(name) for name in columns if name is not None)
     table = _read_whole(path, kind, layout, words)
     if kind in _SEPARATORS and layout.decimal is None:
@@ -160,8 +160,8 @@ def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()
 
 
 def several(names: str | Sequence[str]) -> list[str]:
-    """Return the texts of an option, and the names in them that commas separate."""
-    texts = [names] if isinstance(names, str) else names
+    """Return the texts of an option but a treatment, and the names that commas separate in them."""
+    texts = {names}.difference(OPTION_WORDS["categorical"]) if isinstance(names, str) else names
     return [*texts, *(part.strip() for text in texts for part in text.split(","))]
 
 
@@ -341,7 +341,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
         rows = csv.reader(chain(lines, text), delimiter=separator)
         n_blank, header = 0, []  # the blank lines above the column names, and the names
         for header in rows:
-            if header:
+            if "".join(header).strip():
                 break
             n_blank = rows.line_num
     if not header:
@@ -366,33 +366,32 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
     """Return the encoding, whether there may be blank lines, and the last line if it has no end."""
     # The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
     decoder: Any = codecs.getincrementaldecoder("utf-8")()
-    encoding, has_blank, held_back, last_line, is_first = "utf-8-sig", False, b"", b"", True
+    encoding, has_blank, held_back, last_line = "utf-8-sig", False, b"", b""
     with opened(path) as stream:
         while chunk := stream.read(2**20):
-            if is_first and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            if stream.tell() == len(chunk) and chunk.startswith((codecs.BOM_LE, codecs.BOM_BE)):
                 return "utf-16", True, b""  # the lines are not looked at, so some may be blank
-            is_first = False
             # Line ends are held back until text follows, as blank lines at the end do not count.
-            lines = (held_back + chunk).rstrip(b"\r\n")
+            lines = (held_back + chunk).rstrip(b"\r\n \t")
             held_back = (held_back + chunk)[len(lines) :]
             # The line at the end of the chunk, which may have begun in an earlier one.
             last_line = lines[lines.rfind(b"\n") + 1 :] if b"\n" in lines else last_line + lines
-            is_end = np.frombuffer(lines.replace(b"\r", b""), np.uint8) == ord("\n")
-            # Two line ends in a row enclose a blank line.
+            is_end = np.frombuffer(lines.translate(None, b"\r \t"), np.uint8) == ord("\n")
+            # Two line ends enclose a blank line, also with spaces and tabs between.
             has_blank = has_blank or bool((is_end[1:] & is_end[:-1]).any())
             try:
                 decoder.decode(chunk)
             except UnicodeDecodeError:
                 encoding = "cp1252"
                 decoder = codecs.getincrementaldecoder(encoding)("replace")  # which never fails
-    return encoding, has_blank, b"" if held_back else last_line
+    return encoding, has_blank, b"" if held_back.strip(b" \t") else last_line + held_back
 
 
 def _separator(lines: list[str], usual: str) -> str:
     """Return the first separator that splits each line into the same number (> 1) of columns."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-        lengths = {len(row) for row in rows}
+        rows = csv.reader(lines, delimiter=separator)
+        lengths = {len(row) for row in rows if "".join(row).strip()}
         if len(lengths) == 1 and lengths != {1}:
             return separator
     return usual  # none does
@@ -403,7 +402,8 @@ def _places_of_filled_rows(path: Path, options: Mapping[str, Any]) -> NDArray[np
     with opened(path) as stream, io.TextIOWrapper(stream, options["encoding"], newline="") as text:
         lines = islice(text, options["skiprows"], None)
         rows = islice(csv.reader(lines, delimiter=options["sep"]), 1, None)
-        return np.flatnonzero([bool(row) for row in rows])
+        # As for pandas, a row of one value is blank if that has only spaces and tabs.
+        return np.flatnonzero([r != [] and not re.fullmatch("[ \t]+", "\0".join(r)) for r in rows])
 
 
 def _warn_of_quotes(path: Path, frame: pd.DataFrame) -> None:
