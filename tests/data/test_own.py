@@ -190,7 +190,8 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
 @pytest.mark.parametrize(("labels", "positive", "expected"), [
     ("0 1", None, [-1, 1]), ("-1 1", None, [-1, 1]), ("+1 -1", None, [1, -1]),
     ("True False", None, [1, -1]), ("1 2", 2, [-1, 1]), ("1.0 2.0", "2", [-1, 1]),
-    ("a b", "a", [1, -1]),
+    ("a b", "a", [1, -1]), ("01 1", "01", [1, -1]), ("250.1 250.10", "250.10", [-1, 1]),
+    ("1.00 0", 1, [1, -1]), ("a 1", "1.0", [-1, 1]), (".5 7", "0.5", [1, -1]),
 ])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]

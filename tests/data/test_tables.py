@@ -188,6 +188,9 @@ def test_groups_are_the_same_in_any_format(rows):
     exact = rows.assign(who=2**60 + np.arange(N) % 9)
     found = read_own_file(written(exact, "mine.csv"), label="y", groups="who")[0].groups
     assert len(set(found)) == 9  # no float holds them
+    for codes, n in ((["1.1", "1.10"], 2), (["007", "7", "+7", "7.0"], 2), (["00", "0", "-0"], 2)):
+        coded = written(rows.assign(who=np.resize(codes, N)), "mine.csv")
+        assert len(set(read_own_file(coded, label="y", groups="who")[0].groups)) == n
 
 
 @pytest.mark.parametrize("named", ["object", "category", "string"])

@@ -108,13 +108,13 @@ def _likely_positive(
 
 
 def canonical(label: object) -> object:
-    """Map 1, 1.0, True, "1" and "+1" to the same label."""
+    """Map 1, 1.0, True, "1" and "+1" to the same label; the codes 01 and 1.10 are others."""
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
-    if re.fullmatch(r"[+-]?[0-9]{1,300}", text):  # 300 digits: below the largest double
-        return int(text)
-    if re.fullmatch(r"[+-]?[0-9]{0,300}\.[0-9]+", text):
+    if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})(\.0+)?", text):  # below the largest double
+        return int(text.partition(".")[0])
+    if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})?\.[0-9]*[1-9]", text):
         return canonical(float(text))
     return {"true": 1, "false": 0}.get(text.lower(), text)
 
