@@ -266,6 +266,10 @@ REFUSED = [
     ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"), ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
     ("1,0\n2,1\n", {"label": "y"}, "1 0"), ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
     ('"x";"y"\n1;0\n3;1\n', {}, "x y"), ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
+    (GOOD, {"label": "y", "encoding": "utf8x"}, "utf8x (encoding)"),
+    (GOOD, {"label": "y", "encoding": "hex"}, "hex (encoding)"),
+    *((GOOD, {"label": "y", "skip_rows": n}, f"{n:,} no rows skip_rows") for n in (3, 1000)),
+    (f"head\n{GOOD[:6]}", {"label": "y", "skip_rows": 1}, "1 skip_rows"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 

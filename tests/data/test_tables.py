@@ -265,6 +265,8 @@ def test_sheets_as_excel_has_them(rows):
         read_own_file("mine.xlsx", label="y")
     with raises(InputError, "'nwe' old new"):
         read_own_file("mine.xlsx", label="y", sheet="nwe")
+    with raises(InputError, "mine.xlsx 1,000 skip_rows"):
+        read_own_file("mine.xlsx", label="y", sheet="new", skip_rows=1000)
     options = {"label": "y", "missing": "median", "categorical": "one-hot", "sheet": "new"}
     assert len(read_own_file("mine.xlsx", **options)[0].y) == N
     book = Workbook()

@@ -211,7 +211,8 @@ def read_blocks(
             is_empty = False
             yield block
     if is_empty:
-        raise InputError(f"{path}: the file has no rows; add some below the column names")
+        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
+        raise InputError(f"{path}: {skips or 'the file has no rows; add some below the names'}")
 
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
@@ -336,7 +337,8 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
                 break
             n_blank = rows.line_num
     if not header:
-        raise InputError(f"{path}: the file is empty; give one with column names and rows")
+        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
+        raise InputError(f"{path}: {skips or 'the file is empty; give one with names and rows'}")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
@@ -554,7 +556,9 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
             n_names, line, n_values = wide.groups()
             reason = f"line {line} has {n_values} values, and {n_names} columns have names"
-        raise InputError(f"{path}: the file cannot be read: {reason}; correct the file") from error
+        # Python raises a plain LookupError for the name of an encoding, and for nothing else.
+        advice = "name another (encoding)" if type(error) is LookupError else "correct the file"
+        raise InputError(f"{path}: the file cannot be read: {reason}; {advice}") from error
 
 
 def _check_header(path: Path, names: list[str]) -> None:
