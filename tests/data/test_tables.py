@@ -112,6 +112,17 @@ def test_what_no_person_writes_for_a_number_is_text(text):
     assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
 
 
+@pytest.mark.parametrize(("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("$ {}", "{} %")])
+def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
+    """A 0 may have any."""
+    for name, form in (("mine.csv", unit), ("new.csv", other)):
+        written(rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[["cost", "y"]], name)
+    dataset, encoding = read_own_file("mine.csv", label="y")
+    assert read_new_rows("mine.csv", encoding).tobytes() == dataset.X.tobytes()
+    with raises(InputError, f"new.csv 'cost' 2 '{other.format(rows['visits'][1])}'"):
+        read_new_rows("new.csv", encoding)
+
+
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
     assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
@@ -553,6 +564,10 @@ TEXTS = {
     "euros": (text(x=lambda v: f"{v:.2f} €"), "numbers (decimal point)"),
     "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), "numbers (decimal point)"),
     "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
+    "percent signs": (text(x=lambda v: f"{v:.2%}" if v > 0 else "0"), "numbers (decimal point)"),
+    "some percent signs": (text(x=["5%", *ROWS["x"][1:]]), "'x' 1 '5%' none"),
+    "most percent signs": (text(x=["5", *map("{:.2%}".format, ROWS["x"][1:])]), "'x' 1 '5' (%)"),
+    "two currencies": (text(x=["€ 5", *map("$ {}".format, ROWS["x"][1:])]), "'x' 1 '€ 5' ($)"),
     "hexadecimal": (text(x=[hex(i % 9) for i in range(N_ROWS)]), "'x' categorical"),
     "two-digit years": (text(x=[f"{1 + i % 28:02}.05.24" for i in range(N_ROWS)]), "'x' date"),
     "an error of Excel": (text(x=["#DIV/0!", *ROWS["x"][1:]]), "'x' 1 '#DIV/0!'"),

@@ -19,7 +19,7 @@ OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24 or 31.05.24
 )
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
-_CURRENCY = r"[$€£¥₹]"
+CURRENCY = r"[$€£¥₹]"
 _BLANKS = " \u00a0\u202f"
 # Of a date, in messages
 EXAMPLE = datetime(2024, 5, 31)
@@ -114,7 +114,7 @@ def _amount(text: str, decimal: str) -> float:
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
     signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
-    bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", signed)
+    bare = re.sub(rf"^([+-]?)\s*{CURRENCY}\s*|\s*{CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
     digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Imputed, fill_value
 from precbench.data.formats import Format
 from precbench.data.own.content import (
+    CURRENCY,
     EXAMPLE,
     OTHER_DATE,
     as_numbers,
@@ -53,6 +54,7 @@ class Column:
     origin: str | None = None  # of dates, which become days since the first one in training
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
+    unit: str | None = None  # % or a currency, of amounts that have one in training
     indicator: bool = False  # whether the last feature is 1 where the value is missing
 
     @property
@@ -160,12 +162,9 @@ class Encoding:
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
-        columns = []
-        for column in self.columns:
-            if column.categories is None:  # numbers, or dates, which have an origin
-                notation = (date_format if column.origin else decimal) or column.notation
-                column = replace(column, notation=notation)
-            columns.append(column)
+        notations = [date_format if column.origin else decimal for column in self.columns]
+        pairs = zip(self.columns, notations, strict=True)  # that of categories is not used
+        columns = [replace(column, notation=new or column.notation) for column, new in pairs]
         return replace(self, columns=tuple(columns))
 
     def encode(
@@ -328,7 +327,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
-        return Column(name, notation=content.notation)
+        unit = _unit(values, numbers, where) if content.notation else None
+        return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
         refuse(values, is_no_number, what, where)
@@ -424,7 +424,23 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
             what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
         refuse(values, np.isnan(numbers) & values.notna().to_numpy(), f"{what}; correct it", where)
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
+    if column.notation and not is_dated:
+        _unit(values, numbers, where, column.unit)
     return numbers
+
+
+def _unit(
+    values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
+) -> str | None:
+    """Return the unit of most amounts, unless `unit` is known; refuse amounts in another one."""
+    values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
+    units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
+    if unit == "%" or (units == "%").any():  # a number without % is another one
+        units = units.fillna("none")
+    unit = unit or next(iter(units.value_counts().index), None)
+    what = f"has another unit than other values ({unit}); convert it"
+    refuse(values, (units.notna() & (units != unit)).to_numpy(), what, where)
+    return unit
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:

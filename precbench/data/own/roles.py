@@ -205,9 +205,7 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
             f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
             remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
-    spelled: dict[object, object] = {}  # by canonical value
-    for value in distinct:
-        spelled.setdefault(canonical(value), value)
-    code_of = {name: code for code, name in enumerate(spelled)}
-    canonical_codes = np.array([code_of[canonical(value)] for value in distinct])  # of `distinct`
-    return canonical_codes[codes], [*spelled.values()]
+    names = np.array([canonical(value) for value in distinct], dtype=object)
+    code_of_spelling = pd.factorize(names)[0]
+    firsts = np.unique(code_of_spelling, return_index=True)[1]
+    return code_of_spelling[codes], [*distinct[firsts]]
