@@ -152,11 +152,22 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
         _, encoding = read_own_file(path, label="y", date_format=form)
         assert encoding.columns[1].origin == origin
-    german = rows.assign(spent=[f"{i},5" for i in range(N)], visits=[f"{i}.000" for i in range(N)])
+    german = rows.assign(
+        spent=[f"{i},5" for i in range(N)], visits=[f"{i + 1}.000" for i in range(N)]
+    )
     path = written(german[["spent", "visits", "y"]], "mixed.csv", sep=";")
-    with raises(InputError, "'visits' 0.000 decimal"):
+    with raises(InputError, "'visits' 1.000 decimal"):
         read_own_file(path, label="y")
-    assert read_own_file(path, label="y", decimal=",")[0].X[3].tolist() == [3.5, 3000]
+    assert read_own_file(path, label="y", decimal=",")[0].X[3].tolist() == [3.5, 4000]
+    path = written(german[["visits", "y"]], "points.csv", sep=";")
+    with raises(InputError, "'visits' 1.000 thousands decimal"):
+        read_own_file(path, label="y")
+    for decimal, first in ((",", 1000), (".", 1)):
+        assert read_own_file(path, label="y", decimal=decimal)[0].X[0, 0] == first
+    for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
+        table = german.assign(share=np.arange(N) / 8)[columns]  # so the point is decimal
+        path = written(table, "points.csv", sep=mark)
+        assert read_own_file(path, label="y")[0].X[0, 0] == 1
 
 
 def test_a_format_of_dates_is_one(rows):

@@ -54,15 +54,14 @@ class Column:
     origin: str | None = None  # of dates, which become days since the first one in training
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
-    unit: str | None = None  # % or a currency, of amounts that have one in training
+    unit: str = ""  # % or a currency, of amounts that have one in training
     indicator: bool = False  # whether the last feature is 1 where the value is missing
 
     @property
     def features(self) -> list[str]:
         """Names: ``column`` or each ``column=category``, then ``column is missing``, if marked."""
-        names = [self.name]
-        if self.categories is not None:
-            names = [f"{self.name}={category}" for category in self.categories]
+        texts = self.categories
+        names = [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
         return [*names, f"{self.name} is missing"] if self.indicator else names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
@@ -327,7 +326,7 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
-        unit = _unit(values, numbers, where) if content.notation else None
+        unit = _unit(values, numbers, where) if content.notation else ""
         return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
@@ -418,28 +417,26 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     """Return the numbers of a column, or its days since the origin; NaN only for gaps."""
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
-    if not np.isfinite(numbers).all():  # `refuse` raises for the first wrong value, if any
-        what = "is not a number"
-        if is_dated:
-            what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), f"{what}; correct it", where)
-        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
+    what = (
+        EXAMPLE.strftime(f"date such as {column.notation or '%Y-%m-%d'}") if is_dated else "number"
+    )
+    wrong = np.isnan(numbers) & values.notna().to_numpy()
+    refuse(values, wrong, f"is not a {what}; correct it", where)
+    refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
     if column.notation and not is_dated:
         _unit(values, numbers, where, column.unit)
     return numbers
 
 
-def _unit(
-    values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
-) -> str | None:
+def _unit(values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str = "") -> str:
     """Return the unit of most amounts, unless `unit` is known; refuse amounts in another one."""
     values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
     units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
     if unit == "%" or (units == "%").any():  # a number without % is another one
         units = units.fillna("none")
-    unit = unit or next(iter(units.value_counts().index), None)
-    what = f"has another unit than other values ({unit}); convert it"
-    refuse(values, (units.notna() & (units != unit)).to_numpy(), what, where)
+    unit = unit or next(iter(units.value_counts().index), "")
+    wrong = (units.notna() & (units != unit)).to_numpy()
+    refuse(values, wrong, f"has another unit than other values ({unit}); convert it", where)
     return unit
 
 

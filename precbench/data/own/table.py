@@ -244,20 +244,23 @@ def _decimal_of(table: OwnTable) -> str | None:
     contents = [table.content(name) for name in frame if name not in parsed]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
-    # In floats pandas took the point for the decimal mark; beside commas it may part thousands.
+    # In floats pandas took the point for the decimal mark. It may part thousands beside commas, and
+    # in a file with semicolons where no value is like 0.125 or 1.5.
     floats = [name for name in parsed if frame[name].dtype.kind == "f"]
-    for name, texts in raw_texts(table, floats if amounts else ()).items():
-        dotted = texts[texts.str.contains(".", regex=False)]
-        if dotted.empty:
-            continue
-        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():  # 1.234
-            raise TableError(
-                table.where,
-                f"column {name!r}: the point in {dotted.iloc[0]!r} may separate thousands, as "
-                "other columns have decimal commas; set the decimal mark (decimal) to . or ,",
-                column=str(name),
-            )
-        marks.add(".")
+    is_semicolon = bool(floats) and _csv_options(table)["sep"] == ";"
+    texts = raw_texts(table, floats if amounts or is_semicolon else ())
+    dotted = {n: column[column.str.contains(".", regex=False)] for n, column in texts.items()}
+    dotted = {name: column for name, column in dotted.items() if len(column)}
+    in_groups = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # such as 1.234
+    unclear = [n for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
+    if unclear and ("," in marks or (is_semicolon and not marks and len(unclear) == len(dotted))):
+        raise TableError(
+            table.where,
+            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
+            "separate thousands; set the decimal mark (decimal) to . or ,",
+            column=str(unclear[0]),
+        )
+    marks |= {"." for _ in dotted}
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -313,11 +316,15 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
-    layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
-    _, options = _dialect(table.path, table.format, layout)
-    options |= {"usecols": list(names), "dtype": "str", "na_filter": False}
+    options = _csv_options(table) | {"usecols": [*names], "dtype": "str", "na_filter": False}
     with opened(table.path) as stream:
         return cast("Any", pd.read_csv)(stream, nrows=n_rows, **options)
+
+
+def _csv_options(table: OwnTable) -> dict[str, Any]:
+    """Return the options with which pandas reads a CSV or TSV file."""
+    encoding = table.layout.encoding or _scan(table.path)[0]
+    return _dialect(table.path, table.format, replace(table.layout, encoding=encoding))[1]
 
 
 def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
