@@ -333,9 +333,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
         refuse(values, is_no_number, what, where)
     if is_dated:
         moments = moments_of(values, where, content.notation)
-        is_wrong = moments.isna().to_numpy() & present
         what = "is not a date, unlike most values; correct it or drop the column"
-        refuse(values, is_wrong, what, where, drop=True)
+        refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
     return _learn_text(values, is_no_number, takes_text, where)
 
@@ -417,11 +416,9 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     """Return the numbers of a column, or its days since the origin; NaN only for gaps."""
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
-    what = (
-        EXAMPLE.strftime(f"date such as {column.notation or '%Y-%m-%d'}") if is_dated else "number"
-    )
-    wrong = np.isnan(numbers) & values.notna().to_numpy()
-    refuse(values, wrong, f"is not a {what}; correct it", where)
+    date = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
+    what = f"is not a {date if is_dated else 'number'}; correct it"
+    refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
     refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
     if column.notation and not is_dated:
         _unit(values, numbers, where, column.unit)
@@ -442,7 +439,7 @@ def _unit(values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return days since the origin; NaN for missing values and for what is no date."""
-    if pd.api.types.is_numeric_dtype(values.dtype):
+    if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")

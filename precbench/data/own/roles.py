@@ -147,20 +147,20 @@ def order_in_time(
         raise InputError(
             f"{where}: column {name!r}, row {row}: the time is missing; fill it, or remove the row"
         )
-    content = content_of(values, where, date_format=date_format)
+    content = content_of(values, where, date_format=date_format, is_time=True)
     if content.others:
         raise ambiguous(values, [content.notation, *content.others], where)
-    numbers = content.numbers
-    are_numbers = np.isfinite(numbers)
+    are_numbers = np.isfinite(content.numbers)
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
-        return values.to_numpy(np.int64) if integers else numbers
+        return values.to_numpy(np.int64) if integers else content.numbers
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
-    what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the values that are none
-        what, are_dates = "is not a number, unlike most times", are_numbers
-    refuse(values, ~are_dates, f"{what}; correct it", where)
+    what = (
+        "does not fit: times must all be numbers, or all be dates such as 2024-05-31 or "
+        "2024-05-31T18:00 (ISO 8601, or date_format); correct it"
+    )
+    refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 
@@ -205,7 +205,5 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
             f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
             remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
-    names = np.array([canonical(value) for value in distinct], dtype=object)
-    code_of_spelling = pd.factorize(names)[0]
-    firsts = np.unique(code_of_spelling, return_index=True)[1]
-    return code_of_spelling[codes], [*distinct[firsts]]
+    merged = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))[0]
+    return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]

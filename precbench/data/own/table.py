@@ -148,13 +148,8 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
-    return OwnTable(
-        Path(name),
-        "parquet",
-        _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame)))),
-        is_file=False,
-        layout=layout,
-    )
+    frame = _nested_as_text(frame.set_axis(pd.RangeIndex(len(frame))))
+    return OwnTable(Path(name), "parquet", frame, is_file=False, layout=layout)
 
 
 def several(names: str | Sequence[str]) -> list[str]:
@@ -240,25 +235,25 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one, else None."""
     frame = table.frame
-    parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
-    contents = [table.content(name) for name in frame if name not in parsed]
+    kinds = {str(name): values.dtype.kind for name, values in frame.items()}  # biuf: numbers
+    contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
     # In floats pandas took the point for the decimal mark. It may part thousands beside commas, and
     # in a file with semicolons where no value is like 0.125 or 1.5.
-    floats = [name for name in parsed if frame[name].dtype.kind == "f"]
+    floats = [name for name, kind in kinds.items() if kind == "f"]
     is_semicolon = bool(floats) and _csv_options(table)["sep"] == ";"
     texts = raw_texts(table, floats if amounts or is_semicolon else ())
     dotted = {n: column[column.str.contains(".", regex=False)] for n, column in texts.items()}
     dotted = {name: column for name, column in dotted.items() if len(column)}
     in_groups = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # such as 1.234
-    unclear = [n for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
+    unclear = [str(n) for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
     if unclear and ("," in marks or (is_semicolon and not marks and len(unclear) == len(dotted))):
         raise TableError(
             table.where,
             f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
             "separate thousands; set the decimal mark (decimal) to . or ,",
-            column=str(unclear[0]),
+            column=unclear[0],
         )
     marks |= {"." for _ in dotted}
     return marks.pop() if len(marks) == 1 else None
@@ -448,10 +443,7 @@ def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> 
 
 def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
     return pd.DataFrame(
-        {
-            name: ["" if value is None or value != value else str(value) for value in values]
-            for name, values in columns.items()
-        },
+        {n: ["" if v is None or v != v else str(v) for v in vs] for n, vs in columns.items()},
         dtype="str",
     )
 
