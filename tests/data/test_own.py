@@ -97,6 +97,7 @@ def test_times(tmp_path):
 @pytest.mark.parametrize(("texts", "form", "origin"), [
     ("03112024 05062023 31052024", "%d%m%Y", "2023-06-05"),
     ("3112024 5062023 31052024", "%d%m%Y", "2023-06-05"),  # a spreadsheet drops the zero
+    ("3112024.0 5062023 31052024", "%d%m%Y", "2023-06-05"),
     ("20241103 20230605 20240531", "%Y%m%d", "2023-06-05"),
     ("112024 62023 52024", "%m%Y", None),  # dates only as times: salaries may look like them
 ])  # fmt: skip

@@ -156,7 +156,8 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
     elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
         example = EXAMPLE.strftime(date_format or "")
-        values = values.str.zfill(len(example) * example.isdigit())  # numbers lack leading zeros
+        if example.isdigit():  # 03112024 may have become 3112024 or, beside gaps, 3112024.0
+            values = values.str.removesuffix(".0").str.zfill(len(example))
     moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
     return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
 

@@ -326,8 +326,11 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
-        unit = _unit(values, numbers, where) if content.notation else ""
-        return Column(name, notation=content.notation, unit=unit)
+        return Column(
+            name,
+            notation=content.notation,
+            unit=_unit(values, numbers, where) if content.notation else "",
+        )
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
         refuse(values, is_no_number, what, where)

@@ -156,10 +156,7 @@ def order_in_time(
         return values.to_numpy(np.int64) if integers else content.numbers
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
-    what = (
-        "does not fit: times must all be numbers, or all be dates such as 2024-05-31 or "
-        "2024-05-31T18:00 (ISO 8601, or date_format); correct it"
-    )
+    what = "does not fit: times are all numbers, or all dates (ISO 8601 or date_format); correct it"
     refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
