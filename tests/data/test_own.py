@@ -94,17 +94,37 @@ def test_times(tmp_path):
     assert read_own_file(tmp_path / "own.npz")[0].time is None
 
 
+@pytest.mark.parametrize(("texts", "form", "origin"), [
+    ("03112024 05062023 31052024", "%d%m%Y", "2023-06-05"),
+    ("3112024 5062023 31052024", "%d%m%Y", "2023-06-05"),  # a spreadsheet drops the zero
+    ("3112024.0 5062023 31052024", "%d%m%Y", "2023-06-05"),
+    ("20241103 20230605 20240531", "%Y%m%d", "2023-06-05"),
+    ("112024 62023 52024", "%m%Y", None),  # dates only as times: salaries may look like them
+])  # fmt: skip
+def test_digits_in_the_format_of_dates_are_dates(tmp_path, texts, form, origin):
+    path = csv(
+        tmp_path, "t,x,y\n" + "".join(f"{t},{i},{i % 2}\n" for i, t in enumerate(texts.split()))
+    )
+    assert np.argsort(
+        read_own_file(path, label="y", time="t", date_format=form)[0].time
+    ).tolist() == [1, 2, 0]
+    dataset, encoding = read_own_file(path, label="y", date_format=form)
+    assert (
+        encoding.columns[0].origin == origin and (read_new_rows(path, encoding) == dataset.X).all()
+    )
+
+
 @pytest.mark.parametrize(("times", "what"), [
     ("1 2 x 4", "'t' 3 'x'"), ("2024-01-01 2024-01-02 5 2024-01-03", "3 '5'"),
     ("11/05/2024 01/06/2024", "'11/05/2024' 2024-11-05 %m/%d/%Y 2024-05-11 %d/%m/%Y"),
     ("31/05/2024 01/06/2024 1/32/2024", "1 '31/05/2024'"), ("1 inf 3", "2 'inf'"),
-    ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"),
+    ("2024-01-01 ? 2024-01-03", "own.csv 't' 2"), ("20240101 20240102 20241301", "3 '20241301'"),
 ])  # fmt: skip
 def test_invalid_times(tmp_path, times, what):
     lines = [f"{i},{t.replace('?', '')},{i % 2}" for i, t in enumerate(times.split())]
     path = csv(tmp_path, "\n".join(["x,t,y", *lines]))
     with raises(InputError, what):
-        read_own_file(path, label="y", time="t")
+        read_own_file(path, label="y", time="t", date_format="%Y%m%d" if "13" in what else None)
 
 
 @pytest.mark.parametrize(("missing", "fill"), [("mean", 50), ("median", 40), ("most-frequent", 30)])
@@ -190,7 +210,9 @@ def test_names_of_rows_are_text(tmp_path, monkeypatch, rows_at_once):
 @pytest.mark.parametrize(("labels", "positive", "expected"), [
     ("0 1", None, [-1, 1]), ("-1 1", None, [-1, 1]), ("+1 -1", None, [1, -1]),
     ("True False", None, [1, -1]), ("1 2", 2, [-1, 1]), ("1.0 2.0", "2", [-1, 1]),
-    ("a b", "a", [1, -1]),
+    ("a b", "a", [1, -1]), ("01 1", "01", [1, -1]), ("250.1 250.10", "250.10", [-1, 1]),
+    ("00 0", "00", [1, -1]), ("-0 1", "0", [1, -1]),
+    ("1.00 0", 1, [1, -1]), ("a 1", "1.0", [-1, 1]), (".5 7", "0.5", [1, -1]),
 ])  # fmt: skip
 def test_labels(tmp_path, labels, positive, expected):
     rows = [f"{i},{label}\n" for i, label in enumerate(labels.split())]
@@ -265,6 +287,10 @@ REFUSED = [
     ("x,y\n1,2\n3,4,5\n", {"label": "y"}, "2 3"), ("x,y\n1,2,3\n3,4,5\n", {"label": "y"}, ""),
     ("1,0\n2,1\n", {"label": "y"}, "1 0"), ("x,x,y\n1,2,0\n3,4,1\n", {"label": "y"}, "'x'"),
     ('"x";"y"\n1;0\n3;1\n', {}, "x y"), ("x,y\n1,0\n3,1\n", {"format": "tsv"}, "x y"),
+    (GOOD, {"label": "y", "encoding": "utf8x"}, "utf8x (encoding)"),
+    (GOOD, {"label": "y", "encoding": "hex"}, "hex (encoding)"),
+    *((GOOD, {"label": "y", "skip_rows": n}, f"{n:,} no rows skip_rows") for n in (3, 1000)),
+    (f"head\n{GOOD[:6]}", {"label": "y", "skip_rows": 1}, "1 skip_rows"),
     ("\n\"x\n\",y,\"x\n\"\n1,0,2\n", {"label": "y"}, "'x\\n'"),
 ]  # fmt: skip
 

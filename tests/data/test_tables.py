@@ -113,6 +113,15 @@ def test_what_no_person_writes_for_a_number_is_text(text):
     assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
 
 
+@pytest.mark.parametrize(("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("$ {}", "{} %")])
+def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
+    for name, form in (("mine.csv", unit), ("new.csv", other)):  # a 0 may have any
+        written(rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[["cost", "y"]], name)
+    _, encoding = read_own_file("mine.csv", label="y")
+    with raises(InputError, f"new.csv 'cost' 2 '{other.format(rows['visits'][1])}'"):
+        read_new_rows("new.csv", encoding)
+
+
 def test_exponents_are_numbers_where_the_file_has_no_types(rows):
     codes = rows.assign(code=np.where(rows["y"] > 0, "3E5", "2E1"))[["code", "visits", "y"]]
     assert read_own_file(written(codes, "mine.csv"), label="y")[0].X[:, 0].max() == 3e5
@@ -142,11 +151,18 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
     for form, origin in (("%m/%d/%Y", "2024-05-06"), ("%d/%m/%Y", "2024-06-05")):
         _, encoding = read_own_file(path, label="y", date_format=form)
         assert encoding.columns[1].origin == origin
-    german = rows.assign(spent=[f"{i},5" for i in range(N)], visits=[f"{i}.000" for i in range(N)])
-    path = written(german[["spent", "visits", "y"]], "mixed.csv", sep=";")
-    with raises(InputError, "'visits' 0.000 decimal"):
-        read_own_file(path, label="y")
-    assert read_own_file(path, label="y", decimal=",")[0].X[3].tolist() == [3.5, 3000]
+    german = rows.assign(**{
+        name: [f"{i}{end}" for i in range(1, N + 1)]
+        for name, end in (("spent", ",5"), ("visits", ".000"), ("share", ".5"))
+    })  # fmt: skip
+    for columns in (["spent", "visits", "y"], ["visits", "y"]):
+        path = written(german[columns], "mixed.csv", sep=";")
+        with raises(InputError, "'visits' 1.000 thousands decimal"):
+            read_own_file(path, label="y")
+        assert read_own_file(path, label="y", decimal=",")[0].X[3, -1] == 4000
+    for columns, mark in ((["visits", "y"], ","), (["visits", "share", "y"], ";")):
+        written(german[columns], "point.csv", sep=mark)  # with a share, all points are decimal
+        assert read_own_file("point.csv", label="y")[0].X[3, 0] == 4
 
 
 def test_a_format_of_dates_is_one(rows):
@@ -261,10 +277,12 @@ def test_sheets_as_excel_has_them(rows):
     with pd.ExcelWriter("mine.xlsx") as book:
         rows.to_excel(book, sheet_name="old", index=False)
         rows.to_excel(book, sheet_name="new", index=False, startrow=3)
-    with raises(InputError, "mine.xlsx 2 sheet old new"):
-        read_own_file("mine.xlsx", label="y")
-    with raises(InputError, "'nwe' old new"):
-        read_own_file("mine.xlsx", label="y", sheet="nwe")
+    for options, words in (
+        ({}, "2 sheet old new"), ({"sheet": "nwe"}, "'nwe' old new"),
+        ({"sheet": "new", "skip_rows": 1000}, "1,000 skip_rows"),
+    ):  # fmt: skip
+        with raises(InputError, f"mine.xlsx {words}"):
+            read_own_file("mine.xlsx", label="y", **options)
     options = {"label": "y", "missing": "median", "categorical": "one-hot", "sheet": "new"}
     assert len(read_own_file("mine.xlsx", **options)[0].y) == N
     book = Workbook()
@@ -581,6 +599,10 @@ TEXTS = {
     "euros": (text(x=lambda v: f"{v:.2f} €"), "numbers (decimal point)"),
     "a typeset minus": (text(x=lambda v: f"{v}".replace("-", "\u2212")), "numbers (decimal point)"),
     "units": (text(x=lambda v: f"{v:.1f} kg"), "'x' drop"),
+    "percent signs": (text(x=lambda v: f"{v:.2%}" if v > 0 else "0"), "numbers (decimal point)"),
+    "some percent signs": (text(x=["5%", *ROWS["x"][1:]]), "'x' 1 '5%' none"),
+    "most percent signs": (text(x=["5", *map("{:.2%}".format, ROWS["x"][1:])]), "'x' 1 '5' (%)"),
+    "two currencies": (text(x=["€ 5", *map("$ {}".format, ROWS["x"][1:])]), "'x' 1 '€ 5' ($)"),
     "hexadecimal": (text(x=[hex(i % 9) for i in range(N_ROWS)]), "'x' categorical"),
     "two-digit years": (text(x=[f"{1 + i % 28:02}.05.24" for i in range(N_ROWS)]), "'x' date"),
     "an error of Excel": (text(x=["#DIV/0!", *ROWS["x"][1:]]), "'x' 1 '#DIV/0!'"),

@@ -19,7 +19,7 @@ OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24 or 31.05.24
 )
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
-_CURRENCY = r"[$€£¥₹]"
+CURRENCY = r"[$€£¥₹]"
 _BLANKS = " \u00a0\u202f"
 # Of a date, in messages
 EXAMPLE = datetime(2024, 5, 31)
@@ -42,12 +42,14 @@ def content_of(
     declares_text: bool = False,
     decimal: Decimal | None = None,
     date_format: str | None = None,
+    is_time: bool = False,
 ) -> Content:
     """Detect what a column holds, from all its values, whatever their order.
 
     With `declares_text`, as for Parquet, digits in a column of type text are text. `decimal` is the
     decimal mark of all numbers in text, `date_format` the format of dates that are not in ISO 8601,
-    as for `datetime.strptime`; both are detected by default.
+    as for `datetime.strptime`; both are detected by default. Digits are dates if all are days in
+    `date_format`; with `is_time`, if most fit it.
     """
     present = values.notna().to_numpy()
     is_text = is_declared_text(values)
@@ -57,6 +59,11 @@ def content_of(
     if not present.any():
         return Content("nothing", numbers)
     if not (np.isnan(numbers) & present).any():
+        if date_format:
+            fit = moments_of(values[present], where, date_format).notna().mean()
+            is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
+            if (fit == 1 and is_day) or (fit > 0.5 and is_time):
+                return Content("dates", np.full(len(values), np.nan), date_format)
         return Content("numbers", numbers)
     if is_date(values):
         return Content("text" if values.dtype.kind == "m" else "dates", numbers)  # m: durations
@@ -114,7 +121,7 @@ def _amount(text: str, decimal: str) -> float:
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
     signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
-    bare = re.sub(rf"^([+-]?)\s*{_CURRENCY}\s*|\s*{_CURRENCY}$", r"\1", signed)
+    bare = re.sub(rf"^([+-]?)\s*{CURRENCY}\s*|\s*{CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
     digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
@@ -148,6 +155,9 @@ def moments_of(values: pd.Series, where: str, date_format: str | None = None) ->
         values = values.dt.to_timestamp()  # when the period begins
     elif values.dtype.kind != "M":  # not dates by type
         values = pd.Series(texts_of(values, where), dtype=object, index=values.index)
+        example = EXAMPLE.strftime(date_format or "")
+        if example.isdigit():  # 03112024 may have become 3112024 or, beside gaps, 3112024.0
+            values = values.str.removesuffix(".0").str.zfill(len(example))
     moments = pd.to_datetime(values, format=date_format or "ISO8601", errors="coerce", utc=True)
     return moments.dt.as_unit("us")  # microseconds, whatever unit pandas chose
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from precbench.data.dataset import Imputed, fill_value
 from precbench.data.formats import Format
 from precbench.data.own.content import (
+    CURRENCY,
     EXAMPLE,
     OTHER_DATE,
     as_numbers,
@@ -53,14 +54,14 @@ class Column:
     origin: str | None = None  # of dates, which become days since the first one in training
     notation: str | None = None  # see `Content`
     words: bool = False  # whether NA, None and the like are values, not gaps
+    unit: str = ""  # % or a currency, of amounts that have one in training
     indicator: bool = False  # whether the last feature is 1 where the value is missing
 
     @property
     def features(self) -> list[str]:
         """Names: ``column`` or each ``column=category``, then ``column is missing``, if marked."""
-        names = [self.name]
-        if self.categories is not None:
-            names = [f"{self.name}={category}" for category in self.categories]
+        texts = self.categories
+        names = [self.name] if texts is None else [f"{self.name}={text}" for text in texts]
         return [*names, f"{self.name} is missing"] if self.indicator else names
 
     def value_of(self, features: NDArray[np.float64]) -> str:
@@ -156,12 +157,9 @@ class Encoding:
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
-        columns = []
-        for column in self.columns:
-            if column.categories is None:  # numbers, or dates, which have an origin
-                notation = (date_format if column.origin else decimal) or column.notation
-                column = replace(column, notation=notation)
-            columns.append(column)
+        notations = [date_format if column.origin else decimal for column in self.columns]
+        pairs = zip(self.columns, notations, strict=True)  # that of categories is not used
+        columns = [replace(column, notation=new or column.notation) for column, new in pairs]
         return replace(self, columns=tuple(columns))
 
     def encode(
@@ -323,15 +321,18 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
-        return Column(name, notation=content.notation)
+        return Column(
+            name,
+            notation=content.notation,
+            unit=_unit(values, numbers, where) if content.notation else "",
+        )
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
         refuse(values, is_no_number, what, where)
     if is_dated:
         moments = moments_of(values, where, content.notation)
-        is_wrong = moments.isna().to_numpy() & present
         what = "is not a date, unlike most values; correct it or drop the column"
-        refuse(values, is_wrong, what, where, drop=True)
+        refuse(values, moments.isna().to_numpy() & present, what, where, drop=True)
         return Column(name, origin=moments.min().date().isoformat(), notation=content.notation)
     return _learn_text(values, is_no_number, takes_text, where)
 
@@ -413,18 +414,30 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     """Return the numbers of a column, or its days since the origin; NaN only for gaps."""
     is_dated = column.origin is not None  # then `notation` is a date format, else a decimal mark
     numbers = _days(values, column, where) if is_dated else as_numbers(values, column.notation)
-    if not np.isfinite(numbers).all():  # `refuse` raises for the first wrong value, if any
-        what = "is not a number"
-        if is_dated:
-            what = f"is not a date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
-        refuse(values, np.isnan(numbers) & values.notna().to_numpy(), f"{what}; correct it", where)
-        refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
+    date = f"date such as {EXAMPLE.strftime(column.notation or '%Y-%m-%d')}"
+    what = f"is not a {date if is_dated else 'number'}; correct it"
+    refuse(values, np.isnan(numbers) & values.notna().to_numpy(), what, where)
+    refuse(values, np.isinf(numbers), "is not a finite number; correct it", where)
+    if column.notation and not is_dated:
+        _unit(values, numbers, where, column.unit)
     return numbers
+
+
+def _unit(values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str = "") -> str:
+    """Return the unit of most amounts, unless `unit` is known; refuse amounts in another one."""
+    values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
+    units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
+    if unit == "%" or (units == "%").any():  # a number without % is another one
+        units = units.fillna("none")
+    unit = unit or next(iter(units.value_counts().index), "")
+    wrong = (units.notna() & (units != unit)).to_numpy()
+    refuse(values, wrong, f"has another unit than other values ({unit}); convert it", where)
+    return unit
 
 
 def _days(values: pd.Series, column: Column, where: str) -> NDArray[np.float64]:
     """Return days since the origin; NaN for missing values and for what is no date."""
-    if pd.api.types.is_numeric_dtype(values.dtype):
+    if column.notation is None and pd.api.types.is_numeric_dtype(values.dtype):
         return np.full(len(values), np.nan)  # numbers are no dates
     moments = moments_of(values, where, None if is_date(values) else column.notation)
     since = moments.to_numpy("datetime64[us]") - np.datetime64(str(column.origin), "us")

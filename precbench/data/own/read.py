@@ -132,14 +132,8 @@ def read_own_file(
             with problems.collected():
                 allowed = named_columns(allow, columns, f"{where}: allow")
                 unclear = [name for name in features if name not in allowed]
-                look_for_suspects(
-                    own,
-                    unclear,
-                    roles.y,
-                    problems,
-                    categorical=several(categorical),
-                    numeric=several(numeric),
-                )
+                named = {"categorical": several(categorical), "numeric": several(numeric)}
+                look_for_suspects(own, unclear, roles.y, problems, **named)
         problems.raise_if_any()
         _warn_of_copies(own, features if groups is None else ())
         X = encoding.encode(own.frame, where)
@@ -317,8 +311,7 @@ def read_new_blocks(
         yield X.toarray() if encoding.dense and not isinstance(X, np.ndarray) else X, pd.DataFrame()
         return
     # As many rows as have 2**22 values, but within bounds.
-    rows_at_once = _MOST_VALUES // max(1, encoding.n_features)
-    rows_at_once = max(_FEWEST_ROWS, min(_MOST_ROWS, rows_at_once))
+    n_rows = _MOST_VALUES // max(1, encoding.n_features)
     gaps = Gaps() if gaps is None else gaps
     encoding = encoding.with_notation(file_layout.decimal, file_layout.date_format)
     blocks = read_blocks(
@@ -328,7 +321,7 @@ def read_new_blocks(
         # Read as text: categories such as 007, and numbers or dates with a notation of their own.
         texts=[c.name for c in encoding.columns if c.categories is not None or c.notation],
         words=[column.name for column in encoding.columns if column.words],
-        rows_at_once=rows_at_once,
+        rows_at_once=max(_FEWEST_ROWS, min(_MOST_ROWS, n_rows)),
         keep=keep,
     )
     for table, kept_texts in blocks:

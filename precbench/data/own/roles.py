@@ -108,13 +108,13 @@ def _likely_positive(
 
 
 def canonical(label: object) -> object:
-    """Map 1, 1.0, True, "1" and "+1" to the same label."""
+    """Map 1, 1.0, True, "1" and "+1" to the same label; the codes 01 and 1.10 are others."""
     if isinstance(label, float | np.floating):
         return int(label) if label.is_integer() else float(label)
     text = str(label).strip()
-    if re.fullmatch(r"[+-]?[0-9]{1,300}", text):  # 300 digits: below the largest double
-        return int(text)
-    if re.fullmatch(r"[+-]?[0-9]{0,300}\.[0-9]+", text):
+    if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})(\.0+)?", text):  # below the largest double
+        return int(text.partition(".")[0])
+    if re.fullmatch(r"[+-]?(0|[1-9][0-9]{0,299})?\.[0-9]*[1-9]", text):
         return canonical(float(text))
     return {"true": 1, "false": 0}.get(text.lower(), text)
 
@@ -147,20 +147,17 @@ def order_in_time(
         raise InputError(
             f"{where}: column {name!r}, row {row}: the time is missing; fill it, or remove the row"
         )
-    content = content_of(values, where, date_format=date_format)
+    content = content_of(values, where, date_format=date_format, is_time=True)
     if content.others:
         raise ambiguous(values, [content.notation, *content.others], where)
-    numbers = content.numbers
-    are_numbers = np.isfinite(numbers)
+    are_numbers = np.isfinite(content.numbers)
     if are_numbers.all():
         integers = pd.api.types.is_signed_integer_dtype(values.dtype)
-        return values.to_numpy(np.int64) if integers else numbers
+        return values.to_numpy(np.int64) if integers else content.numbers
     moments = moments_of(values, where, content.notation if content.holds == "dates" else None)
     are_dates = moments.notna().to_numpy()
-    what = "is neither a number nor a date such as 2024-05-31 or 2024-05-31T18:00 (ISO 8601)"
-    if are_numbers.sum() > are_dates.sum():  # mostly numbers: refuse the values that are none
-        what, are_dates = "is not a number, unlike most times", are_numbers
-    refuse(values, ~are_dates, f"{what}; correct it", where)
+    what = "does not fit: times are all numbers, or all dates (ISO 8601 or date_format); correct it"
+    refuse(values, ~max(are_dates, are_numbers, key=np.sum), what, where)
     return moments.to_numpy("datetime64[us]").astype(np.int64)
 
 
@@ -205,9 +202,5 @@ def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.in
             f"row {row}: the label is missing{others}; remove such rows, or rank them with --open",
             remedy=("open_list", f"{Path(where).stem}-ranked.csv"),
         )
-    spelled: dict[object, object] = {}  # by canonical value
-    for value in distinct:
-        spelled.setdefault(canonical(value), value)
-    code_of = {name: code for code, name in enumerate(spelled)}
-    canonical_codes = np.array([code_of[canonical(value)] for value in distinct])  # of `distinct`
-    return canonical_codes[codes], [*spelled.values()]
+    merged = pd.factorize(np.array([canonical(value) for value in distinct], dtype=object))[0]
+    return merged[codes], [*distinct[np.unique(merged, return_index=True)[1]]]

@@ -99,8 +99,9 @@ def _leak_reason(
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
     """Return the columns of whole numbers with leading zeros in the file."""
-    contents = {name: table.content(name) for name in names}
-    whole = [n for n, c in contents.items() if c.holds == "numbers" and _are_whole(c.numbers)]
+    whole = [
+        n for n in names if (c := table.content(n)).holds == "numbers" and _are_whole(c.numbers)
+    ]
     if table.is_file and table.format in ("csv", "tsv"):
         texts = raw_texts(table, whole)
     else:  # leading zeros are only in values of type text

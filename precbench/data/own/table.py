@@ -150,13 +150,8 @@ def open_table(source: Source, options: Mapping[str, Any]) -> OwnTable:
 
 def table_of(frame: pd.DataFrame, name: str = "table", layout: Layout = Layout()) -> OwnTable:
     """Return a frame, whose columns have declared types, as a table."""
-    return OwnTable(
-        Path(name),
-        "parquet",
-        _nested_as_text(_with_text_names(frame, name).set_axis(pd.RangeIndex(len(frame)))),
-        is_file=False,
-        layout=layout,
-    )
+    frame = _with_text_names(frame, name).set_axis(pd.RangeIndex(len(frame)))
+    return OwnTable(Path(name), "parquet", _nested_as_text(frame), is_file=False, layout=layout)
 
 
 def several(names: str | Sequence[str]) -> list[str]:
@@ -213,7 +208,8 @@ def read_blocks(
             is_empty = False
             yield block[0], block[1].set_axis(block[0].index) if keep else block[1]
     if is_empty:
-        raise InputError(f"{path}: the file has no rows; add some below the column names")
+        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
+        raise InputError(f"{path}: {skips or 'the file has no rows; add some below the names'}")
 
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
@@ -249,24 +245,27 @@ def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one, else None."""
     frame = table.frame
-    parsed = {name for name, values in frame.items() if values.dtype.kind in "biuf"}  # by pandas
-    contents = [table.content(name) for name in frame if name not in parsed]
+    kinds = {str(name): values.dtype.kind for name, values in frame.items()}  # biuf: numbers
+    contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
-    # In floats pandas took the point for the decimal mark; beside commas it may part thousands.
-    floats = [name for name in parsed if frame[name].dtype.kind == "f"]
-    for name, texts in raw_texts(table, floats if amounts else ()).items():
-        dotted = texts[texts.str.contains(".", regex=False)]
-        if dotted.empty:
-            continue
-        if "," in marks and dotted.str.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+").all():  # 1.234
-            raise TableError(
-                table.where,
-                f"column {name!r}: the point in {dotted.iloc[0]!r} may separate thousands, as "
-                "other columns have decimal commas; set the decimal mark (decimal) to . or ,",
-                column=str(name),
-            )
-        marks.add(".")
+    # In floats pandas took the point for the decimal mark. It may part thousands beside commas, and
+    # in a file with semicolons where no value is like 0.125 or 1.5.
+    floats = [name for name, kind in kinds.items() if kind == "f"]
+    is_semicolon = bool(floats) and _csv_options(table)["sep"] == ";"
+    texts = raw_texts(table, floats if amounts or is_semicolon else ())
+    dotted = {n: column[column.str.contains(".", regex=False)] for n, column in texts.items()}
+    dotted = {name: column for name, column in dotted.items() if len(column)}
+    in_groups = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"  # such as 1.234
+    unclear = [str(n) for n, column in dotted.items() if column.str.fullmatch(in_groups).all()]
+    if unclear and ("," in marks or (is_semicolon and not marks and len(unclear) == len(dotted))):
+        raise TableError(
+            table.where,
+            f"column {unclear[0]!r}: the point in {dotted[unclear[0]].iloc[0]!r} may be decimal or "
+            "separate thousands; set the decimal mark (decimal) to . or ,",
+            column=unclear[0],
+        )
+    marks |= {"." for _ in dotted}
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -321,11 +320,15 @@ def raw_texts(table: OwnTable, names: Collection[str], n_rows: int | None = None
     """Read columns of a CSV or TSV file as text (007, NA), of the first `n_rows` rows if given."""
     if not names:
         return pd.DataFrame()
-    layout = replace(table.layout, encoding=table.layout.encoding or _scan(table.path)[0])
-    _, options = _dialect(table.path, table.format, layout)
-    options |= {"usecols": list(names), "dtype": "str", "na_filter": False}
+    options = _csv_options(table) | {"usecols": [*names], "dtype": "str", "na_filter": False}
     with opened(table.path) as stream:
         return cast("Any", pd.read_csv)(stream, nrows=n_rows, **options)
+
+
+def _csv_options(table: OwnTable) -> dict[str, Any]:
+    """Return the options with which pandas reads a CSV or TSV file."""
+    encoding = table.layout.encoding or _scan(table.path)[0]
+    return _dialect(table.path, table.format, replace(table.layout, encoding=encoding))[1]
 
 
 def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str, Any]]:
@@ -345,7 +348,8 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
                 break
             n_blank = rows.line_num
     if not header:
-        raise InputError(f"{path}: the file is empty; give one with column names and rows")
+        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
+        raise InputError(f"{path}: {skips or 'the file is empty; give one with names and rows'}")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
@@ -448,10 +452,7 @@ def _columns_to_keep(keep: Sequence[str], header: Sequence[str], path: Path) -> 
 
 def _as_text(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
     return pd.DataFrame(
-        {
-            name: ["" if value is None or value != value else str(value) for value in values]
-            for name, values in columns.items()
-        },
+        {n: ["" if v is None or v != v else str(v) for v in vs] for n, vs in columns.items()},
         dtype="str",
     )
 
@@ -564,7 +565,9 @@ def _pandas_errors_as_input_errors(path: Path) -> Iterator[None]:
         if wide := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", reason):
             n_names, line, n_values = wide.groups()
             reason = f"line {line} has {n_values} values, and {n_names} columns have names"
-        raise InputError(f"{path}: the file cannot be read: {reason}; correct the file") from error
+        # Python raises a plain LookupError for the name of an encoding, and for nothing else.
+        advice = "name another (encoding)" if type(error) is LookupError else "correct the file"
+        raise InputError(f"{path}: the file cannot be read: {reason}; {advice}") from error
 
 
 def _check_header(path: Path, names: list[str]) -> None:
