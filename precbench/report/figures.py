@@ -106,8 +106,7 @@ class _Lines:
     names: Mapping[str, str]  # of the solvers that are drawn
 
     def look(self, solver: str) -> dict[str, Any]:
-        style = self.styles[solver]
-        return {"color": style.color, "marker": style.marker, "zorder": 3}
+        return {**self.styles[solver]._asdict(), "zorder": 3}  # its colour and marker
 
     def draw(
         self,

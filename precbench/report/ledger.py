@@ -18,11 +18,11 @@ def counts_table(ledger: Sequence[LedgerRow]) -> Table:
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
-        [paper, place, *(_count(counts[paper, place, verdict]) for verdict in Verdict)]
+        [paper, place, *(str(counts[paper, place, verdict] or "") for verdict in Verdict)]
         for paper, place in places
     ]
     total = Counter(row.verdict for row in ledger)
-    rows.append(["all", "", *(_count(total[verdict]) for verdict in Verdict)])
+    rows.append(["all", "", *(str(total[verdict] or "") for verdict in Verdict)])
     title = f"Ledger of {len(ledger)} published numbers and claims"
     return text_table(title, ["paper", "place", *Verdict], rows)
 
@@ -75,11 +75,7 @@ def _in_reading_order(place: tuple[str, str]) -> list[str]:
     return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 
-def _count(n: int) -> str:
-    return str(n) if n else ""
-
-
 def _outcome(row: LedgerRow) -> list[str]:
     """Return the cells of a claim after its id, as in `_HEADER`."""
-    because = "; ".join(text for text in (row.deviation, row.reason) if text)
+    because = "; ".join(filter(None, (row.deviation, row.reason)))
     return [row.printed, row.measured, row.spread, str(row.runs), row.verdict, because]

@@ -25,8 +25,7 @@ def repeat_command(
         return None
     parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
     parts += ["--solver", solver, "--dataset", dataset]
-    if smoke:
-        parts.append("--smoke")
+    parts += ["--smoke"] if smoke else []
     return f"{shlex.join(parts)} --splits ", " --force"
 
 

@@ -463,8 +463,10 @@ def markdown_table(table: Table) -> list[str]:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
-    rows = [[(escaped(cell.text), cell.bold) for cell in row] for row in table.rows]
-    texts = [[bold.format(text) if is_bold else text for text, is_bold in row] for row in rows]
+    texts = [
+        [(bold if cell.bold else "{}").format(escaped(cell.text)) for cell in row]
+        for row in table.rows
+    ]
     return [[*map(escaped, table.header)], *texts]
 
 

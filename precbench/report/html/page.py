@@ -69,13 +69,15 @@ def experiment_page(
     trials = trial_groups(run)
     links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to these
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
-    results = []  # tables, each with the links of its rows
-    for table in tables:
-        if table.dataset not in missing:
+    results = [  # tables, each with the links of its rows
+        (
             # The protocol has a place of its own on the page.
-            notes = [note for note in table.notes if note != run.protocol_sentence]
-            row_links = [links.get((table.dataset, solver), "") for solver in run.solvers]
-            results.append((replace(table, notes=notes), row_links))
+            replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
+            [links.get((table.dataset, solver), "") for solver in run.solvers],
+        )
+        for table in tables
+        if table.dataset not in missing
+    ]
     not_run = f" Not run: {', '.join(missing)}." if missing else ""
     fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"  # in the index
     return _page(
@@ -146,12 +148,14 @@ def _page(
 
 def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
     """Return the name and the content, as a data URL, of each SVG drawing among the paths."""
-    figures = []
-    for path in paths:
-        if path.suffix == ".svg" and path.is_file():
-            content = base64.b64encode(path.read_bytes()).decode()
-            figures.append({"name": path.stem, "data": f"data:image/svg+xml;base64,{content}"})
-    return figures
+    return [
+        {
+            "name": path.stem,
+            "data": f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}",
+        }
+        for path in paths
+        if path.suffix == ".svg" and path.is_file()
+    ]
 
 
 def _data_table(run: Run) -> Table:

@@ -47,8 +47,8 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
     rows = []
     for (point, split, seed), final in sorted(trials.items()):
         labels = [run.metric_at(metric, points[point]) for metric in run.metrics]
-        of_trial = values[point, split, seed]
-        numbers = [_number(of_trial.get(label, np.nan)) for label in labels]
+        of_metrics = [values[point, split, seed].get(label, np.nan) for label in labels]
+        numbers = ["–" if np.isnan(value) else f"{value:.6g}" for value in of_metrics]
         seconds = "–" if np.isnan(final["seconds"]) else three_digits(final["seconds"])
         texts = [seconds, final["chosen"], _outcome(final), final["key"]]
         rows.append([str(split), str(seed), points[point], *numbers, *texts])
@@ -70,10 +70,6 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
     )
 
 
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.6g}"
-
-
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
         return f"{final['status']}: {final['reason']}".removesuffix(": ")
@@ -85,8 +81,9 @@ def machines(run: Run) -> Table:
     store, keys = Store(run.folder), {*run.results["key"]}
     known = store.machines()  # by the name of their environment
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
-    rows = []
-    for name in sorted(n_trials.keys() & known.keys()):
-        facts = ", ".join(f"{fact} {value}" for fact, value in machine_facts(known[name]).items())
-        rows.append([name, str(n_trials[name]), facts])
+    facts_of = {name: machine_facts(known[name]) for name in sorted(n_trials.keys() & known.keys())}
+    rows = [
+        [name, str(n_trials[name]), ", ".join(f"{fact} {value}" for fact, value in facts.items())]
+        for name, facts in facts_of.items()
+    ]
     return text_table("Machines", ["machine", "trials", "about"], rows)
