@@ -17,7 +17,7 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
     begun: the quartiles, and as ``reached`` the number of splits that trained that long.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()].sort_values(clock, kind="stable")
-    curves = [(c[clock].to_numpy(), c["value"].to_numpy()) for _, c in steps.groupby("split")]
+    curves = _by_split(steps, clock, "value")
     start = max((times[0] for times, _ in curves), default=np.inf)
     grid = np.unique(steps[clock].to_numpy())
     summary = _in_pieces(
@@ -32,29 +32,24 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
     """Summarise the ROC curves of one solver at the rates `fpr`; at a step its upper end counts."""
-    curves = [
-        (curve["fpr"].to_numpy(), curve["tpr"].to_numpy())
-        for _, curve in vertices.sort_values(["fpr", "tpr"]).groupby("split")
-    ]
+    curves = _by_split(vertices.sort_values(["fpr", "tpr"]), "fpr", "tpr")
     return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
 
 
 def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
     """Summarise the curves of prec@k of one solver by column `x`, and at `at` if given."""
-    points = [
-        (curve[x].to_numpy(), curve["precision"].to_numpy())
-        for _, curve in curves.sort_values(x).groupby("split")
-    ]
+    points = _by_split(curves.sort_values(x), x, "precision")
     grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
     # Quartiles need all curves: from where the last one begins to where the first one ends.
     start = max((places[0] for places, _ in points), default=np.inf)
     end = min((places[-1] for places, _ in points), default=np.inf)
-    return _in_pieces(x, grid[(grid >= start) & (grid <= end)], points, _next_point)
-
-
-def _next_point(at: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Read a curve at the next point, since a fraction of the positives is rounded up."""
-    return values[np.searchsorted(x, at, "left")]
+    return _in_pieces(
+        x,
+        grid[(grid >= start) & (grid <= end)],
+        points,
+        # The next point, since a fraction of the positives is rounded up
+        lambda at, places, values: values[np.searchsorted(places, at, "left")],
+    )
 
 
 def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
@@ -72,6 +67,10 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
     return value_against_sweep(learnt.assign(share=share.round(0)), "share")
+
+
+def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [(curve[x].to_numpy(), curve[y].to_numpy()) for _, curve in rows.groupby("split")]
 
 
 def _in_pieces(
