@@ -45,20 +45,11 @@ _DRAWS = 2000  # bootstrap samples
 
 
 class Measure(NamedTuple):
-    """A measure of the survey.
-
-    Attributes
-    ----------
-    title : str
-    of : {"rows", "positives", "negatives"}
-        Which rows of a test part it looks at.
-    share : float
-        At which share of the positives or negatives; for "rows" their number.
-    """
+    """A measure of the survey."""
 
     title: str
-    of: str
-    share: float
+    of: str  # which rows of a test part it looks at: "rows", "positives" or "negatives"
+    share: float  # at which share of the positives or negatives; for "rows" their number
 
 
 MEASURES = {
