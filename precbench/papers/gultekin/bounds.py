@@ -159,8 +159,7 @@ def pair_bounds(
         at_zero[n] = -risk(risk.minimiser(radius))
         of_samples = _sample_deviations(all_rows, n, pairs, draws, radius, rng)
         of_pairs = [_pair_deviations(sample, s, draws, radius, rng) for s in pairs]
-        table += _lemma_1_and_theorem_1(of_samples, n, delta, bounds)
-        table += _theorem_3(of_samples, n, pairs, delta, bounds)
+        table += _compare_samples(of_samples, n, pairs, delta, bounds)
         statements = [  # (S, a statement about S pairs)
             (s, statement)
             for s, deviations in zip(pairs, of_pairs, strict=True)
@@ -286,20 +285,16 @@ def _pair_deviations(
     return _PairDeviations(*np.array(deviations).T)  # columns: quadratic, linear, theorem_2
 
 
-def _lemma_1_and_theorem_1(
-    deviations: _SampleDeviations, n: int, delta: float, bounds: _BoundsByName
+def _compare_samples(
+    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
+    """Yield Lemma 1 and Theorem 1, then Theorem 3 for each number of pairs."""
     for statement, values, times in (
         ("Lemma 1", deviations.supremum, 1),
         ("Theorem 1", deviations.theorem_1, 2),  # Lemma 1 with eps / 2
     ):
         stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compare(statement, n, np.nan, values, delta, stated)
-
-
-def _theorem_3(
-    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
-) -> Iterator[_Row]:
     norm = float(deviations.norm.max())
     for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
         stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each

@@ -337,9 +337,9 @@ def error_bounds(
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)
-            best = _best(player, X, y)  # (w, lower bound of the mean loss)
+            _, least = _best(player, X, y)  # a lower bound of the mean loss
             for horizon in horizons:
-                values = _theorem_4(player, X, y, horizon, streams, measure, best, seed)
+                values = _theorem_4(player, X, y, horizon, streams, measure, least, seed)
                 table += [("Theorem 4", dataset, objective, horizon, *value) for value in values]
             if objective == "prec@k":
                 continue  # 1PMB cannot minimise it: its k is a fraction of the positives
@@ -378,13 +378,12 @@ def _theorem_4(
     horizon: int,  # T
     streams: int,
     measure: "_Measure",  # of scores and positives: the mean loss
-    best: tuple[NDArray[np.float64], float],  # w*, and a lower bound of its mean loss
+    least: float,  # a lower bound of the mean loss of w*
     seed: int,
 ) -> list[tuple[str, float]]:
     """Compare the excess risk of FTRL on random streams, less its regret, with Theorem 4."""
     # With probability 1 - delta the mean of w_1 to w_T has a risk of at most that of w* plus the
     # regret plus O((log(1 / delta) / T)^(1/4)).
-    _, least = best
     rng = np.random.default_rng([seed, horizon])
     excesses, regrets = [], []
     player.set_params(batch_size=math.ceil(math.sqrt(horizon)))

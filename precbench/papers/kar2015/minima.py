@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -87,21 +87,18 @@ def surrogate_minima(
     )
 
 
-class _Problem(NamedTuple):
-    """Parameters of `CuttingPlane`, and the measure that its objective stands for."""
-
-    parameters: dict[str, Any]
-    measure: Callable[..., float]
+_Measure = Callable[..., float]  # of labels and scores
 
 
-def _problem(name: str, beta: float) -> _Problem:
-    """Return the problem of a name: ``pauc``, ``f1`` or ``prec@K``, K a share of the positives."""
+def _problem(name: str, beta: float) -> tuple[dict[str, Any], _Measure]:
+    """Return the parameters of `CuttingPlane`, and the measure that its objective stands for."""
+    # The name is ``pauc``, ``f1`` or ``prec@K``, K a share of the positives.
     if name == "pauc":
-        return _Problem({"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta))
+        return {"objective": "pauc", "beta": beta}, partial(partial_auc, beta=beta)
     if name == "f1":
-        return _Problem({"objective": "f1"}, f1)
+        return {"objective": "f1"}, f1
     k = float(name.removeprefix("prec@"))
-    return _Problem({"k": k, "at_least_k": True}, partial(precision_at_k, k=k))
+    return {"k": k, "at_least_k": True}, partial(precision_at_k, k=k)
 
 
 def cutting_plane_minima(
@@ -128,10 +125,10 @@ def cutting_plane_minima(
         )
         y, labels = dataset.y[parts.train], dataset.y[parts.test]
         for problem, strength in product(problems, C):
-            setting = _problem(problem, beta)
+            parameters, measure = _problem(problem, beta)
             has_path = name in paths and problem == problems[0]  # whether all iterates are shown
-            trace = _FitTrace(setting, test, labels)  # measures each iterate
-            solver = CuttingPlane(C=strength, max_iter=max_iter, **setting.parameters)
+            trace = _FitTrace(measure, test, labels)  # measures each iterate
+            solver = CuttingPlane(C=strength, max_iter=max_iter, **parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the summary has "converged"
                 solver.fit(train, y, trace=trace if has_path else untraced)
@@ -145,8 +142,8 @@ def cutting_plane_minima(
 class _FitTrace:
     """A trace that measures each iterate on the test rows, and tells what the fit has reached."""
 
-    def __init__(self, problem: _Problem, X: Any, labels: NDArray[np.float64]):
-        self._measure = problem.measure
+    def __init__(self, measure: _Measure, X: Any, labels: NDArray[np.float64]):
+        self._measure = measure
         self._rows, self._labels, self._n = as_rows(X), labels, X.shape[1]
         self._measured: list[float] = []
 

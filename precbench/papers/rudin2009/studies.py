@@ -111,8 +111,8 @@ def _pair_tables(result: Result) -> Iterator[Table]:
 
 def _draw_pairs(figure: "SubFigure", result: Result) -> None:
     """Draw the share of each pair as an image, a panel for each objective."""
-    pairs = result.values[~(result.values[["positive", "negative"]] == "all").any(axis=1)]
-    pairs = pairs.astype({"positive": int, "negative": int})
+    is_sum = (result.values[["positive", "negative"]] == "all").any(axis=1)
+    pairs = result.values[~is_sum].astype({"positive": int, "negative": int})
     names = list(dict.fromkeys(pairs["objective"]))  # panels, three in a row; -(-n // 3) rounds up
     panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat[len(names) :]:  # left over in the last row

@@ -114,11 +114,10 @@ def _steep_prices(rng: np.random.Generator, lists: int) -> Iterator[Any]:
     for _ in range(lists):
         pos, neg = rng.standard_normal(100) + 1, rng.standard_normal(100)
         ones, exps = (_heights(pos, neg, _LOSSES[name]) for name in ("zero-one", "exponential"))
-        by_price["r^64"].append(float(np.sum((ones / ones.max()) ** 64) ** (1 / 64)))
+        of_ones, of_exps = (float(np.sum((h / h.max()) ** 64) ** (1 / 64)) for h in (ones, exps))
+        by_price["r^64"].append(of_ones)
         by_price["e^r"].append(float(logsumexp(ones)) / ones.max())
-        by_price["r^64, exponential loss"].append(
-            float(np.sum((exps / exps.max()) ** 64) ** (1 / 64))
-        )
+        by_price["r^64, exponential loss"].append(of_exps)
     for price, ratios in by_price.items():
         yield "Section 2", np.nan, np.nan, f"largest ratio, g^-1(R) to R_max, {price}", max(ratios)
 
