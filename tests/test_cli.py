@@ -115,8 +115,7 @@ def test_fit_in_python_is_the_command(files, table):
 def test_fit_never_saves_over_its_rows(files, name):
     (files / "link.csv").symlink_to("mine.csv")
     before = (files / "mine.csv").read_bytes()
-    options = as_options(TABLE_OPTIONS)
-    refused(["fit", "mine.csv", *options, "--save", name])
+    refused(["fit", "mine.csv", *as_options(TABLE_OPTIONS), "--save", name])
     assert (files / "mine.csv").read_bytes() == before
 
 

@@ -350,8 +350,7 @@ def test_rows_kept_as_float32(cache, name):
 
 
 def test_a_damaged_array_cache_is_rebuilt(cache):
-    first = load_dataset("margin")
-    content = np.array(first.X)
+    content = np.array(load_dataset("margin").X)
     (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
     whole = damaged.read_bytes()
     for content_then in (b"", whole[:1000], whole.replace(b"{'descr", b"{'desc\0", 1)):
@@ -411,7 +410,6 @@ def test_kdd08(tmp_path):
 def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)
-    changes = {"rows": 2, "features": 2, "positives": 1}
-    card = DATASETS["letter"].model_copy(update=changes)
+    card = DATASETS["letter"].model_copy(update={"rows": 2, "features": 2, "positives": 1})
     with raises(InputError, what):
         parse(card, [path])

@@ -469,8 +469,7 @@ def test_odd_names_of_columns(tmp_path):
 
 
 def test_invalid_new_rows(tmp_path):
-    path = csv(tmp_path, GOOD)
-    _, encoding = read_own_file(path, label="y")
+    _, encoding = read_own_file(csv(tmp_path, GOOD), label="y")
     for text, what in [("x\n1\n", "'z'"), ("x,z\n1,red\n", "'z' 1 'red'"), ("x,z\n1,inf\n", "")]:
         with raises(InputError, what):
             read_new_rows(csv(tmp_path, text, "new.csv"), encoding)
@@ -598,8 +597,7 @@ def test_dates_count_in_days(tmp_path):
     months = table_of(pd.DataFrame({"month": stamps.dt.to_period("M")}))
     learnt = Encoding.learn(months, None, "error", "mean").columns
     assert learnt == (Column("month", fill=51.0, origin="2023-12-01", indicator=True),)
-    later = table.assign(text="2025-01-01")
-    assert encoding.encode(later)[:, 0].tolist() == [367.0] * 4
+    assert encoding.encode(table.assign(text="2025-01-01"))[:, 0].tolist() == [367.0] * 4
     for wrong in ("yesterday", 7, pd.Timedelta("1 day")):
         with raises(InputError, "'stamp' 1"):
             encoding.encode(table.assign(stamp=wrong))

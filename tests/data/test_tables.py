@@ -55,8 +55,7 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
         spent=rows["spent"].map("$ {:,.2f}".format, na_action="ignore"),
         visits=rows["visits"].map("{:,}".format),
     )
-    titled = "A report\n,,\n" + rows.to_csv(index=False)
-    Path("titled.csv").write_text(titled)
+    Path("titled.csv").write_text("A report\n,,\n" + rows.to_csv(index=False))
     rows.to_excel("mine.xlsx", index=False)
     rows.to_parquet("mine.parquet")
     (numbered := rows.rename(columns={"spent": 1, "city": ("a", 2)})).to_parquet("odd.parquet")
