@@ -352,8 +352,8 @@ TREES_ON_FEATURES = [
         {"base": 1, "is_forest": False}, {"base": float("nan"), "is_forest": False},
         {"base": 0.0, "is_forest": False, "n_features": 10**9},
     )),
-    lambda a: {  # which only the scores would use
-        "trees": {"base": 1.0, "is_forest": True},
+    lambda a: {
+        "trees": {"base": 1.0, "is_forest": True},  # which only the scores would use
         "tree_value": np.abs(a["tree_value"]).clip(0, 1),
     },
     lambda a: {"intercept": 1.0},  # which only the reasons would use
@@ -403,8 +403,11 @@ DAMAGED = {
         *(lambda _, n=n: {"rows_numbers": np.array(n)} for n in ([2.0, 0], [1.0, -1], [])),
     ],
     "trees": TREES_ON_FEATURES,
-    "members": [*(lambda arrays, change=change:
-     {"members": change(json.loads(str(arrays["description"]))["members"])} for change in MEMBERS)],
+    "members": [
+        lambda arrays, change=change:
+         {"members": change(json.loads(str(arrays["description"]))["members"])}
+        for change in MEMBERS
+    ],
 }  # fmt: skip
 
 

@@ -395,12 +395,10 @@ def test_kdd08(tmp_path):
     assert np.array_equal(arrays.X, X) and arrays.y.tolist() == labels
     assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
 
-    np.savetxt(tmp_path / "Info.txt", info[:-1], fmt="%d")
-    with raises(InputError, "6 5"):
-        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
-    np.savetxt(tmp_path / "Info.txt", info[:, :4], fmt="%d")
-    with raises(InputError, "patient"):
-        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
+    for part, what in ((info[:-1], "6 5"), (info[:, :4], "patient")):
+        np.savetxt(tmp_path / "Info.txt", part, fmt="%d")
+        with raises(InputError, what):
+            parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
 @pytest.mark.parametrize(("text", "what"), [
