@@ -25,6 +25,7 @@ from precbench.cli import app
 from precbench.data.cards.card import Card
 from precbench.data.own.read import read_new_blocks
 from precbench.experiment import list_configs, load_config
+from precbench.model.model import Model
 from precbench.runner.worker import run_job
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -236,6 +237,12 @@ def served(plan, stand_ins):
             return stand_ins.get(next(self.calls), plan.datasets[name])
 
     return SimpleNamespace(trials=plan.trials, datasets=Served())
+
+
+def reloaded(model, path):
+    """Save a model, and return what a file of it gives."""
+    model.save(path)
+    return Model.load(path)
 
 
 def read_new_rows(path, encoding):

@@ -83,8 +83,7 @@ def trace_changes_nothing(make):
             self.next_rows = solver.n_rows_seen_ + 20
 
     trace = Trace()
-    traced = make().fit(X, y, trace=trace)
-    assert_array_equal(weights(traced), weights(make().fit(X, y)))
+    assert_array_equal(weights(make().fit(X, y, trace=trace)), weights(make().fit(X, y)))
     assert trace.calls >= 2
     ended = make().fit(X, y, trace=lambda solver: True)
     assert ended.n_rows_seen_ == 0 and not weights(ended).any()

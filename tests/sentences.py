@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from precbench.data.own.read import read_own_file
 from precbench.errors import InputError, PrecbenchError
 from tests.helpers import invoke
 
@@ -44,6 +45,12 @@ def raises(kind, places=""):
     sentence = str(caught.value)
     names(sentence, places)
     assert "\n" not in sentence or not issubclass(kind, PrecbenchError)
+
+
+def unreadable(source, places="", /, **options):
+    """Expect that users' own rows are refused in a line that names places."""
+    with raises(InputError, places):
+        read_own_file(source, **options)
 
 
 def mistakes(call, *arguments):

@@ -80,13 +80,9 @@ def test_workers_get_their_data_from_the_client(
     monkeypatch.setattr("precbench.cli.outlook.to_fetch", lambda part: {})  # the stand-in will do
     file = tmp_path / "scheduler.json"
     scheduler = LocalCluster(
-        n_workers=0,
-        processes=False,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        scheduler_kwargs={"scheduler_file": str(file)},
-    )
+        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0", scheduler_kwargs={"scheduler_file": str(file)},
+    )  # fmt: skip
     start_worker(file)
     where = ["--cluster", file, "--smoke", "--solver", "sgd-avg", "--solver", "linear-svm"]
     planned = invoke("run", "letter", *where, "--dry-run", "--out", tmp_path)
@@ -98,8 +94,7 @@ def test_workers_get_their_data_from_the_client(
     assert one.equals(other)
     names(done.output, "cluster 1 http://127.0.0.1")
     scheduler.close()
-    waiting = ["--cluster-wait", "1", "--force"]
-    refused(["run", "letter", *where, *waiting], code=1)
+    refused(["run", "letter", *where, "--cluster-wait", "1", "--force"], code=1)
 
 
 @pytest.mark.promise("R1", "R2", "R3")
@@ -175,8 +170,7 @@ def test_kills_on_a_cluster_end_with_the_undisturbed_numbers(
     ("where", "code"), [("local:0", 2), ("tls://127.0.0.1:1", 1), ("tcp://127.0.0.1:1", 1)]
 )
 def test_no_such_cluster(small, tmp_path, where, code):
-    waiting = ["--cluster-wait", "0.2"]
-    refused(["run", small(), "--cluster", where, *waiting], code=code)
+    refused(["run", small(), "--cluster", where, "--cluster-wait", "0.2"], code=code)
 
 
 def test_a_cluster_that_keeps_jobs_back_is_reported(small, tmp_path, monkeypatch):

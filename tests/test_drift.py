@@ -235,8 +235,7 @@ def test_new_scores_are_no_drift(solver):
     assert summary["scores"]["psi"] < 0.1 and len(summary["columns"]) == 5
     assert describe_drift(summary) == "no drift in 5 columns and the scores"
     if solver == "extra-trees":
-        known = [HeldOut(y, model.decision_function(X))]
-        drift = model.profiled(X, known).drift()
+        drift = model.profiled(X, [HeldOut(y, model.decision_function(X))]).drift()
         drift.add(X, model.decision_function(new))
         assert drift.summary()["scores"]["psi"] > 0.25
 

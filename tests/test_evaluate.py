@@ -16,7 +16,8 @@ from precbench.model.training_rows import TrainingRows
 from tests.helpers import invoke, succeed
 from tests.sentences import names, refused
 
-FIT = ["--label", "y", "--positive", "yes", "--splits", "3", "--k", "40"]
+LABELS = ["--label", "y", "--positive", "yes"]
+FIT = [*LABELS, "--splits", "3", "--k", "40"]
 
 
 def drawn(n, seed):
@@ -30,8 +31,7 @@ def drawn(n, seed):
 def folder(tmp_path_factory):
     """A folder with new rows, a good model, and another that lacks the best column."""
     place = tmp_path_factory.mktemp("evaluate")
-    old = drawn(1000, 0)
-    old.to_csv(place / "old.csv", index=False)
+    drawn(1000, 0).to_csv(place / "old.csv", index=False)
     drawn(1000, 1).to_csv(place / "new.csv", index=False)
     fit = ["fit", place / "old.csv", *FIT, "--solver", "logistic-regression"]
     succeed(*fit, "--save", place / "good.npz")
@@ -45,9 +45,8 @@ def here(folder, monkeypatch):
     return folder
 
 
-def evaluated(*options, model="good.npz", file="new.csv", label="y", positive="yes"):
-    named = ["--label", label, "--positive", positive]
-    return json.loads(succeed("evaluate", model, file, *named, *options, "--json").stdout)
+def evaluated(*options, file="new.csv"):
+    return json.loads(succeed("evaluate", "good.npz", file, *LABELS, *options, "--json").stdout)
 
 
 def listed(model, n, file="new.csv"):
@@ -116,8 +115,7 @@ def test_another_model_by_hand(here):
         ("poor.npz", "good.npz", "significantly fewer"),
         ("good.npz", "good.npz", "no significant difference (p = 1)"),
     ):
-        text = succeed("evaluate", model, "new.csv", *FIT[:4], "--against", other).stdout
-        assert words in text
+        assert words in succeed("evaluate", model, "new.csv", *LABELS, "--against", other).stdout
 
 
 def test_files_without_names(here, tmp_path):
@@ -153,15 +151,14 @@ def test_label_and_positive_labels_are_by_default_those_of_the_model(here, tmp_p
 
 def test_invalid_options(here):
     Model.fit(np.eye(4), [1, -1, 1, -1]).save("arrays.npz")
-    yes = ["--label", "y", "--positive", "yes"]
     for arguments, places in [
-        (["none.npz", "new.csv", *yes], "none.npz"),
-        (["arrays.npz", "new.csv", *yes], "arrays.npz"),
+        (["none.npz", "new.csv", *LABELS], "none.npz"),
+        (["arrays.npz", "new.csv", *LABELS], "arrays.npz"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "oui"], "new.csv 'oui'"),
         (["good.npz", "new.csv", "--label", "z"], "new.csv 'z'"),
         (["good.npz", "new.csv", "--label", "y", "--positive", "ja"], "new.csv 'ja'"),
-        (["good.npz", "new.csv", *yes, "--k", "1001"], "1001"),
-        (["good.npz", "new.csv", *yes, "--against", "new.csv"], "new.csv"),
+        (["good.npz", "new.csv", *LABELS, "--k", "1001"], "1001"),
+        (["good.npz", "new.csv", *LABELS, "--against", "new.csv"], "new.csv"),
     ]:
         refused(["evaluate", *arguments], places)
 
@@ -174,7 +171,7 @@ def test_the_order_of_tied_rows_does_not_count(here, tmp_path):
         rows.to_csv(file, index=False)
         found.append(evaluated("--k", "30", "--against", "poor.npz", file=file))
     assert found[0] == found[1] == found[2]
-    text = succeed("evaluate", "good.npz", file, *FIT[:4], "--k", "30").stdout
+    text = succeed("evaluate", "good.npz", file, *LABELS, "--k", "30").stdout
     scores = Model.load("good.npz").decision_function(table)
     shuffled = [np.random.default_rng(i).permutation(600) for i in range(4000)]
     is_hit = (table["y"] == "yes").to_numpy()
@@ -189,7 +186,7 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
     drawn(200, 4).assign(y=label).to_csv(tmp_path / "june.csv", index=False)
     found = evaluated("--k", "40", file=tmp_path / "june.csv")
     assert (found["hits"], found["verdict"], found["auc"]) == (hits, verdict, None)
-    command = ["evaluate", "good.npz", tmp_path / "june.csv", "--label", "y", "--positive", "yes"]
+    command = ["evaluate", "good.npz", tmp_path / "june.csv", *LABELS]
     done = invoke(*command, "--k", "40", "--fail-below", "5")
     assert done.exit_code == (5 if hits == 0 else 0) and verdict in done.stdout
     assert f"every label is {label}" in done.stderr  # the name of the positive one may be wrong
@@ -203,13 +200,12 @@ def test_a_month_without_hits_has_a_verdict(here, tmp_path, label, verdict, hits
 def test_training_rows_are_named(here, tmp_path):
     """By score and evaluate, in any order and however many; other rows that are equal are none."""
     old, new = pd.read_csv("old.csv"), pd.read_csv("new.csv")
-    labels = ["--label", "y", "--positive", "yes"]
     for n in (1, 250):
         file = tmp_path / "some.csv"
         pd.concat([old.tail(n), new.head(1000 - n)]).sample(frac=1).to_csv(file, index=False)
         said = f"{n} training row{'s' * (n > 1)} of this model among 1,000 rows"
         assert said in succeed("score", "good.npz", file, "--top", "5").stderr
-        assert said in succeed("evaluate", "good.npz", file, *labels).stdout
+        assert said in succeed("evaluate", "good.npz", file, *LABELS).stdout
     assert "training row" not in succeed("score", "good.npz", "new.csv").stderr
     few = {name: np.arange(1000) // step % 2 for name, step in (("a", 1), ("b", 2), ("c", 4))}
     pd.DataFrame(few).assign(y=old["y"]).to_csv(tmp_path / "few.csv", index=False)

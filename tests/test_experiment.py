@@ -462,8 +462,7 @@ def test_candidates_are_drawn_once_from_the_product_of_their_lists(read):
         first, *others = drawn(read, GRID, draw)
         assert len(others) == 3 and all(other == first for other in others)  # data sets and splits
         assert [one for one in whole if one in first] == first and len(first) == draw
-        turned = dict(reversed(GRID.items()))
-        assert drawn(read, turned, draw)[0] == first
+        assert drawn(read, dict(reversed(GRID.items())), draw)[0] == first
         assert drawn(read, GRID, draw, "sgd-max")[0] == first
         more = SMALL.replace("letter, adult", "letter, adult, ijcnn1")
         more = more.replace("n_splits: 2", "n_splits: 2, seed: 3")

@@ -22,7 +22,7 @@ from precbench.solvers.members import Member
 from precbench.solvers.random_features import RandomFeatures
 from precbench.solvers.trees import Tree, Trees
 from tests import laws
-from tests.helpers import succeed
+from tests.helpers import reloaded, succeed
 from tests.sentences import raises, refused, tells
 from tests.test_model import few
 
@@ -149,11 +149,9 @@ def rows(seed=0, n=120, d=5):
 )
 def test_contributions_add_up_to_the_score(solver, scaling, tmp_path):
     (X, y), new = rows(), rows(1)[0][:20]
-    fouriers = [None, 8] if laws.is_linear(SOLVERS[solver]) else [None]
-    for fourier in fouriers:
+    for fourier in [None, 8] if laws.is_linear(SOLVERS[solver]) else [None]:
         model = Model.fit(X, y, solver, scaling=scaling, fourier=fourier, **few(solver))
-        model.save(tmp_path / "m.npz")
-        explained = Model.load(tmp_path / "m.npz").explain(new)
+        explained = reloaded(model, tmp_path / "m.npz").explain(new)
         scores = model.decision_function(new)
         total = explained.sum(axis=1) + explained.attrs["base"]
         np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-9)
@@ -284,8 +282,7 @@ def test_columns_without_effect_are_no_reasons():
     X = np.column_stack([rows()[0], np.full(120, 3.0)])
     model = Model.fit(X, rows()[1], "logistic-regression", scaling="standardise")
     [of] = reasons(model, [X[0]], 9)
-    named = {each["column"] for each in of["raises"] + of["lowers"]}
-    assert "feature 6" not in named
+    assert "feature 6" not in {each["column"] for each in of["raises"] + of["lowers"]}
     rounded = replace(model, coef=np.array([1, 1e-17, -1e-17, 0, 0, 0]))
     [of] = reasons(rounded, [X[np.argmax(X[:, 0])]], 9)
     assert [each["column"] for each in of["raises"] + of["lowers"]] == ["feature 1"]

@@ -145,8 +145,7 @@ def test_a_fault_of_the_disk_at_any_moment(
         assert disk.n_calls >= n
         disk.fail(0, 0)
         kept = len(Store(out / "small").keys())
-        again = succeed("run", tiny, "--out", out)
-        assert done_already(again.output) == kept
+        assert done_already(succeed("run", tiny, "--out", out).output) == kept
         assert_same(out / "small", tmp_path / "out" / "small")
         assert not [*out.glob("**/*.tmp"), *(out / "small" / "running").glob("*")]
     figure(f"{len(faults)} faults of the disk")

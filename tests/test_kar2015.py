@@ -61,8 +61,7 @@ def test_open_constants_are_the_smallest_that_suffice(theorems):
 
 
 def noisy_stream():
-    data = load_dataset("margin-noisy")
-    return kar2015._stream(kar2015._Population(data, 0.25), 200, 0, 1)
+    return kar2015._stream(kar2015._Population(load_dataset("margin-noisy"), 0.25), 200, 0, 1)
 
 
 def test_mistakes_are_those_of_the_solver(theorems):

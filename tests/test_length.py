@@ -20,7 +20,7 @@ from precbench.model.model import Model
 from precbench.report.folder import PAGE
 from precbench.strict_json import checked
 from precbench.topk import HeldOut, sums_at
-from tests.helpers import invoke, succeed
+from tests.helpers import invoke, reloaded, succeed
 from tests.sentences import raises, refused
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -220,8 +220,7 @@ def test_a_saved_model_keeps_its_probabilities(tmp_path):
     X = rng.standard_normal((200, 3))
     plain = Model.fit(X, X[:, 0] > 1, "logistic-regression")
     calibrated = plain.calibrated([drawn(rng, 400), drawn(rng, 400)], 0.3)
-    calibrated.save(tmp_path / "m.npz")
-    loaded = Model.load(tmp_path / "m.npz")
+    loaded = reloaded(calibrated, tmp_path / "m.npz")
     found = loaded.predict_proba(X)
     assert np.array_equal(found, calibrated.predict_proba(X))
     assert found.sum(axis=1) == pytest.approx(np.ones(200))

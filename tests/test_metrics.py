@@ -400,10 +400,8 @@ def test_arguments_out_of_range_are_refused(call, places):
 
 
 def test_smaller_is_better():
-    assert {name for name, spec in METRICS.items() if spec.smaller_is_better} == {
-        "pnorm_risk",
-        "r_max",
-    }
+    smaller = {name for name, spec in METRICS.items() if spec.smaller_is_better}
+    assert smaller == {"pnorm_risk", "r_max"}
     perfect, reverse = [2, 1, 0, 0], [0, 0, 1, 2]
     for name, spec in METRICS.items():
         best, worst = (spec([1, 1, 0, 0], scores, **PARAMS[name]) for scores in (perfect, reverse))

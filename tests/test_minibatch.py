@@ -117,27 +117,19 @@ def test_an_invalid_order_is_refused(order, what):
         make("sgd-avg").partial_fit(X, y, order=order)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        # A batch longer than the data, and buffers that hold all of it.
-        (make("sgd-avg", batch_size=400), make("sgd-avg", batch_size=10**9)),
-        (TwoPMB("pauc", batch_size=320, reservoir_size=80), TwoPMB("pauc", batch_size=10**9)),
-        # A count k is cut to the positives of the buffer, and concerns precision only.
-        (TwoPMB(k=60, reservoir_size=20), TwoPMB(k=1.0, reservoir_size=20)),
-        *(
-            (solver(objective, k=1, epochs=1), solver(objective, k="50 %", epochs=1))
-            for solver in (OnePMB, TwoPMB)
-            for objective in ("pauc", "auc", "f1")
-        ),
-        # What is kept goes before the average.
-        *(
-            (make(name, average=not mean), make(name, average=mean, keep=keep))
-            for name in ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max")
-            for mean, keep in ((True, "last"), (False, "mean"))
-        ),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), [
+    # A batch longer than the data, and buffers that hold all of it.
+    (make("sgd-avg", batch_size=400), make("sgd-avg", batch_size=10**9)),
+    (TwoPMB("pauc", batch_size=320, reservoir_size=80), TwoPMB("pauc", batch_size=10**9)),
+    # A count k is cut to the positives of the buffer, and concerns precision only.
+    (TwoPMB(k=60, reservoir_size=20), TwoPMB(k=1.0, reservoir_size=20)),
+    *((solver(objective, k=1, epochs=1), solver(objective, k="50 %", epochs=1))
+     for solver in (OnePMB, TwoPMB) for objective in ("pauc", "auc", "f1")),
+    # What is kept goes before the average.
+    *((make(name, average=not mean), make(name, average=mean, keep=keep))
+     for name in ("perceptron-avg", "perceptron-max", "sgd-avg", "sgd-max")
+     for mean, keep in ((True, "last"), (False, "mean"))),
+])  # fmt: skip
 def test_parameters_that_come_to_the_same(one, other):
     X, y = problem()
     of_one, of_other = (solver.set_params(random_state=0).fit(X, y) for solver in (one, other))

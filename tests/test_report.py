@@ -44,13 +44,11 @@ from tests.sentences import raises
 def measures(*metrics):
     return {
         metric.label: {
-            "name": metric.name,
-            "parameters": metric.params,
-            "written": metric.written,
+            "name": metric.name, "parameters": metric.params, "written": metric.written,
             "smaller_is_better": metric.smaller_is_better,
         }
         for metric in metrics
-    }
+    }  # fmt: skip
 
 
 PREC_AT = {k: Metric("precision_at_k", {"k": k}) for k in (0.05, 0.25, 1.0)}
@@ -83,16 +81,11 @@ def trial(dataset, solver, split, times=(), values=(), metric=PREC, sweep="", **
     }  # fmt: skip
     rows = [
         {
-            **about,
-            "checkpoint": i,
-            "rows_seen": 100 * i,
-            "cpu_seconds": time,
-            "wall_seconds": time,
-            "value": value,
-            "final": i == len(times) - 1,
+            **about, "checkpoint": i, "rows_seen": 100 * i, "cpu_seconds": time,
+            "wall_seconds": time, "value": value, "final": i == len(times) - 1,
         }
         for i, (time, value) in enumerate(zip(times, values, strict=True))
-    ]
+    ]  # fmt: skip
     return rows or [about]
 
 
@@ -129,21 +122,12 @@ def sweep_results():
 def small_roc():
     fpr = np.r_[0, np.geomspace(1e-4, 1, 40)]
     return pd.concat(
-        pd.DataFrame(
-            {
-                "dataset": dataset,
-                "title": TITLES[dataset],
-                "solver": solver,
-                "split": split,
-                "sweep": "",
-                "fpr": fpr,
-                "tpr": fpr ** (0.2 + 0.1 * i + 0.02 * split),
-            }
-        )
-        for dataset in TITLES
-        for i, solver in enumerate(LABELS[:3])
-        for split in range(3)
-    )
+        pd.DataFrame({
+            "dataset": dataset, "title": TITLES[dataset], "solver": solver, "split": split,
+            "sweep": "", "fpr": fpr, "tpr": fpr ** (0.2 + 0.1 * i + 0.02 * split),
+        })
+        for dataset in TITLES for i, solver in enumerate(LABELS[:3]) for split in range(3)
+    )  # fmt: skip
 
 
 def write(folder, results, about=ABOUT, roc_vertices=None):

@@ -196,8 +196,7 @@ def test_untrusted_records_are_checked_before_anything_is_written(shards, tmp_pa
 def test_what_cannot_be_merged_is_refused(shards, tmp_path):
     refused(["merge", tmp_path / "no", "--out", tmp_path], str(tmp_path / "no"))
     refused(["merge", shards[0] / "small" / "trials", "--out", tmp_path])
-    keep = ["--keep", tmp_path / "c"]
-    refused(["merge", *shards, "--out", tmp_path, *keep], "--keep")
+    refused(["merge", *shards, "--out", tmp_path, "--keep", tmp_path / "c"], "--keep")
     refused(["run", "kar2015/minima", "--shard", "1/2"], "--shard")
 
 
@@ -292,8 +291,7 @@ def test_a_run_at_work_says_how_far_it_is(finished):
     store = Store(finished / "small")
     first, second, *_ = store.keys()
     (store.folder / "trials" / f"{first}.json").unlink()
-    record = store.read(second)
-    store.write({**record.to_dict(), "status": "failed", "reason": "no"})
+    store.write({**store.read(second).to_dict(), "status": "failed", "reason": "no"})
     with store.lock():
         store.running.mkdir(exist_ok=True)
         mark = store.running / first
@@ -369,8 +367,7 @@ def test_a_model_says_what_it_is(rows, options, kind, most):
 
 def test_a_model_from_python(tmp_path):
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 3 == 0
-    model = Model.fit(X, y)
-    model.save(tmp_path / "m.npz")
+    Model.fit(X, y).save(tmp_path / "m.npz")
     text = shown(tmp_path / "m.npz")
     assert "to 60 rows, 20 positive" in text and "columns: unnamed, of arrays" in text
     assert "quality" not in text
@@ -428,8 +425,7 @@ def test_a_trial_is_repeated_with_the_config_as_it_was_given(small, tmp_path, mo
         (config.absolute(), "first.yaml"),  # no folder of the user
     ):
         assert run(given, "results", "--force").exit_code == 0
-        said = shown_trial("mine/perceptron-avg/0", results)
-        tells(said, f"{named} --solver")
+        tells(shown_trial("mine/perceptron-avg/0", results), f"{named} --solver")
         assert invoke("merge", "results", "--out", "all", "--config", given).exit_code == 0
         about = json.loads((tmp_path / "all" / "small" / "experiment.json").read_text())
         assert about["config"] == named.strip("'")

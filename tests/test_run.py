@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_val_score
 
 from precbench import score, workers
 from precbench.cli.run import RunOptions
@@ -217,9 +217,8 @@ def test_every_batch_or_iteration_is_a_checkpoint(small, in_this_process, tmp_pa
     config = small(
         common="{k: 0.5, epochs: 2, batch_size: 16}",
         solvers="{sgd-avg: , cutting-plane: {limit: {times_slowest: 8}}}",
-        checkpoints="every",
-        plots="[accuracy-rows]",
-    )
+        checkpoints="every", plots="[accuracy-rows]",
+    )  # fmt: skip
     assert run(config, tmp_path / "out", "--seeds", "0").exit_code == 0
     folder, n_train = tmp_path / "out" / "small", 420
     table = pd.read_csv(folder / "results.csv").query("metric == 'auc'").set_index("solver")
@@ -272,20 +271,9 @@ def test_tuning_by_folds_takes_the_best_mean(small, in_this_process, tmp_path):
     for trial, _ in plan.trials:
         rows = Rows(trial, plan.datasets["mine"])
         X, y = rows.training.X, rows.training.y
-        means = [
-            np.mean(
-                [
-                    average_precision_score(
-                        y[held],
-                        LogisticRegression(C=C, max_iter=1000)
-                        .fit(X[fit], y[fit])
-                        .decision_function(X[held]),
-                    )
-                    for fit, held in rows.divisions
-                ]
-            )
-            for C in grid
-        ]
+        given = {"cv": rows.divisions, "scoring": "average_precision"}
+        solvers = (LogisticRegression(C=C, max_iter=1000) for C in grid)
+        means = [cross_val_score(solver, X, y, **given).mean() for solver in solvers]
         assert chosen[trial.split.index] == grid[int(np.argmax(means))]
     assert len(set(chosen.values())) > 1
 
@@ -309,8 +297,7 @@ def test_all_candidates_together_have_the_limit_of_one_training(
     trial, key = plan.trials[0]
     dataset = plan.datasets["mine"]
     place = str(Store(tmp_path / "small").folder)
-    job = Job(trial, key, place, dataset, 6.0, "parallel", "e", "r")
-    assert run_job(job) == "ok"
+    assert run_job(Job(trial, key, place, dataset, 6.0, "parallel", "e", "r")) == "ok"
     n_fits, rows = 3 * (folds or 1), Rows(trial, dataset).training.n_rows
     share = 1 - 1 / folds if folds else 0.8
     assert len(given) == n_fits
@@ -536,8 +523,7 @@ def test_invalid_arguments_are_reported(
 
 def test_missing_data_are_left_out(small, in_this_process, tmp_path):
     both = small(datasets="[{file: mine.csv, label: label}, {name: kdd08, on_missing: skip}]")
-    result = succeed("run", both, "--out", tmp_path / "out")
-    tells(result.output, "kdd08 FILES")
+    tells(succeed("run", both, "--out", tmp_path / "out").output, "kdd08 FILES")
     [summary] = json.loads(run(both, tmp_path / "out", "--json").stdout)
     assert summary["absent"] == ["kdd08"] and summary["cached"] == summary["trials"] == 6
     refused(["run", both, "--out", tmp_path / "out", "--no-stand-in"], "kdd08", code=3)

@@ -119,8 +119,7 @@ def test_gaps_are_filled_in_from_the_training_rows(trials):
     mine = Dataset("mine", "Mine", np.nan_to_num(holed, nan=9.0), y, "0", imputed=imputed)
     trial = replace(next(t for t in trials() if t.fourier is None), scaling="standardise")
     split, _ = divide_rows(trial, mine)
-    fill = np.nanmean(holed[split.train, 1])
-    known = np.nan_to_num(holed, nan=fill)
+    known = np.nan_to_num(holed, nan=np.nanmean(holed[split.train, 1]))
     scaler = StandardScaler().fit(known[split.train])
     for part, rows in (("train", split.train), ("test", split.test)):
         assert np.isin(rows, gaps).any()
@@ -234,8 +233,8 @@ def test_from_the_config_to_the_plot(streamed, tmp_path):
         numbers(tmp_path / "two" / "small"), numbers(folder), check_exact=True
     )
     larger = "[{file: mine.svm, stream: true, block_bytes: 1000, buffer_bytes: 8000}]"
-    again = run(streamed(datasets=larger), tmp_path / "out")
-    assert done_already(again.output) == 0  # another buffer is another trial
+    # Another buffer is another trial.
+    assert done_already(run(streamed(datasets=larger), tmp_path / "out").output) == 0
 
 
 @pytest.mark.parametrize(

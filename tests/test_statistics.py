@@ -91,8 +91,7 @@ def test_one_split_has_no_interval_and_equal_values_are_a_tie():
 
 
 def test_the_example_of_demsar():
-    ranks = mean_ranks(DEMSAR)
-    np.testing.assert_allclose(ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    np.testing.assert_allclose(mean_ranks(DEMSAR), [3.143, 2.000, 2.893, 1.964], atol=5e-4)
     assert friedman_test(DEMSAR) < 0.05
     assert signed_rank_test(DEMSAR[:, 1], DEMSAR[:, 0]) < 0.05  # his Table 2
 
@@ -129,8 +128,7 @@ def test_signed_ranks_and_holm_are_those_of_scipy_and_posthocs():
     rng = np.random.default_rng(3)
     values = rng.standard_normal((12, 5)) + np.linspace(0, 2, 5)
     expected = scipy.stats.wilcoxon(values[:, 0], values[:, 1], method="exact")
-    found = signed_rank_test(values[:, 0], values[:, 1])
-    assert found == pytest.approx(expected.pvalue)
+    assert signed_rank_test(values[:, 0], values[:, 1]) == pytest.approx(expected.pvalue)
     p = pairwise_signed_rank(values)
     frame = scikit_posthocs.posthoc_wilcoxon(list(values.T), p_adjust="holm")
     np.testing.assert_allclose(p, frame.to_numpy())

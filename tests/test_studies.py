@@ -171,8 +171,7 @@ def test_the_ratio_of_lemma_5_by_hand():
 
 def test_adaboost_and_rankboost_have_the_same_minimiser():
     """Where a constant is among the weak classifiers (Rudin and Schapire, 2009)."""
-    changes = load_config("rudin2009/objectives").smoke
-    table = values("rudin2009/objectives", **changes)
+    table = values("rudin2009/objectives", **load_config("rudin2009/objectives").smoke)
     at = {"rows": "training", "measure": "AUC", "statistic": "mean"}
     assert one(table, fit="AdaBoost", **at) == pytest.approx(one(table, fit="p=1", **at), abs=1e-3)
     newton = []
@@ -383,8 +382,7 @@ def test_every_study_runs_and_is_repeated_identically(
 ):
     result = succeed("run", name, "--smoke", "--out", tmp_path)
     [folder] = tmp_path.iterdir()
-    config = shipped_config(name).smoke_size()
-    assert folder.name == f"{config.name}-smoke"
+    assert folder.name == f"{shipped_config(name).smoke_size().name}-smoke"
     about = json.loads((folder / "illustration.json").read_text())
     assert about["smoke"] and about["kind"] in STUDIES and about["schema"] == 1
     kind = about["kind"]

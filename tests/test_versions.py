@@ -106,8 +106,7 @@ def test_changed_code_of_the_same_versions_trains_nothing_unless_asked(finished)
     assert done_already(kept) == 6
     tells(kept, "3 code")
     assert records(out / "small") == before
-    again = run(config, out, "--rerun", "changed-code", "--no-plots").output
-    tells(again, "6 3")
+    tells(run(config, out, "--rerun", "changed-code", "--no-plots").output, "6 3")
     after = records(out / "small")
     assert before.keys() == after.keys()
     assert sum(before[path] != after[path] for path in before) == 3

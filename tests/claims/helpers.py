@@ -42,13 +42,11 @@ def write_results(folder, cells, name="toy", seconds=None, **changes):
     }  # fmt: skip
     about["measures"] = {
         metric: {
-            "name": metric.partition("(")[0],
-            "parameters": {},
-            "written": metric,
+            "name": metric.partition("(")[0], "parameters": {}, "written": metric,
             "smaller_is_better": metric.startswith("pnorm_risk"),
         }
         for metric in metrics
-    }
+    }  # fmt: skip
     stand_in = changes.get("stand_in", False)
     shape = {"rows": 506, "features": 13, "positives": 35, "stand_in": stand_in}
     shape |= {"training_rows": 400, "test_share": None}

@@ -63,32 +63,26 @@ UPDATES = [  # before, now, and which of them stays
     ((Verdict.NO_DATA, {}), (Verdict.INCONCLUSIVE, {"runs": 5}), "now"),
     ((Verdict.REPRODUCED, {}), (Verdict.NOT_TESTABLE, STATEMENT), "now"),
     ((Verdict.NOT_TESTABLE, STATEMENT), (Verdict.NO_DATA, {}), "now"),
-    *(
-        ((before, {}), (Verdict.NO_POWER, BLUNT), "now")
-        for before in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE)
-    ),
+    *(((before, {}), (Verdict.NO_POWER, BLUNT), "now")
+     for before in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE)),
     ((Verdict.NO_POWER, BLUNT), (Verdict.NO_DATA, {}), "before"),
     # A study is never cut short, however many values it compares.
-    *(
-        ((Verdict.REPRODUCED, {"kind": kind, "runs": 50}), (verdict, {"kind": kind, **runs}), stays)
-        for kind, verdict, runs, stays in (
-            ("mean", Verdict.INCONCLUSIVE, {"runs": 0}, "before"),
-            ("mean", Verdict.INCONCLUSIVE, {"runs": 49}, "before"),
-            ("mean", Verdict.INCONCLUSIVE, {"runs": 50}, "now"),
-            ("bound", Verdict.INCONCLUSIVE, {"runs": 9}, "now"),
-            ("mean", Verdict.NO_DATA, {}, "before"),
-            ("bound", Verdict.NO_DATA, {}, "before"),
-        )
-    ),
-]
+    *(((Verdict.REPRODUCED, {"kind": kind, "runs": 50}), (verdict, {"kind": kind, **runs}), stays)
+     for kind, verdict, runs, stays in (
+        ("mean", Verdict.INCONCLUSIVE, {"runs": 0}, "before"),
+        ("mean", Verdict.INCONCLUSIVE, {"runs": 49}, "before"),
+        ("mean", Verdict.INCONCLUSIVE, {"runs": 50}, "now"),
+        ("bound", Verdict.INCONCLUSIVE, {"runs": 9}, "now"),
+        *((kind, Verdict.NO_DATA, {}, "before") for kind in ("mean", "bound")),
+    )),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "now", "stays"), UPDATES)
 def test_what_an_update_keeps(before, now, stays):
     old, new = (row_of("a", verdict, **about) for verdict, about in (before, now))
     gone, added = row_of("gone", Verdict.REPRODUCED), row_of("new", Verdict.NO_CONFIG)
-    row = {"before": old, "now": new}[stays]
-    assert updated([new, added], [old, gone]) == [row, added]
+    assert updated([new, added], [old, gone]) == [{"before": old, "now": new}[stays], added]
 
 
 def test_a_row_that_is_kept_quotes_the_claim_as_it_is_now():
@@ -140,8 +134,7 @@ def test_tables_of_the_ledger():
 
 
 def listed(*options):
-    result = succeed("list", *options, "--json")
-    return json.loads(result.stdout)
+    return json.loads(succeed("list", *options, "--json").stdout)
 
 
 def test_claims_are_listed_by_paper_place_and_verdict(claims, reference, monkeypatch):

@@ -350,8 +350,7 @@ def test_rows_kept_as_float32(cache, name):
 
 
 def test_a_damaged_array_cache_is_rebuilt(cache):
-    first = load_dataset("margin")
-    content = np.array(first.X)
+    content = np.array(load_dataset("margin").X)
     (damaged,) = (cache / "prepared").glob("margin-*/X.npy")
     whole = damaged.read_bytes()
     for content_then in (b"", whole[:1000], whole.replace(b"{'descr", b"{'desc\0", 1)):
@@ -396,12 +395,10 @@ def test_kdd08(tmp_path):
     assert np.array_equal(arrays.X, X) and arrays.y.tolist() == labels
     assert arrays.groups.tolist() == [2, 0, 2, 1, 0, 0]
 
-    np.savetxt(tmp_path / "Info.txt", info[:-1], fmt="%d")
-    with raises(InputError, "6 5"):
-        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
-    np.savetxt(tmp_path / "Info.txt", info[:, :4], fmt="%d")
-    with raises(InputError, "patient"):
-        parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
+    for part, what in ((info[:-1], "6 5"), (info[:, :4], "patient")):
+        np.savetxt(tmp_path / "Info.txt", part, fmt="%d")
+        with raises(InputError, what):
+            parse(card, [tmp_path / "Features.txt", tmp_path / "Info.txt"])
 
 
 @pytest.mark.parametrize(("text", "what"), [
@@ -411,7 +408,6 @@ def test_kdd08(tmp_path):
 def test_invalid_tables(tmp_path, text, what):
     path = tmp_path / "table"
     path.write_text(text)
-    changes = {"rows": 2, "features": 2, "positives": 1}
-    card = DATASETS["letter"].model_copy(update=changes)
+    card = DATASETS["letter"].model_copy(update={"rows": 2, "features": 2, "positives": 1})
     with raises(InputError, what):
         parse(card, [path])

@@ -193,10 +193,9 @@ def test_a_truncated_compressed_file(tmp_path, pack):
 
 
 def test_a_missing_file(tmp_path):
-    with raises(InputError, str(tmp_path / "none")):
-        read_svmlight(tmp_path / "none")
-    with raises(InputError, str(tmp_path)):
-        read_svmlight(tmp_path)
+    for path in (tmp_path / "none", tmp_path):
+        with raises(InputError, str(path)):
+            read_svmlight(path)
 
 
 @pytest.mark.promise("R14")

@@ -97,8 +97,7 @@ def test_the_committed_values_are_those_that_were_collected():
 
 
 def test_a_situation_of_few_tasks_has_no_recommendation():
-    drawn = np.random.default_rng(0).integers(1, 9, (6, 3)) / 10
-    survey = Survey(split_table(drawn))
+    survey = Survey(split_table(np.random.default_rng(0).integers(1, 9, (6, 3)) / 10))
     values = survey.values(AP)
     assert page.choose(survey, values.iloc[: page.LEAST_TASKS - 1]) is None
     found = page.choose(survey, values.iloc[: page.LEAST_TASKS])
