@@ -146,7 +146,6 @@ def prepare(
     rule = rule_for_new_lists(dataset, n_splits)  # how the rows are split
     protocol = {"split": rule.kind, "test_size": rule.test_size, "n_splits": n_splits}
     protocol |= {"stratified": True} if rule.stratified else {}
-    entries = _entries(template["solvers"], solvers)
     shares = [share_of_list(length, list_rows or n_rows) for length in (k, *others)]
     # The content of a config; `_with_common` gives its sections ``common`` and ``solvers``.
     document = {
@@ -155,7 +154,7 @@ def prepare(
         "datasets": [entry],
         "scaling": "none" if issparse(dataset.X) else "standardise",
         "protocol": {**protocol, "seed": seed},
-        **_with_common({**template["common"], "k": k}, entries),
+        **_with_common({**template["common"], "k": k}, _entries(template["solvers"], solvers)),
         "tuning": dict(tuning or template["tuning"]),
         "metrics": [
             *({"precision_at_k": {"k": share}} for share in dict.fromkeys(shares)),  # each once

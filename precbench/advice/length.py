@@ -64,8 +64,7 @@ class Worth:
     def __post_init__(self) -> None:
         # Require numbers in range, and either a gain of each hit or a column of gains.
         for name, value in (("gain", self.gain), ("cost", self.cost)):
-            is_number = isinstance(value, Real) and 0 <= value <= _MOST_WORTH
-            if value is not None and not is_number:
+            if value is not None and not (isinstance(value, Real) and 0 <= value <= _MOST_WORTH):
                 raise InputError(
                     f"{name} must be a number from 0 to {_MOST_WORTH:g}, found {value!r}"
                 )

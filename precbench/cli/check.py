@@ -155,5 +155,5 @@ def _print_verdicts(rows: Sequence[LedgerRow], verdict: str | None) -> None:
 def _quick_studies(claims: Sequence[Claim]) -> dict[str, pd.DataFrame]:
     """Compute the quick studies, without data, that claims rest on; return their tables by name."""
     names = {claim.config for claim in claims if claim.reads_study} & {*list_configs()}
-    studies = [config for config in map(load_config, sorted(names)) if isinstance(config, Study)]
-    return {study.name: study.compute() for study in studies if study.is_quick}
+    configs = map(load_config, sorted(names))
+    return {c.name: c.compute() for c in configs if isinstance(c, Study) and c.is_quick}

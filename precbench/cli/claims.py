@@ -154,8 +154,7 @@ def _refuse_unknown_names(claims: list[Claim], experiment: Experiment) -> None:
     problems = []
     for claim in claims:
         metrics = [metric] if (metric := getattr(claim, "metric", "")) else []  # some have none
-        named = {"data set": claim.data, "solver": claim.labels, "metric": metrics}
-        for what, names in named.items():
+        for what, names in ("data set", claim.data), ("solver", claim.labels), ("metric", metrics):
             for name in names:
                 problems += unknown(f"{what} of {experiment.name}", name, known[what])  # or nothing
     if problems:

@@ -1,7 +1,6 @@
 """``precbench evaluate``."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,7 @@ from precbench.text import count
 from precbench.topk import first_rows, resolve_k, split_at
 
 if TYPE_CHECKING:
-    from precbench.data.dataset import Matrix
+    from precbench.data.own.encoding import Encoding
     from precbench.model.model import Model
 
 
@@ -83,7 +82,7 @@ def evaluate(
         )
     length = resolve_k(k_given, n_pos, n_rows)  # number of rows on the list
     # n_known: how many of the rows are training rows. Blocks are not all in memory at once.
-    scores, n_known = _scores(loaded, read_new_blocks(file, encoding, **options.layout))
+    scores, n_known = _scores(loaded, encoding, file, options)
     listed = _listing_probabilities(scores, length)  # of each row; 0 or 1, unless tied at the end
     hits = _count_hits(listed, is_hit)
     area = auc(is_hit, scores) if 0 < n_pos < n_rows else None  # undefined with one class alone
@@ -116,10 +115,7 @@ def evaluate(
     if loaded.training_rows and (seen := loaded.training_rows.sentence(n_known, n_rows)):
         lines.append(seen)
     if other is not None:
-        other_model, other_encoding = other
-        other_blocks = read_new_blocks(file, other_encoding, **options.layout)
-        other_scores, _ = _scores(other_model, other_blocks)
-        other_listed = _listing_probabilities(other_scores, length)
+        other_listed = _listing_probabilities(_scores(*other, file, options)[0], length)
         result["against"] = comparison = _compare_lists(listed, other_listed, is_hit)
         lines.append(f"{against}: {_comparison_in_words(comparison)}")
     print(json.dumps(result) if as_json else "\n".join(lines))
@@ -127,11 +123,11 @@ def evaluate(
 
 
 def _scores(
-    model: "Model", blocks: "Iterable[tuple[Matrix, object]]"
+    model: "Model", encoding: "Encoding", path: Path, options: FileLayout
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the scores of all rows, and how many of the rows the model was trained on."""
+    """Return the scores of all rows of a file, and how many of them the model was trained on."""
     parts, n_known = list[NDArray[np.float64]](), 0
-    for X, _ in blocks:  # _: columns to list beside the scores, none here
+    for X, _ in read_new_blocks(path, encoding, **options.layout):  # _: no columns are kept
         parts.append(model.decision_function(X, n_jobs=-1))
         n_known += model.training_rows.count(X) if model.training_rows else 0
     return np.concatenate(parts), n_known

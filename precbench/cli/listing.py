@@ -159,8 +159,7 @@ def list_(
     """
     refuse_unknown("list", what, _LISTS)
     all_members = members = _LISTS[what]()
-    options = {"paper": paper, "table": table, "verdict": verdict}
-    for option, value in options.items():
+    for option, value in {"paper": paper, "table": table, "verdict": verdict}.items():
         if value is None:
             continue
         key = "place" if option == "table" else option  # to compare the members by

@@ -56,7 +56,6 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         # The command takes the options one by one; `function` gets an object of them all, last.
         *parameters, _ = signature(function).parameters.values()  # _: the one for this object
-        fields = signature(options).parameters
 
         @wraps(function)
         def command(**values: Any) -> Any:
@@ -64,7 +63,7 @@ def takes(options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
             return function(**arguments, options=options(**values))
 
         # typer reads the options of a command from its signature and annotations.
-        in_full = [*parameters, *fields.values()]
+        in_full = [*parameters, *signature(options).parameters.values()]
         command.__signature__ = Signature(in_full)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in in_full}
         return command

@@ -22,9 +22,8 @@ def to_fetch(part: Experiment) -> dict[str, int]:
         if isinstance(entry, NamedData | StreamedCard):  # a data set with a card
             card = find_card(getattr(entry, "card", entry.name))  # a NamedData is named as its card
             missing = {file.name for file in info(card.name) if file.status == "missing"}
-            files = [file for file in card.files if file.name in missing and file.urls]
-            if files:  # those without urls cannot be downloaded
-                sizes[entry.name] = sum(file.limit for file in files)
+            if limits := [f.limit for f in card.files if f.name in missing and f.urls]:
+                sizes[entry.name] = sum(limits)  # files without urls cannot be downloaded
     return sizes
 
 

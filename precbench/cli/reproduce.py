@@ -150,8 +150,7 @@ def _planned(
     if isinstance(config, Study):
         return [_Run(name, config, claims, options, seconds=None, n_trials=1)]
     loaded: dict[str, Dataset] = {}
-    needed = {entry.name for entry in config.datasets} & (datasets - missing.keys())
-    for dataset in sorted(needed):
+    for dataset in sorted({entry.name for entry in config.datasets} & (datasets - missing.keys())):
         try:
             plan = make_plan(config, only=[dataset], mirror=options.mirror, stand_ins=False)
             loaded |= plan.datasets

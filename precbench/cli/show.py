@@ -14,6 +14,7 @@ from precbench.cli.options import Json
 from precbench.cli.tables import print_table, show_length
 from precbench.cli.trials import show_trial
 from precbench.data.own.encoding import Column
+from precbench.data.own.problems import listed
 from precbench.errors import InputError
 from precbench.strict_json import Count, Fields, checked
 from precbench.text import count, one_line
@@ -156,10 +157,7 @@ def _column(column: Column) -> str:
     if column.origin is not None:
         content = f"days since {column.origin}"
     elif column.categories is not None:
-        n_more = len(column.categories) - _MOST_SHOWN
-        shown = ", ".join(column.categories[:_MOST_SHOWN])
-        more = f" and {n_more:,} more" if n_more > 0 else ""
-        content = f"one of {shown}{more}"
+        content = f"one of {listed(column.categories, _MOST_SHOWN)}"
     filled = "" if column.fill is None else f"; missing values as {column.fill}"
     return f"{column.name}: {content}{filled}"
 

@@ -102,5 +102,4 @@ def _labelled(shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default(value: Any) -> dict[str, Any]:
-    is_plain = value is None or isinstance(value, str | int | float | bool)
-    return {"default": value} if is_plain else {}
+    return {"default": value} if isinstance(value, str | int | float | bool | None) else {}

@@ -373,8 +373,7 @@ class Fourier(Section):
     @property
     def phrase(self) -> str:
         """Words such as ``100, 200 or 500 random Fourier features``, with each number to try."""
-        numbers = self.candidates.get("n_components", [self.n_components])
-        *most, last = (f"{n:,}" for n in numbers)
+        *most, last = (f"{n:,}" for n in self.candidates.get("n_components", [self.n_components]))
         return f"{', '.join(most)}{' or ' if most else ''}{last} random Fourier features"
 
 

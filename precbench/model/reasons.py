@@ -50,8 +50,7 @@ class Listing:
                     for row in row_reasons
                 ]
         records = ranking.to_dict("records")
-        with_lists = [a | b for a, b in zip(records, row_reasons, strict=True)]
-        return ranking.assign(**columns), with_lists
+        return ranking.assign(**columns), [a | b for a, b in zip(records, row_reasons, strict=True)]
 
 
 def reasons(

@@ -14,7 +14,6 @@ def run_study(
     sized = study.smoke_size() if smoke else study
     for name in sized.parameters.get("datasets", ()):
         load_dataset(name, mirror=mirror)  # into the cache, from which the study reads
-    values = sized.compute()
     description = {
         "schema": SCHEMA,
         "name": sized.name,
@@ -24,5 +23,5 @@ def run_study(
         "parameters": sized.parameters,
         "smoke": smoke,
     }
-    store.write_text("values.csv", values.to_csv(index=False, lineterminator="\n"))
+    store.write_text("values.csv", sized.compute().to_csv(index=False, lineterminator="\n"))
     store.write_text("illustration.json", json.dumps(description, indent=1) + "\n")

@@ -99,10 +99,9 @@ def _ppi(card: Card, paths: Sequence[Path]) -> Arrays:
                 f"{path}: expected {PPI_COLUMNS} features and a label, "
                 f"found {table.shape[1]} columns; get the file again"
             )
-    columns = np.delete(np.arange(PPI_COLUMNS), PPI_DROPPED)
-    X = np.concatenate([table[:, columns] for table in tables])
-    labels = np.concatenate([table[:, PPI_COLUMNS] for table in tables])
-    return Arrays(np.ascontiguousarray(X), _signs(labels, card.positive))
+    joined = np.concatenate(tables)
+    X = np.delete(joined[:, :PPI_COLUMNS], PPI_DROPPED, axis=1)
+    return Arrays(np.ascontiguousarray(X), _signs(joined[:, PPI_COLUMNS], card.positive))
 
 
 _PARSERS = {"svmlight": _svmlight, "csv": _csv, "kdd08": _kdd08, "ppi": _ppi}

@@ -157,9 +157,10 @@ class Encoding:
 
     def with_notation(self, decimal: str | None, date_format: str | None) -> Self:
         """Return the encoding for rows with another notation of numbers or dates."""
-        notations = [date_format if column.origin else decimal for column in self.columns]
-        pairs = zip(self.columns, notations, strict=True)  # that of categories is not used
-        columns = [replace(column, notation=new or column.notation) for column, new in pairs]
+        columns = [  # the notation of categories is not used
+            replace(column, notation=(date_format if column.origin else decimal) or column.notation)
+            for column in self.columns
+        ]
         return replace(self, columns=tuple(columns))
 
     def encode(

@@ -244,8 +244,7 @@ def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
 
 def _decimal_of(table: OwnTable) -> str | None:
     """Return the decimal mark if all columns of a file agree on one, else None."""
-    frame = table.frame
-    kinds = {str(name): values.dtype.kind for name, values in frame.items()}  # biuf: numbers
+    kinds = {str(n): values.dtype.kind for n, values in table.frame.items()}  # biuf: numbers
     contents = [table.content(name) for name, kind in kinds.items() if kind not in "biuf"]
     amounts = [c for c in contents if c.holds == "numbers" and c.notation]  # such as $ 7,200.00
     marks = {content.notation for content in amounts if not content.others}  # only one mark fits
@@ -394,8 +393,7 @@ def _scan(path: Path) -> tuple[str, bool, bytes]:
 def _separator(lines: list[str], usual: str) -> str:
     """Return the first separator that splits each line into the same number (> 1) of columns."""
     for separator in dict.fromkeys((usual, ",", ";", "\t", "|")):
-        rows = csv.reader(lines, delimiter=separator)
-        lengths = {len(row) for row in rows if "".join(row).strip()}
+        lengths = {len(r) for r in csv.reader(lines, delimiter=separator) if "".join(r).strip()}
         if len(lengths) == 1 and lengths != {1}:
             return separator
     return usual  # none does

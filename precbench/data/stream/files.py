@@ -315,8 +315,7 @@ class _NpyBlocks(Source):
     @property
     def mapped(self) -> Mapped | None:
         is_aligned = self.features.offset % self.features.dtype.alignment == 0
-        needs_no_change = self.features.dtype == self.dtype and is_aligned
-        return self.features.mapped if needs_no_change else None
+        return self.features.mapped if self.features.dtype == self.dtype and is_aligned else None
 
     def read(self, runs: Iterable[range]) -> Iterator[tuple[int, Matrix, NDArray[np.float64]]]:
         for first, X, labels in self.raw(runs):
