@@ -23,8 +23,8 @@ TASKS = shipped("results/reference") / "rare-tasks.csv"
 REFERENCE, FOLDED = TASKS.with_name("rare.csv.gz"), TASKS.with_name("rare-folds.csv.gz")
 DRAWS = 3
 """Thinnings of a source, in the place of divisions."""
-FOLDS, MOST_ROWS, RIVALS = 5, 60_000, 4
-"""On tasks of at most 60,000 rows the four best rivals of the ensemble choose by five folds, as it
+FOLDS, MOST_ROWS, RIVALS = 5, 40_000, 4
+"""On tasks of at most 40,000 rows the four best rivals of the ensemble choose by five folds, as it
 does."""
 
 
