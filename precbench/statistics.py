@@ -327,8 +327,8 @@ def _table(values: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
-            f"method {column} has the value {table[row, column]} on data set {row}, counted from "
-            "0; leave out the method or the data set"
+            f"method {column} has the value {table[row, column]} on data set {row} (both counted "
+            "from 0); leave out the method or the data set"
         )
     return table
 

@@ -14,7 +14,8 @@ from precbench.results import Run
 
 
 def _advised(run: Run, sources: Sequence[Path]) -> Advised:
-    # Return the recommended method of each data set, and the lengths that `compare` has stored.
+    # Return the recommended method of each data set, and the lengths that `compare` has stored, if
+    # any, with the command that made them. Figures are drawn anew if `sources` are later.
     length, data_tables, command = read_length(run.folder) or (None, [], "")
     choices: list[tuple[str, list[str], Table]] = []
     for dataset in run.datasets:

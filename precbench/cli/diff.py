@@ -29,7 +29,7 @@ _MOST_ROWS = 40
 
 def compare_results(
     first: Annotated[Path, typer.Argument(help="Folder of results, or of one experiment in it.")],
-    second: Annotated[Path, typer.Argument(help="Another folder, of the same experiments.")],
+    second: Annotated[Path, typer.Argument(help="Second folder, with the same experiments.")],
     tolerance: Annotated[
         float,
         typer.Option(

@@ -126,8 +126,8 @@ def validation_split(
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
-            f"{np.count_nonzero(y_train > 0)} positives of {len(y_train)} training rows are too "
-            f"few for both classes at a validation_size of {share:g}; give another validation_size"
+            f"a validation_size of {share:g} leaves a part of the {len(y_train)} training rows, of "
+            f"which {np.count_nonzero(y_train > 0)} are positive, without a class; give another one"
         )
     return fit_rows, validation_rows
 
@@ -247,8 +247,8 @@ def _split_at_window(
     start, stop = (_nearest_change(sorted_time, end) for end in ends)
     if start in (0, stop):  # no row is before the window, or none in it
         raise ValueError(
-            f"the times have {len(np.unique(time))} different values, too few for parts of "
-            f"{share:g} of the rows"
+            f"the times have {len(np.unique(time))} different values, and no part that begins with "
+            f"one of them has {share:g} of the rows"
         )
     return order[:start], order[start:stop]
 

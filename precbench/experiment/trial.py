@@ -124,13 +124,13 @@ class Trial:
         if not self._draws:
             return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
         # A place in each list is drawn in the order of the sorted names, so that the order of the
-        # config changes nothing; `order` then brings the places into the order of the config.
+        # config changes nothing; `to_config` then brings the places into the order of the config.
         names = sorted(lists)
-        sizes, order = [len(lists[name]) for name in names], [names.index(name) for name in lists]
+        sizes, to_config = [len(lists[n]) for n in names], [names.index(n) for n in lists]
         rng = generator("candidates", json.dumps(lists, sort_keys=True))
         drawn: set[tuple[int, ...]] = set()  # combinations, each as places in the lists
         while len(drawn) < (self.draw or 0):
-            drawn.add(tuple(rng.integers(sizes)[order].tolist()))
+            drawn.add(tuple(rng.integers(sizes)[to_config].tolist()))
         return [
             {name: lists[name][place] for name, place in zip(lists, places, strict=True)}
             for places in sorted(drawn)

@@ -231,7 +231,8 @@ class Drift:
         order = np.argsort(-before, kind="stable")
         n_kept = min(_MOST_KEPT, int(np.count_nonzero(before >= _FEWEST)))
         shown, others = order[:n_kept], order[n_kept:]
-        # Good-Turing estimate: as many training rows count as new as have a category of their own.
+        # Good-Turing: the share of rows in new categories is estimated by that of the training rows
+        # whose category occurs once, so these count as new.
         n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
         return _Compared(
             [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],

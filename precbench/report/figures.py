@@ -469,7 +469,8 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return the solver's name with marks ‡, † of `notes`, and how many results if not all."""
+    """Return a solver's name, with the number of its results if not all, and marks."""
+    # ‡: a limit stopped fits; †: in a figure of times, fits ran beside others, and not all did.
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

@@ -280,7 +280,7 @@ class _RowLimit:
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:
-    """Return the arguments of `Recorder` that place the checkpoints."""
+    """Return the arguments of `Recorder` that place the checkpoints: the first, and a growth."""
     checkpoints = trial.checkpoints
     if isinstance(checkpoints, tuple):  # passes over the training rows
         return {"first_rows": 1, "places": [ceil_share(share, n_train) for share in checkpoints]}

@@ -218,7 +218,7 @@ class BBR(SquaredPairRanker):
         if not is_first and self._moments is None and self.n_iter_:  # a fit with "pairs" was last
             raise InputError(
                 'partial_fit cannot continue a fit with accumulate="pairs", which keeps no moments '
-                "of its rows; call fit with all rows, or first fit the earlier ones anew"
+                "of its rows; call fit with all rows, or partial_fit with the earlier ones first"
             )
         X, labels = self._check_input(X, y, reset=is_first, classes=classes)
         if not is_first:

@@ -30,7 +30,7 @@ class _Recipe(NamedTuple):
 
     def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
         """Return a fitted member, and the number to add to its scores for log odds."""
-        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # no threshold is needed
+        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # without its threshold
         if isinstance(fitted, LogisticRegressionRanker):
             return Member(self.name, coef=fitted.coef_), fitted.offset_
         return Member(self.name, trees=fitted.to_trees()), 0.0

@@ -270,8 +270,8 @@ class Claim(Section):
         pairs = left.merge(right, on=others, suffixes=("", "_right"))
         if pairs.empty or len(pairs) != len(left):
             raise InputError(
-                f"claim {self.id}: {own} selects {len(left)} values, with {len(pairs)} counterparts"
-                f" among those of {cell}; both must name each column in which they differ"
+                f"claim {self.id}: {own} selects {len(left)} values, {cell} counterparts of "
+                f"{len(pairs)} of them; name in both each column in which such two differ"
             )
         return pairs["value_right"].to_numpy(dtype=float)
 

@@ -49,7 +49,7 @@ class MeanClaim(MeasuredClaim):
 
     def scaled(self, printed: str, shift: int = 0) -> float:
         """Return a printed number, or its logarithm if the claim has the key ``logarithm``."""
-        # `shift` is added to a power of ten that we chose, which is one above 0, and to no other.
+        # `shift` tries a neighbouring power of ten. Only a power above 0 is our choice.
         value = parse_printed(printed, self.power_of_ten + shift * (self.power_of_ten > 0)).value
         if self.logarithm and value <= 0:
             raise InputError(
@@ -179,9 +179,9 @@ def _printed_and_drawn(
 
 
 def _misfits(cells: Iterable[_Draws]) -> dict[tuple[str, ...], str]:
-    """Return the reason for each column whose powers of ten, ours and printed, do not fit."""
-    # All measures of a column come from one draw, so those with logarithms vary together: `place`,
-    # which is made for rows, shows for a column whether its numbers fit each other.
+    """Return by column why the powers of ten that we chose contradict the numbers printed in it."""
+    # All measures of a column come from one draw, so their logarithms must fit each other. `place`
+    # tests that: it is made for rows, but here the cells of a column stand in place of a row.
     columns: dict[tuple[str, ...], list[_Draws]] = {}
     for cell in cells:
         if cell.claim.logarithm:

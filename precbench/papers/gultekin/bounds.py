@@ -288,14 +288,15 @@ def _pair_deviations(
 def _compare_samples(
     deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
 ) -> Iterator[_Row]:
-    """Yield Lemma 1 and Theorem 1, then Theorem 3 for each number of pairs."""
+    # Yield the deviations, and the eps that each version of the bounds states for them, of Lemma 1
+    # and Theorem 1, then of Theorem 3 for each number of pairs.
     for statement, values, times in (
         ("Lemma 1", deviations.supremum, 1),
         ("Theorem 1", deviations.theorem_1, 2),  # Lemma 1 with eps / 2
     ):
         stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compare(statement, n, np.nan, values, delta, stated)
-    norm = float(deviations.norm.max())
+    norm = float(deviations.norm.max())  # the largest: one bound for all samples
     for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
         stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
