@@ -126,8 +126,8 @@ def validation_split(
     fit_rows, validation_rows = np.sort(fit_rows), np.sort(validation_rows)
     if min(len(set(y_train[rows].tolist())) for rows in (fit_rows, validation_rows)) < 2:
         raise InputError(
-            f"a validation_size of {share:g} leaves a part of the {len(y_train)} training rows, of "
-            f"which {np.count_nonzero(y_train > 0)} are positive, without a class; give another one"
+            f"a validation_size of {share:g} leaves a part of {len(y_train)} training rows, with "
+            f"{np.count_nonzero(y_train > 0)} positives, without a class; give another size"
         )
     return fit_rows, validation_rows
 
