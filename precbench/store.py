@@ -29,8 +29,7 @@ from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import one_line
 
 SCHEMA = 1
-# The folder of the shards in a folder of results
-SHARDS = "shards"
+SHARDS = "shards"  # their folder in a folder of results
 # How a shard is written, as a regular expression: its number, and how many there are
 SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]

@@ -320,8 +320,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
     return model, model.encoding
 
 
-# Suffixes of the lists that are written
-LISTS = (".csv", ".xlsx", ".parquet")
+LISTS = (".csv", ".xlsx", ".parquet")  # suffixes of the lists that are written
 _MOST_ROWS = 2**20 - 1  # of a sheet, without that of the names
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
 

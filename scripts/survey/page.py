@@ -198,8 +198,8 @@ def folds(survey: Survey, *metrics: str) -> str:
     rows = []
     for metric in metrics:
         for way, panel_of_way in ways.items():
-            found = choose(panel_of_way, panel_of_way.values(metric, tasks))
-            rows.append(_row(f"{MEASURES[metric].title}: by {way}", found))
+            chosen = choose(panel_of_way, panel_of_way.values(metric, tasks))
+            rows.append(_row(f"{MEASURES[metric].title}: by {way}", chosen))
     return laid_out(["rivals choose", "tasks", *_HEADER[1:]], filter(None, rows))
 
 

@@ -21,8 +21,7 @@ _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%
 _TIMES = ("", " %H:%M", " %H:%M:%S")
 CURRENCY = r"[$€£¥₹]"
 _BLANKS = " \u00a0\u202f"
-# Of a date, in messages
-EXAMPLE = datetime(2024, 5, 31)
+EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
 
 
 class Content(NamedTuple):

@@ -26,7 +26,14 @@ from precbench.data.own.content import (
     mostly,
     texts_of,
 )
-from precbench.data.own.problems import Problems, TableError, column_of, listed, named_columns
+from precbench.data.own.problems import (
+    OPTION_WORDS,
+    Problems,
+    TableError,
+    column_of,
+    listed,
+    named_columns,
+)
 from precbench.data.own.roles import ambiguous, refuse
 from precbench.errors import InputError
 from precbench.text import count
@@ -35,10 +42,7 @@ if TYPE_CHECKING:
     from precbench.data.own.table import OwnTable
 
 MOST_CATEGORIES = 1000
-# The limit if more than half of the values are distinct, as for identifiers
-_FEW_CATEGORIES = 100
-# What an option may name beside columns
-OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
+_FEW_CATEGORIES = 100  # the limit if more than half of the values are distinct, as of identifiers
 _MIXED_SHARE = 0.1  # above this share of text, a column of numbers may be categorical
 
 Missing = Literal["error", "mean", "median", "most-frequent"]

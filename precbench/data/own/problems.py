@@ -11,6 +11,8 @@ from precbench.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
+# What an option may name beside columns
+OPTION_WORDS: dict[str, tuple[str, ...]] = {"categorical": ("error", "one-hot"), "numeric": ()}
 _SHOWN = 20  # lines of a message
 _LEAVES_OUT = ("drop", "id")  # options that leave a column out of the features
 # What is said of several columns with the same problem

@@ -12,12 +12,11 @@ from precbench.data.own.problems import Problems, TableError
 from precbench.data.own.table import OwnTable, raw_texts
 from precbench.metrics import auc
 
-# The AUC of a single column above which it looks like a leak
-LEAK = 0.99
+LEAK = 0.99  # the AUC of a single column above which it looks like a leak
 _GAP_DIFFERENCE = 0.9  # difference between the classes' shares of gaps
 _FEWEST_ROWS, _FEWEST_OF_A_CLASS = 50, 5  # with fewer, such an AUC may be chance
 FEW_VALUES = 100  # up to which each value of a column is ranked by its share of positives
-_TEXTS = {  # what is said of a column; {} is what was found
+_TEXTS = {  # what is said of a column; {} is what was seen
     "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
     "{name}, or --allow {name} to use it",
     "codes": "may hold codes ({} whole numbers of one length or with leading zeros); name it in "
@@ -50,8 +49,8 @@ def look_for_suspects(
     enough_rows = n_rows >= _FEWEST_ROWS
     enough_of_both = y is not None and min((y > 0).sum(), (y < 0).sum()) >= _FEWEST_OF_A_CLASS
 
-    def add(kind: str, name: str, option: str, found: str) -> None:
-        text = f"column {name!r} {_TEXTS[kind].format(found, name=name, option=option)}"
+    def add(kind: str, name: str, option: str, what: str) -> None:
+        text = f"column {name!r} {_TEXTS[kind].format(what, name=name, option=option)}"
         problems.add(TableError(where, text, kind=kind, column=name, remedy=(option, name)))
 
     for name in names:
@@ -63,10 +62,9 @@ def look_for_suspects(
         n_distinct = values.nunique() if is_text or is_whole else 0
         if name not in refused and name not in numeric:  # it may be an identifier or a code
             # Numbers in the order of the rows may have a few duplicates. A few values tell nothing.
-            is_ordered = is_whole and (
-                abs(np.sign(pd.Series(content.numbers).dropna().diff()).mean()) >= 0.97
-            )
-            if n_distinct >= max(values.count() * (1 - is_ordered / 100), n_rows / 2, _FEWEST_ROWS):
+            steps = np.sign(pd.Series(content.numbers).dropna().diff())  # +1: up, -1: down
+            least = (0.99 if is_whole and abs(steps.mean()) >= 0.97 else 1.0) * values.count()
+            if n_distinct >= max(least, n_rows / 2, _FEWEST_ROWS):
                 option, but = (
                     ("id", "") if n_distinct == n_rows else ("drop", ", gaps or few aside")
                 )

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from precbench.data.formats import SUFFIXES, Format, find_format, opened
 from precbench.data.own.content import Content, check_date_format, content_of, is_declared_text
-from precbench.data.own.encoding import OPTION_WORDS
-from precbench.data.own.problems import TableError, column_of, listed, named_columns
+from precbench.data.own.problems import OPTION_WORDS, TableError, column_of, listed, named_columns
 from precbench.errors import InputError
 from precbench.text import count
 
@@ -208,8 +207,7 @@ def read_blocks(
             is_empty = False
             yield block[0], block[1].set_axis(block[0].index) if keep else block[1]
     if is_empty:
-        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
-        raise InputError(f"{path}: {skips or 'the file has no rows; add some below the names'}")
+        raise _is_empty(path, layout, "the file has no rows; add some below the names")
 
 
 def _read_whole(path: Path, kind: Format, layout: Layout, words: frozenset[str]) -> OwnTable:
@@ -232,6 +230,12 @@ def _nested_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     objects = [name for name, values in frame.items() if values.dtype == object]
     nested = [n for n in objects if frame[n].map(lambda value: value.__hash__ is None).any()]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in nested})
+
+
+def _is_empty(path: Path, layout: Layout, text: str) -> InputError:
+    if layout.skip_rows:
+        text = f"skip_rows {layout.skip_rows:,} leaves no rows; skip fewer lines"
+    return InputError(f"{path}: {text}")
 
 
 def _with_text_names(frame: pd.DataFrame, where: object) -> pd.DataFrame:
@@ -347,8 +351,7 @@ def _dialect(path: Path, kind: str, layout: Layout) -> tuple[list[str], dict[str
                 break
             n_blank = rows.line_num
     if not header:
-        skips = (n := layout.skip_rows) and f"skip_rows {n:,} leaves no rows; skip fewer lines"
-        raise InputError(f"{path}: {skips or 'the file is empty; give one with names and rows'}")
+        raise _is_empty(path, layout, "the file is empty; give one with names and rows")
     header = [name or f"{_NAMELESS}{i}" for i, name in enumerate(header)]
     _check_header(path, header)
     options: dict[str, Any] = {
