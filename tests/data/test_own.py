@@ -388,6 +388,7 @@ def _suspects(tmp_path, write=WRITERS[".csv"], name="own.csv", n=600, **options)
         "id": [f"c{i:05d}" for i in range(n)], "number": rng.permutation(n),
         "zip": rng.integers(20, 190, n) * 500 + 1,
         "padded": [f"{v:02d}" for v in rng.integers(0, 50, n)],
+        "bin": [f"{v % 7}{'E' if v > 40 else ''}{v % 5}" for v in rng.integers(10, 50, n)],
         "gap": np.where(np.arange(n) == 7, np.nan, rng.permutation(n)),
         "entry": [f"{9000 - (3 if i == 7 else 2 * i):,}" for i in range(n)],
         "income": np.where(np.arange(n) == 7, 3, rng.permutation(n)),
@@ -406,22 +407,22 @@ def test_leaks_identifiers_and_codes_are_named(tmp_path):
     leaks = ["leak", "cancelled", "status", "flag", "reason"]
     found = {
         "leak": leaks, "identifier": ["id", "number", "gap", "entry"],
-        "codes": ["n", "zip", "padded"],
+        "codes": ["n", "zip", "padded", "bin"],
     }  # fmt: skip
     assert _suspects(tmp_path) == found
     assert _suspects(tmp_path, allow=["flag,n", "id"]) == {
         "leak": [name for name in leaks if name != "flag"],
         "identifier": found["identifier"],  # too many texts for a feature each
-        "codes": ["zip", "padded"],
+        "codes": ["zip", "padded", "bin"],
     }
-    answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "one-hot"]}
+    answers = {"numeric": ["n,number"], "categorical": ["zip", "padded", "bin", "one-hot"]}
     answers |= {"id": ["id"], "drop": [*leaks, "many", "gap", "entry"]}
     dataset, encoding = _suspects(tmp_path, **answers)
     assert [column.name for column in encoding.columns] == [
-        *("x", "n", "when", "city", "number", "zip", "padded", "income")
+        *("x", "n", "when", "city", "number", "zip", "padded", "bin", "income")
     ]
     assert dataset.X.shape[1] > 200
-    assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded"]}
+    assert _suspects(tmp_path, n=40) == {"leak": [], "identifier": [], "codes": ["padded", "bin"]}
     with raises(InputError, "'flak' 'flag'"):
         _suspects(tmp_path, **answers, allow=["flak"])
     unchecked = answers | {"drop": ["many", "gap"], "missing": "median"}

@@ -19,8 +19,8 @@ FEW_VALUES = 100  # up to which each value of a column is ranked by its share of
 _TEXTS = {  # what is said of a column; {} is what was seen
     "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
     "{name}, or --allow {name} to use it",
-    "codes": "may hold codes ({} whole numbers of one length or with leading zeros); name it in "
-    "categorical or in numeric",
+    "codes": "may hold codes ({} whole numbers of one length, with leading zeros or like 5E3); name it "
+    "in categorical or in numeric",
     "leak": "{}; it looks like a leak of the label; drop it (--drop {name}), or use it all the "
     "same (--allow {name})",
 }
@@ -96,7 +96,7 @@ def _leak_reason(
 
 
 def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
-    """Return the columns of whole numbers with leading zeros in the file."""
+    """Return the columns of whole numbers that have leading zeros or look like 5E3 in the file."""
     whole = [
         n for n in names if (c := table.content(n)).holds == "numbers" and _are_whole(c.numbers)
     ]
@@ -104,7 +104,7 @@ def _padded(table: OwnTable, names: Sequence[str]) -> set[str]:
         texts = raw_texts(table, whole)
     else:  # leading zeros are only in values of type text
         texts = pd.DataFrame({n: table.column(n).astype(str) for n in whole})
-    return {n for n in whole if texts[n].str.match(r"[+-]?0\d").any()}
+    return {n for n in whole if texts[n].str.match(r"[+-]?0\d|\d+[Ee]\d").any()}
 
 
 def _are_whole(numbers: NDArray[np.float64]) -> bool:
