@@ -483,7 +483,9 @@ def test_too_few_positives_are_refused_before_training(tmp_path, monkeypatch):
     ({"y": [np.nan, *[0, 1] * 14, 1]}, "y NaN"),
     ({"X": pd.DataFrame({"a": ["x"] * 30})}, "'a' 1 'x'"), ({"solvers": "pgd"}, "solvers 'pgd'"),
     ({"n_splits": 0}, "n_splits 1 0"), ({"random_state": np.random.RandomState(0)}, "random_state"),
-    ({"n_jobs": 0}, "n_jobs 1 -1 0"),
+    ({"n_jobs": 0}, "n_jobs 1 -1 0"), ({"y": "eight"}, "y row 'eight'"),
+    ({"X": pd.DataFrame({"a": range(30)}), "groups": pd.Series({29 - i: i for i in range(30)})},
+     "groups X groups.loc[X.index]"),
 ])  # fmt: skip
 def test_what_python_refuses(changes, says):
     rows = {"X": np.arange(60.0).reshape(30, 2), "y": [0, 1] * 15, "k": 2, **changes}

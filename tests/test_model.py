@@ -277,6 +277,7 @@ def test_invalid_arguments_are_rejected(changes, what):
     (lambda model: model.rank(X, top=0), "top 1 0"),
     (lambda model: replace(model, coef=np.full(5, 1e308)).rank(1000 * X), "scores"),
     (lambda _: Model.fit(X, Y, "random-forest", n_estimators=2).rank(X * 1e39), "float32"),
+    (lambda _: Model.fit(pd.DataFrame(X), pd.Series(Y)[::-1]), "y y.loc[X.index]"),
 ])  # fmt: skip
 def test_invalid_rows_are_rejected(saved, call, what):
     model = Model.load(saved[0])

@@ -44,7 +44,7 @@ from precbench.data import Dataset
 from precbench.data.own.encoding import Categorical, Encoding, Missing
 from precbench.data.own.problems import Problems, listed
 from precbench.data.own.read import read_own_file
-from precbench.data.own.roles import number_groups, order_in_time
+from precbench.data.own.roles import number_groups, order_in_time, require_same_rows
 from precbench.data.own.suspects import look_for_suspects
 from precbench.data.own.table import is_frame, open_table, table_of
 from precbench.data.splits import RowSplit, rule_for_new_lists
@@ -372,6 +372,7 @@ def compare(
             raise InputError(f"{name} must be an integer of at least {least}, found {number!r}")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
         raise InputError(f"n_jobs must be at least 1, or -1 for all cores, found {n_jobs!r}")
+    require_same_rows(X, y=y, groups=groups, time=time, gain=gain)
     dataset, encoding = _rows(X, y, categorical, missing, groups, time)
     worth, amounts = _worth(gain, cost, len(dataset.y))
     list_rows = list_rows and int(list_rows)  # it may be an integer of NumPy

@@ -18,6 +18,7 @@ from sklearn.utils import check_array
 
 from precbench.data.dataset import Imputed
 from precbench.data.own.encoding import Categorical, Column, Encoding, Gaps, Missing
+from precbench.data.own.roles import require_same_rows
 from precbench.data.own.table import is_frame, table_of
 from precbench.data.preprocess import ROWS_AT_ONCE, Scaler, Scaling
 from precbench.errors import InputError, did_you_mean, nearest_or_all
@@ -191,6 +192,7 @@ class Model:
         InputError
             If the solver does not accept X, y or a parameter, or the weights overflow.
         """
+        require_same_rows(X, y=y, sample_weight=sample_weight)
         unfitted = make_solver(solver, params)
         if encoding is None and is_frame(X):
             table = table_of(X, "X")

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -133,6 +134,20 @@ def require_unique(values: pd.Series, where: str) -> None:
             f"{len(values):,} rows, so it cannot be an id; name it in groups if rows with the same "
             "value belong together, otherwise in drop"
         )
+
+
+def require_same_rows(X: Any, **columns: Any) -> None:
+    """Refuse the name of a column, and a Series with the index of X in another order.
+
+    Values are taken by their places, not by an index. `columns` has each value under its argument.
+    """
+    for name, values in columns.items():
+        if isinstance(values, str):
+            raise InputError(f"{name} must have a value for each row, found {values!r}; give those")
+        both = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
+        if both and not values.index.equals(X.index) and set(values.index) == set(X.index):
+            what = f"the index of {name} has the labels of X in another order"
+            raise InputError(f"{what}; give {name}.loc[X.index]")
 
 
 def order_in_time(
