@@ -534,11 +534,11 @@ def _rows(
     try:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
     except ValueError as error:
-        first_line, advice = f"{error}".partition("\n")[0].rstrip("."), ""
-        if "X contains NaN" in first_line:
-            advice = "; give a DataFrame, and how to fill missing values in (missing)"
-        if "y contains NaN" in first_line:
-            advice = "; leave rows without a label out, and rank them with the model"
+        first_line = f"{error}".partition("\n")[0].rstrip(".")
+        advice = {
+            "Input X contains NaN": "; give a DataFrame, and how to fill missing values (missing)",
+            "Input y contains NaN": "; leave rows without a label out, and rank them by the model",
+        }.get(first_line, "")
         raise InputError(f"X or y cannot be used: {first_line}{advice}") from error
     labels = np.unique(y)
     if len(labels) != 2:
@@ -549,11 +549,12 @@ def _rows(
         look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
         for leak in problems.errors:
             warnings.warn(f"{leak}", stacklevel=3)
-    group_numbers = time_order = None
-    if groups is not None:
-        group_numbers = number_groups(pd.Series(_plain(groups, len(y), "groups")), "groups")
-    if time is not None:
-        time_order = order_in_time(pd.Series(_plain(time, len(y), "time"), name="time"), "time")
+    beside = {"groups": groups, "time": time}  # as columns, if they are given
+    columns = {
+        n: pd.Series(_plain(v, len(y), n), name=n) for n, v in beside.items() if v is not None
+    }
+    group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
+    time_order = order_in_time(columns["time"], "time") if "time" in columns else None
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else with_short_indices(canonical(X))
     # Trials are stored by a hash of the content. Sparse rows are sorted now, with int32 indices, so
     # that equal data have one hash.

@@ -94,8 +94,7 @@ def fit(
     ks = several_k(k)
     if solver is not None:  # an invalid one raises an error before the table is read
         _parameters(solver, params or {}, ks[0], random_state)
-    column = gain if isinstance(gain, str) else None
-    number = None if isinstance(gain, str) else gain
+    column, number = (gain, None) if isinstance(gain, str) else (None, gain)
     worth = None if gain is None and cost is None else Worth(number, column, cost or 0.0)
     own = open_table(table, {"label": label, **reading})
     amounts = read_amounts(own, column, "gain") if column else None

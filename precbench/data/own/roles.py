@@ -143,11 +143,12 @@ def require_same_rows(X: Any, **columns: Any) -> None:
     """
     for name, values in columns.items():
         if isinstance(values, str):
-            raise InputError(f"{name} must have a value for each row, found {values!r}; give those")
+            raise InputError(f"{name} must be one value per row, found {values!r}; give an array")
         both = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
         if both and not values.index.equals(X.index) and set(values.index) == set(X.index):
-            what = f"the index of {name} has the labels of X in another order"
-            raise InputError(f"{what}; give {name}.loc[X.index]")
+            raise InputError(
+                f"{name} has the index of X in another order; give {name}.loc[X.index]"
+            )
 
 
 def order_in_time(

@@ -19,8 +19,8 @@ FEW_VALUES = 100  # up to which each value of a column is ranked by its share of
 _TEXTS = {  # what is said of a column; {} is what was seen
     "identifier": "looks like an identifier (a different value in every row{}); add --{option} "
     "{name}, or --allow {name} to use it",
-    "codes": "may hold codes ({} whole numbers of one length, with leading zeros or like 5E3); name it "
-    "in categorical or in numeric",
+    "codes": "may hold codes ({} whole numbers of one length, with leading zeros or like 5E3); "
+    "name it in categorical or in numeric",
     "leak": "{}; it looks like a leak of the label; drop it (--drop {name}), or use it all the "
     "same (--allow {name})",
 }
