@@ -617,12 +617,13 @@ def test_what_is_neither_number_nor_date_nor_few_categories_is_rejected(tmp_path
         unreadable(path, f"'c' {places}", **{"label": "y", "categorical": "one-hot"} | options)
 
     reject([*(f"2024-01-{day}" for day in range(10, 20)), "soon"], "11 'soon'")
-    for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31"):
+    for other in ("31/05/2024", "31.5.2024 12:00", "2024/05/31", "31-MAY-24", "May 31, 2024"):
         for categorical in ("error", "one-hot"):
             values = [other, other.replace("31", "30"), other.replace("31", "32")]
             reject(values, f"1 '{other}'", categorical=categorical)
-    reject([f"id {i % 1001}" for i in range(3003)], "1,001 3,003 --drop")
-    reject([f"id {i % 101}" for i in range(200)], "101 200 --drop")
+    reject([f"id {i % 1001}" for i in range(3003)], "1,001 3,003 'id 0' --drop")
+    reject([f"id {i % 101}" for i in range(200)], "101 200 'id 0' --drop")
+    reject([f"CHF {i}" for i in range(200)], "'CHF 0' --id --drop")
 
 
 def test_the_same_rows_are_the_same_numbers(tmp_path):

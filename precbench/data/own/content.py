@@ -13,9 +13,11 @@ from precbench.errors import InputError
 
 Decimal = Literal[".", ","]
 _ISO = r"\d{4}-\d{2}-\d{2}(?!\d)"
-OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24 or 31.05.24
+_MONTH = "(?i:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
+OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24 or May 31, 2024
     r"(\d{1,2}([./-])\d{1,2}\2\d{4}|\d{4}([./])\d{1,2}\3\d{1,2}|"
-    r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2})(?!\d)"
+    r"\d{1,2}/\d{1,2}/\d{2}|\d{2}\.\d{2}\.\d{2}|"
+    rf"\d{{1,2}}[- .]{{1,2}}{_MONTH}[- .]\d{{2}}(\d{{2}})?|{_MONTH} \d{{1,2}},? \d{{4}})(?!\d)"
 )
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")

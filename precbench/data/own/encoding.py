@@ -356,7 +356,7 @@ def _learn_text(
         if takes_text:
             return _learn_categories(values, most, where)
         if n_distinct > most:
-            raise _too_many(name, n_distinct, len(values), where)
+            raise _too_many(values, n_distinct, where)
         advice, option = "drop the column, or encode text with categorical: one-hot", "categorical"
     elif (  # numbers and a few different texts, each twice on average, as with "none" or "10+"
         text_share >= _MIXED_SHARE
@@ -384,28 +384,30 @@ def _learn_categories(values: pd.Series, most: int, where: str, *, words: bool =
     counts = pd.Series(texts_of(values.dropna(), where)).value_counts()
     name = str(values.name)
     if len(counts) > most:
-        raise _too_many(name, len(counts), len(values), where)
+        raise _too_many(values, len(counts), where)
     categories = sorted(counts.index)
     # The first of equally frequent ones, as in SimpleImputer.
     fill = max(categories, key=lambda text: counts[text])
     return Column(name, tuple(categories), fill, words=words)
 
 
-def _too_many(name: str, n_distinct: int, n_rows: int, where: str) -> TableError:
+def _too_many(values: pd.Series, n_distinct: int, where: str) -> TableError:
     """Return the error for too many categories, or for a column that looks like an identifier."""
+    name, n_rows, example = str(values.name), len(values), f"such as {values.dropna().iloc[0]!r}"
     if n_distinct == n_rows > _FEW_CATEGORIES:
         return TableError(
             where,
-            f"column {name!r} looks like an identifier (a different value in every row): add "
-            f"--id {name} or --drop {name}",
+            f"column {name!r} looks like an identifier (a different value in every row, "
+            f"{example}): add --id {name} or --drop {name}",
             kind="identifier",
             column=name,
+            place=example,
             remedy=("id", name),
         )
     return TableError(
         where,
-        f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows; drop it "
-        f"(--drop {name}, or drop in a config)",
+        f"column {name!r} has too many categories: {n_distinct:,} in {n_rows:,} rows, {example}; "
+        f"drop it (--drop {name}, or drop in a config), or correct the values",
         column=name,
         remedy=("drop", name),
     )
