@@ -96,7 +96,7 @@ def test_one_table_in_any_format_gives_one_model_and_one_list(rows):
     ("7.200,00 1.571,50 12", [7200, 1571.5, 12], ","),
     ("1'200 900 31'571.25", [1200, 900, 31571.25], "."), ("\u22121.5% 2%", [-1.5e-2, 2e-2], "."),
     ("$7,200 -$15.5 +$3", [7200, -15.5, 3], "."), ("5€ 1.234,5€ 7€", [5, 1234.5, 7], ","),
-    ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."),
+    ("8.9% 11.25% 3%", [8.9e-2, 11.25e-2, 3e-2], "."), ("0.125 $1.250", [0.125, 1.25], "."),
 ])  # fmt: skip
 def test_amounts_are_numbers(texts, numbers, notation):
     content = content_of(pd.Series(texts.split()), "t")
@@ -137,6 +137,11 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(rows):
         dataset, encoding = read_own_file(path, label="y", decimal=mark)
         assert dataset.X[0, 1] == first
         assert read_new_rows(path, encoding).tobytes() == dataset.X.tobytes()
+    rows.assign(paid=[*range(N - 1), "1.000"])[["paid", "y"]].to_excel("mine.xlsx", index=False)
+    unreadable("mine.xlsx", f"'paid' {N} '1.000' 1 1000", label="y")  # a text beside numbers
+    for mark, last in ((".", 1), (",", 1000)):
+        dataset, encoding = read_own_file("mine.xlsx", label="y", decimal=mark)
+        assert dataset.X[-1, 0] == read_new_rows("mine.xlsx", encoding)[-1, 0] == last
     pointed = rows.assign(rate=np.arange(N) / 8)[["paid", "rate", "y"]]
     assert read_own_file(written(pointed, "point.csv"), label="y")[0].X[0, 0] == 1000
     pointed["share"] = [f"{i % 9},5" for i in range(N)]

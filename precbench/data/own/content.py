@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -59,7 +60,8 @@ def content_of(
         numbers = as_numbers(values)
     if not present.any():
         return Content("nothing", numbers)
-    if not (np.isnan(numbers) & present).any():
+    are_numbers = not (np.isnan(numbers) & present).any()
+    if are_numbers and (is_time or decimal == "." or not _are_grouped(values)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
             is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
@@ -107,9 +109,9 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     if is_date(values):
         return np.full(len(values), np.nan)
     if decimal is not None:
-        codes, distinct = pd.factorize(values.map(str, na_action="ignore"))
+        codes, distinct = pd.factorize(values.astype(object))
         # The code of a missing value, -1, takes the NaN at the end.
-        return np.array([*(_amount(text, decimal) for text in distinct), np.nan])[codes]
+        return np.array([*(_amount(value, decimal) for value in distinct), np.nan])[codes]
     try:
         numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:  # an integer above all floats; read from text, it is infinite
@@ -117,15 +119,24 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _amount(text: str, decimal: str) -> float:
+def _are_grouped(values: pd.Series) -> bool:
+    """Return whether a text among the values is like 1.234, which may be 1234."""
+    texts = (value for value in values if isinstance(value, str))
+    grouped = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
+    return values.dtype.kind == "O" and any(re.fullmatch(grouped, text) for text in texts)
+
+
+def _amount(value: object, decimal: str) -> float:
     """Parse a number, also with separators of thousands, a currency or %; NaN for other text."""
+    if isinstance(value, Real):  # beside text, in a workbook
+        return float(value)
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
-    signed = text.strip().replace("\u2212", "-")  # with an ASCII minus sign
+    signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign
     # Drop a currency before or behind the number, and keep the sign, which may precede it.
     bare = re.sub(rf"^([+-]?)\s*{CURRENCY}\s*|\s*{CURRENCY}$", r"\1", signed)
     bare, n_percent_signs = re.subn(r"\s*%$", "", bare)
     whole, mark, fraction = bare.partition(decimal)
-    digits = rf"[+-]?([0-9]{{1,3}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
+    digits = rf"[+-]?([1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+|[0-9]+)"  # as in 1,234 or 1234
     if not (re.fullmatch(digits, whole) and re.fullmatch("[0-9]*", fraction)):
         return np.nan
     exponent = "e-2" if n_percent_signs else ""  # 9.75 % is 0.0975

@@ -200,7 +200,9 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
             break
     pairs = zip(readings, notations, strict=True)  # of that value
     choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
-    return TableError(where, f"column {name!r}: {value!r} can be {choices}; set one", column=name)
+    row = values.index[values == value][0] + 1
+    text = f"column {name!r}, row {row}: {value!r} can be {choices}; set one"
+    return TableError(where, text, column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
