@@ -321,7 +321,7 @@ def load_model(path: Path) -> "tuple[Model, Encoding]":
 
 
 LISTS = (".csv", ".xlsx", ".parquet")  # suffixes of the lists that are written
-_MOST_ROWS = 2**20 - 1  # of a sheet, without that of the names
+_MOST_ROWS, _LONGEST = 2**20 - 1, 32_767  # of a sheet: rows below the names, text of a cell
 _NEEDS = {".parquet": ("pyarrow", "parquet"), ".xlsx": ("openpyxl", "excel")}  # package, extra
 
 
@@ -357,8 +357,10 @@ def check_sheet(ranking: "pd.DataFrame", path: Path) -> None:
         size = "{:,} rows and {:,} columns".format(*ranking.shape)
         raise InputError(f"{path}: {size} are too many for a sheet; write CSV")
     for name, values in ranking.select_dtypes(exclude="number").items():
-        if any(ILLEGAL_CHARACTERS_RE.search(str(text)) for text in (name, *values)):
-            raise InputError(f"{path}: column {name!r} has control characters; write CSV")
+        texts = [str(text) for text in (name, *values)]
+        if any(ILLEGAL_CHARACTERS_RE.search(text) or len(text) > _LONGEST for text in texts):
+            what = f"control characters, or a text of more than {_LONGEST:,}"
+            raise InputError(f"{path}: column {name!r} has {what}; write CSV")
 
 
 def write_list(ranking: "pd.DataFrame", path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ OTHER_DATE = (  # begins like 31.5.2024, 2024/5/31, 5/31/24, 31.05.24, 31-May-24
 )
 _FORMATS = ("%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d")
 _TIMES = ("", " %H:%M", " %H:%M:%S")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 CURRENCY = r"[$€£¥₹]"
 _BLANKS = " \u00a0\u202f"
 EXAMPLE = datetime(2024, 5, 31)  # of a date, in messages
@@ -61,7 +61,9 @@ def content_of(
     if not present.any():
         return Content("nothing", numbers)
     are_numbers = not (np.isnan(numbers) & present).any()
-    if are_numbers and (is_time or decimal == "." or not _are_grouped(values)):
+    # A text such as 1.234 may be 1234, also beside numbers, in a workbook.
+    grouped = (isinstance(value, str) and _GROUPED.fullmatch(value) for value in values)
+    if are_numbers and (is_time or decimal == "." or values.dtype.kind != "O" or not any(grouped)):
         if date_format:
             fit = moments_of(values[present], where, date_format).notna().mean()
             is_day = datetime.strptime(EXAMPLE.strftime(date_format), date_format) == EXAMPLE
@@ -119,16 +121,9 @@ def as_numbers(values: pd.Series, decimal: str | None = None) -> NDArray[np.floa
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _are_grouped(values: pd.Series) -> bool:
-    """Return whether a text among the values is like 1.234, which may be 1234."""
-    texts = (value for value in values if isinstance(value, str))
-    grouped = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-    return values.dtype.kind == "O" and any(re.fullmatch(grouped, text) for text in texts)
-
-
 def _amount(value: object, decimal: str) -> float:
     """Parse a number, also with separators of thousands, a currency or %; NaN for other text."""
-    if isinstance(value, Real):  # beside text, in a workbook
+    if isinstance(value, int | float):  # beside text, in a workbook
         return float(value)
     thousands = f"[{',' if decimal == '.' else '.'}'’{_BLANKS}]"  # any of these separators
     signed = str(value).strip().replace("\u2212", "-")  # with an ASCII minus sign

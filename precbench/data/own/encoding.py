@@ -426,12 +426,14 @@ def _numbers(values: pd.Series, column: Column, where: str) -> NDArray[np.float6
     return numbers
 
 
-def _unit(values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str = "") -> str:
+def _unit(
+    values: pd.Series, numbers: NDArray[np.float64], where: str, unit: str | None = None
+) -> str:
     """Return the unit of most amounts, unless `unit` is known; refuse amounts in another one."""
     values = values[np.abs(numbers) > 0]  # 0 is the same in any unit
     units = values.astype(str).str.extract(f"(%|{CURRENCY})", expand=False)
     if unit == "%" or (units == "%").any():  # a number without % is another one
-        units = units.fillna("none")
+        unit, units = "none" if unit == "" else unit, units.fillna("none")
     unit = unit or next(iter(units.value_counts().index), "")
     wrong = (units.notna() & (units != unit)).to_numpy()
     refuse(values, wrong, f"has another unit than other values ({unit}); convert it", where)

@@ -147,9 +147,10 @@ def read_own_file(
             "groups": groups is not None and kind == "svmlight",  # in npz an array
             "time": time is not None and kind == "svmlight",
         }  # fmt: skip
-        if any(only_tables.values()):
-            wrong = listed(option for option, is_given in only_tables.items() if is_given)
-            raise InputError(f"{where}: {kind} files have no named columns; leave out {wrong}")
+        if wrong := [option for option, is_given in only_tables.items() if is_given]:
+            raise InputError(
+                f"{where}: {kind} files have no named columns; leave out {listed(wrong)}"
+            )
         X, arrays = _matrix(own.path, kind, dtype)
         column = partial(_vector, own.path, arrays, X.shape[0])  # takes the name of an array
         roles = _Roles(

@@ -127,8 +127,7 @@ def number_groups(groups: pd.Series, where: str) -> NDArray[np.int64]:
 
 def require_unique(values: pd.Series, where: str) -> None:
     """Refuse a column as an id unless it has a different value in each row."""
-    n_distinct = values.map(str).nunique()
-    if n_distinct < len(values):
+    if (n_distinct := values.map(str).nunique()) < len(values):
         raise InputError(
             f"{where}: column {values.name!r} has {n_distinct:,} different values in "
             f"{len(values):,} rows, so it cannot be an id; name it in groups if rows with the same "
@@ -137,11 +136,8 @@ def require_unique(values: pd.Series, where: str) -> None:
 
 
 def require_same_rows(X: Any, **columns: Any) -> None:
-    """Refuse the name of a column, and a Series with the index of X in another order.
-
-    Values are taken by their places, not by an index. `columns` has each value under its argument.
-    """
-    for name, values in columns.items():
+    """Refuse the name of a column, and a Series with the index of X in another order."""
+    for name, values in columns.items():  # each will be taken by places, not by an index
         if isinstance(values, str):
             raise InputError(f"{name} must be one value per row, found {values!r}; give an array")
         both = isinstance(X, pd.DataFrame) and isinstance(values, pd.Series)
@@ -200,9 +196,8 @@ def ambiguous(values: pd.Series, notations: Sequence[str | None], where: str) ->
             break
     pairs = zip(readings, notations, strict=True)  # of that value
     choices = " or ".join(f"{reading} ({option} {style})" for reading, style in pairs)
-    row = values.index[values == value][0] + 1
-    text = f"column {name!r}, row {row}: {value!r} can be {choices}; set one"
-    return TableError(where, text, column=name)
+    place = f"column {name!r}, row {values.index[values == value][0] + 1}"
+    return TableError(where, f"{place}: {value!r} can be {choices}; set one", column=name)
 
 
 def _factorised(values: pd.Series, where: str, what: str) -> tuple[NDArray[np.intp], list[object]]:
