@@ -450,8 +450,10 @@ def test_rows_without_a_label_are_the_list(rows, monkeypatch):
     refused([*compare, "--open", "compared.csv", "--config", "c.yaml"], "--open --config")
     monkeypatch.setattr("precbench.cli.own._MOST_ROWS", 29)
     refused([*compare[:-4], "--out", "none", "--open", "list.xlsx"], "list.xlsx 30 CSV")
-    bell, to_sheet = written(known.assign(zeros="\a"), "bell.csv"), ["--out", "list.xlsx"]
-    refused(["score", "m.npz", bell, "--id", "zeros", "--top", "9", *to_sheet], "list.xlsx 'zeros'")
+    for text in ("\a", "long" * 9999):
+        bell, to_sheet = written(known.assign(zeros=text), "bell.csv"), ["--out", "list.xlsx"]
+        score = ["score", "m.npz", bell, "--id", "zeros", "--top", "9", *to_sheet]
+        refused(score, "list.xlsx 'zeros'")
     refused([*fit, "--open", "list.txt"], "list.txt .csv .xlsx")
     refused([*fit, "--open", both], "both.csv the file of the rows")
     assert "no list" in succeed("fit", "known.csv", *fit[2:], "--open", "none.csv").stdout
