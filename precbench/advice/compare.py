@@ -166,8 +166,8 @@ def prepare(
         ],
         **{name: template[name] for name in ("checkpoints", "plots")},
     }
-    made = Document("the comparison", document, {(): (1, 1)})  # errors name line 1, column 1
-    experiment = validated(made, Experiment, folder)
+    # Errors of a made document name line 1, column 1.
+    experiment = validated(Document("the comparison", document, {(): (1, 1)}), Experiment, folder)
     _require_divisible(dataset, experiment, path.name)
     return Contest(document, experiment, dataset, encoding)
 
@@ -549,9 +549,10 @@ def _rows(
         look_for_suspects(table, names, signs, problems, numeric=names)  # numeric: leaks only
         for leak in problems.errors:
             warnings.warn(f"{leak}", stacklevel=3)
-    beside = {"groups": groups, "time": time}  # as columns, if they are given
-    columns = {
-        n: pd.Series(_plain(v, len(y), n), name=n) for n, v in beside.items() if v is not None
+    columns = {  # those that are given
+        name: pd.Series(_plain(values, len(y), name), name=name)
+        for name, values in (("groups", groups), ("time", time))
+        if values is not None
     }
     group_numbers = number_groups(columns["groups"], "groups") if "groups" in columns else None
     time_order = order_in_time(columns["time"], "time") if "time" in columns else None

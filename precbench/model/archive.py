@@ -53,12 +53,8 @@ def write(model: "Model", path: str | os.PathLike[str]) -> None:
         "profile": model.profile and model.profile.model_dump(),
         "trees": model.trees and model.trees.described,
         "members": [
-            {
-                "name": member.name,
-                "weight": member.weight,
-                "trees": member.trees and member.trees.described,
-            }
-            for member in model.members
+            {"name": m.name, "weight": m.weight, "trees": m.trees and m.trees.described}
+            for m in model.members
         ],
     }
     text = np.array(json.dumps(described, default=methodcaller("tolist")))  # for numbers of NumPy

@@ -183,10 +183,6 @@ class Model:
         **params
             Parameters of the solver.
 
-        Returns
-        -------
-        Model
-
         Raises
         ------
         InputError
@@ -580,14 +576,6 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model; no pickle is ever read.
-
-        Parameters
-        ----------
-        path : path-like
-
-        Returns
-        -------
-        Model
 
         Raises
         ------

@@ -42,13 +42,14 @@ class Listing:
         missing = [self._missing[row] for row in numbers]
         rows = [self.rows[row] for row in numbers]
         row_reasons = [*reasons(self._model, rows, self._n, missing)]
-        columns = {}
-        for kind, n in (("raises", self._n), ("lowers", 1)):
-            for i in range(n):
-                columns[f"{kind}_{i + 1}"] = [
-                    "{column} = {value}".format(**row[kind][i]) if i < len(row[kind]) else ""
-                    for row in row_reasons
-                ]
+        columns = {
+            f"{kind}_{i + 1}": [
+                "{column} = {value}".format(**row[kind][i]) if i < len(row[kind]) else ""
+                for row in row_reasons
+            ]
+            for kind, n in (("raises", self._n), ("lowers", 1))
+            for i in range(n)
+        }
         records = ranking.to_dict("records")
         return ranking.assign(**columns), [a | b for a, b in zip(records, row_reasons, strict=True)]
 

@@ -517,7 +517,7 @@ def test_gaps_of_new_rows_are_counted(tmp_path, monkeypatch):
         "1 unseen category in b (S)",
     ]
     assert warned(",1,R,S\n3,2,T,U\n4,,R,V\n") == [
-        "no value of a, b was seen in training; all are treated as unknown",
+        "no value of a, b was seen in training; all count as unknown",
         "1 value filled in x, 1 value filled in z",
     ]
     assert warned("1,,r,S\n2,1,r,S\n3,,,T\n4,1,r,s\n") == [

@@ -118,10 +118,7 @@ class Gaps:
         counts += [f"{count(n, 'value')} filled in {name}" for name, n in n_filled.items()]
         sentences = (
             (empty, f"no row has a value of {listed(empty)}; the fill value of training is used"),
-            (
-                unknown,
-                f"no value of {listed(unknown)} was seen in training; all are treated as unknown",
-            ),
+            (unknown, f"no value of {listed(unknown)} was seen in training; all count as unknown"),
             (counts, listed(counts)),
         )
         return [sentence for reasons, sentence in sentences if reasons]
@@ -322,11 +319,8 @@ def _learn_column(table: OwnTable, name: str, option: str | None, takes_text: bo
     is_no_number = np.isnan(numbers) & present
     if not is_no_number.any():
         refuse(values, np.isinf(numbers), "is not a finite number; correct it", where, drop=True)
-        return Column(
-            name,
-            notation=content.notation,
-            unit=_unit(values, numbers, where) if content.notation else "",
-        )
+        unit = _unit(values, numbers, where) if content.notation else ""
+        return Column(name, notation=content.notation, unit=unit)
     if option == "numeric":
         what = "is not a number; correct it, or remove the column from numeric"
         refuse(values, is_no_number, what, where)

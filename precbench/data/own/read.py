@@ -160,9 +160,11 @@ def read_own_file(
         )
         encoding = Encoding(kind, X.shape[1], isinstance(X, np.ndarray))
     # How the file is read is part of the identity of the data set.
-    options = {"label": label, "positive": positive, "groups": groups, "time": time, **layout}
-    options |= {"drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing}
-    options["categorical"] = categorical if isinstance(categorical, str) else [*categorical]
+    options = {
+        "label": label, "positive": positive, "groups": groups, "time": time, **layout,
+        "drop": [*drop], "id": [*id], "numeric": [*numeric], "missing": missing,
+        "categorical": categorical if isinstance(categorical, str) else [*categorical],
+    }  # fmt: skip
     name = own.path.name.split(".")[0]
     dataset = Dataset(
         name=name,
