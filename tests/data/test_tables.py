@@ -112,9 +112,7 @@ def test_what_no_person_writes_for_a_number_is_text(text):
     assert np.isnan(as_numbers(pd.Series([text, "1,000.5"]), "."))[0] and canonical(text) == text
 
 
-@pytest.mark.parametrize(
-    ("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("$ {}", "{} %"), ("{:,.1f}", "{} %")]
-)
+@pytest.mark.parametrize(("unit", "other"), [("{} %", "{}"), ("$ {}", "{} €"), ("{},0", "{} %")])
 def test_new_rows_have_the_unit_of_the_training_rows(rows, unit, other):
     for name, form in (("mine.csv", unit), ("new.csv", other)):  # a 0 may have any
         written(rows.assign(cost=["0", *rows["visits"][1:].map(form.format)])[["cost", "y"]], name)
