@@ -15,10 +15,9 @@ def compare_records(
 ) -> tuple[dict[str, Store], list[str]]:
     """Choose the records to copy into the target: return their stores by key, and the conflicts.
 
-    Nothing is written. Of the records of one key a result is preferred to a skipped trial, a
-    skipped trial to a failed trial; of several results the first is taken, the target's before
-    those of `sources`. If the numbers of results differ, the record of a store in `preferred` is
-    taken; if `preferred` has no record, the conflicts get a line with the trial and its places.
+    Nothing is written. Of the records of one key those of the best `_rank` count. The first is
+    taken, the target's before those of `sources`. Where numbers differ, the record of a store in
+    `preferred` is taken; without this record, the conflicts get a line with trial and places.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
