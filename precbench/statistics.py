@@ -153,7 +153,7 @@ def binomial_interval(share: float, n: int) -> tuple[float, float]:
 
 
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
-    """Return the mean and its error, corrected for overlapping splits; for one split, NaN."""
+    """Return mean and standard error, corrected for overlapping splits; one split: error NaN."""
     n, share = len(values), _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
@@ -490,10 +490,9 @@ def performance_profile(
     """
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
-        fault = "hold no finite number" if table.ndim == 2 else f"have the shape {table.shape}"
         raise InputError(
-            f"the values {fault}; give a table with a row for each data set, a column for each "
-            "method and a finite number or more"
+            f"the values have shape {table.shape} and {np.isfinite(table).sum()} finite numbers; "
+            "give a row for each data set, a column for each method, and a finite number"
         )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":

@@ -18,7 +18,7 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object; `ValueError` names missing ones, or the first mistake."""
+    """Return the fields of a JSON object; `ValueError` names missing fields or the first fault."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
