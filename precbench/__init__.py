@@ -41,7 +41,7 @@ _HOMES = {  # the module of each public name
 __all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str) -> Any:  # Python calls this for names that are not yet imported
+def __getattr__(name: str) -> Any:  # Python calls this for a name that the module lacks
     if name not in _HOMES:
         raise AttributeError(f"module 'precbench' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -17,7 +17,7 @@ def main() -> None:
         from precbench.cli import app
 
         app()
-    except KeyboardInterrupt:  # during the imports; later ones are handled in `app`
+    except KeyboardInterrupt:  # during the imports; `app` handles later interrupts
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:

@@ -43,7 +43,7 @@ class Registry(Mapping[str, _Member]):
     """A read-only mapping from names to members: the built-in ones, then those of packages.
 
     `check` takes the object that an entry point refers to, and returns the member or raises. `load`
-    takes the name of a built-in member and returns it on first use; without `load`,
+    takes the name of a built-in member and returns the member on first use; without `load`,
     `built_in` maps to the members themselves.
     """
 

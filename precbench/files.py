@@ -64,7 +64,7 @@ def writing(
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path; what is written there then replaces `path`, whole or not at all."""
     target = Path(os.path.realpath(path))  # of a link, the file it leads to is replaced
-    with writing(path, "choose another place", InputError), temporary(target) as unfinished:
+    with writing(path, "choose another place", refused=InputError), temporary(target) as unfinished:
         if target.exists() and not target.is_file():  # `writing` reports the error
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
         yield unfinished

@@ -525,7 +525,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    return int(np.count_nonzero(~positive[top_rows(checked, None, count)]))
+    return int(np.count_nonzero(~positive[top_rows(checked, rows=None, count=count)]))
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def _rank(record: Record) -> int:
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
-    """Hash what two machines should agree on: the fields `_COMPARED`, and all arrays but times."""
+    """Return a hash of what machines should agree on: fields `_COMPARED`, all arrays but times."""
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
     return key_of(

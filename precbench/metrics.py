@@ -449,9 +449,9 @@ def partial_auc_mcclish(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> f
 
 
 def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) -> float:
-    """Area under the precision-recall curve from a recall on, divided by its width.
+    """Area under the precision-recall curve from `recall` to 1, divided by the width 1 - `recall`.
 
-    The result is the mean precision over these recalls. The precision at a recall is taken at the
+    The result is the mean precision at these recalls. The precision at a recall is taken at the
     highest threshold with this recall or more: the curve is a step function, not interpolated.
 
     Parameters
@@ -485,7 +485,7 @@ def partial_pr_auc(y_true: ArrayLike, y_score: ArrayLike, recall: float = 0.95) 
 
 
 def recall_at_fpr(y_true: ArrayLike, y_score: ArrayLike, beta: float) -> float:
-    """Fraction of the positives above a threshold that at most a share of the negatives passes.
+    """Largest fraction of the positives above a threshold that at most `beta` of negatives pass.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class DamagedError(ValueError):
-    """A file does not hold what its reader wants."""
+    """A file does not hold what is read from it."""
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
@@ -27,7 +27,7 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 def unpack(
     path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays of an npz file, by default all; raise `DamagedError` for a wrong or missing one.
+    """Read arrays of an npz file, by default all; raise `DamagedError` if an array is unacceptable.
 
     `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted only with
     `packed`: other arrays take no more memory than the file.

@@ -184,8 +184,8 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
         row = is_valid.argmin()  # the first that is not valid, from 0
-        found = f"split {split[row]:g} and seed {results['seed'][row]:g}"
-        raise InputError(f"{path}: row {row + 1} has {found}, not whole numbers; {_RUN_AGAIN}")
+        column = "seed" if np.isnan(results["seed"][row]) else "split"
+        raise InputError(f"{path}: row {row + 1} has no whole number as {column}; {_RUN_AGAIN}")
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
     return run

@@ -225,7 +225,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
     # Return the stored arrays of a trial; refuse damaged arrays. By checkpoint they hold progress,
     # and scores of the rows of each part in `measured`, or the weights of a linear solver.
     arrays = store.arrays(key)
-    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
+    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))  # `len` fails for 0-d
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
     if "n_iter" in arrays:  # of a solver that is not linear: scores are stored
         for part, rows in measured.items():

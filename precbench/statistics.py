@@ -457,13 +457,13 @@ def _maximal_cliques(
     group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
-    # Linked to all of `group` are the `candidates`, which may join it, and the `excluded`, whose
-    # cliques were yielded before: a group that one of these could join is not maximal.
+    # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
+    # were yielded before; so a group that an excluded member could join is not maximal.
     if not candidates and not excluded:
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):  # a clique without them the pivot could join
+    for i in sorted(candidates - neighbours[pivot]):  # without these, the pivot could join
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}

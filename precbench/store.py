@@ -60,13 +60,13 @@ def key_of(description: Mapping[str, Any]) -> str:
 
 
 Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-_Seconds = Annotated[Number, Field(ge=0)]
+_NotNegative = Annotated[Number, Field(ge=0)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
 _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial; a trial without numbers may lack description and arrays."""
+    """The record of a trial; a trial without numbers has no description and no arrays."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -83,21 +83,21 @@ class Record(Fields):
     sweep: tuple[str, _Value] | None = None
     # What the numbers of the trial depend on; its hash is the key of the record
     description: dict[str, Any] = Field(default_factory=dict)
-    reason: str = ""
-    before: str = ""
+    reason: str = ""  # why there is no result
+    before: str = ""  # how the trial ended last time
     warnings: list[str] = Field(default_factory=list)
-    timing: str = ""
-    environment: str = ""
-    run: str = ""
-    code: str = ""
-    stopped: str = ""
+    timing: str = ""  # "sequential" or "parallel"
+    environment: str = ""  # id of the machine
+    run: str = ""  # id of the run
+    code: str = ""  # hash of the code that ran
+    stopped: str = ""  # by which limit; "" if by none
     limit: dict[str, Number | None] | None = None
-    limit_passes: _Seconds | None = None
+    limit_passes: _NotNegative | None = None  # passes over the rows
     n_train: Count | None = None
     fitted: dict[str, _Scalar] = Field(default_factory=dict)
-    seconds: _Seconds | None = None
+    seconds: _NotNegative | None = None
     chosen: dict[str, _Value] = Field(default_factory=dict)
-    tuning_seconds: _Seconds | None = None
+    tuning_seconds: _NotNegative | None = None
     arrays: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -157,7 +157,7 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
-        self._lock = -1
+        self._lock = -1  # descriptor of the file ``.lock`` while `lock` is held
         # By key: (inode, time, size) of the file when the record was read, and the record.
         self._cache: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
@@ -250,7 +250,7 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write a record and its arrays over former ones; numbers not finite become null."""
+        """Write a record and its arrays, or replace them; numbers not finite become null."""
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
@@ -365,7 +365,7 @@ def find_result_folders(results: Path, *entries: str) -> list[Path]:
 
 @cache
 def environment() -> dict[str, Any]:
-    """Describe machine and software, without user name, host name or paths."""
+    """Return a description of machine and software, without user name, host name or paths."""
     from threadpoolctl import threadpool_info
 
     blas = [
@@ -373,7 +373,7 @@ def environment() -> dict[str, Any]:
         for library in threadpool_info()
     ]
     commit = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None  # "": none
     return {
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),

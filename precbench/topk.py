@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
 
 
 def check_k(k: TopK) -> TopK:
-    """Return `k` as it is; raise an error if it has no meaning for any list."""
+    """Return `k` as it is; raise an error if `k` has no meaning for any list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
     text = repr(str(k)) if isinstance(k, str) else k
@@ -147,7 +147,7 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
     # Return the rows above the `count`-th highest score, the rows tied with it, and how many of the
     # tied rows are needed for a top of `count` rows. Takes linear time.
     place = scores.size - count
-    lowest = np.partition(scores, place)[place]  # score of the top
+    lowest = np.partition(scores, place)[place]  # the lowest score in the top
     top = np.flatnonzero(scores >= lowest)
     is_tied = scores[top] == lowest
     above = top[~is_tied]
@@ -171,7 +171,7 @@ def top_rows(
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
     """Return the indices of the `count` highest scores, ascending; of equal scores the first."""
-    return np.sort(top_rows(scores, None, count))
+    return np.sort(top_rows(scores, rows=None, count=count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
@@ -184,16 +184,16 @@ def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.f
 
 def cut_below(scores: NDArray, count: int) -> float:
     """Return a number that only the `count` highest scores exceed; of ties at the end, none do."""
-    # Cut midway between the last score of the top and the highest one below, so that the last bit
+    # Cut midway between the last score of the top and the highest below, so that the last bit
     # of a score, which may differ between processors, does not decide. If scores of the top are
     # tied, up to noise, with the highest score below, cut above the ties; if the top has all rows,
     # cut below all. The noise is far above rounding errors, and far below differences of scores.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[top_rows(scores, None, count + 1)])  # and the highest below the top
+    ascending = np.sort(scores[top_rows(scores, rows=None, count=count + 1)])  # top and next score
     gaps = np.flatnonzero(np.diff(ascending) > noise)
-    if not gaps.size:  # all are tied
+    if not gaps.size:  # all these scores are tied
         return float(ascending[-1]) + noise
     below, above = ascending[gaps[0] : gaps[0] + 2]  # the ends of the lowest gap
     return float(below / 2 + above / 2)  # halved before the sum, which might overflow

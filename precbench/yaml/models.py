@@ -67,7 +67,7 @@ def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
 def repeats(values: Iterable[Hashable]) -> list[int]:
     """Return the places of values that equal an earlier one."""
     values = list(values)
-    first = {value: i for i, value in reversed([*enumerate(values)])}
+    first = {value: i for i, value in reversed([*enumerate(values)])}  # the first place is kept
     return [i for i, value in enumerate(values) if first[value] < i]
 
 
