@@ -123,7 +123,7 @@ class Loss(ABC):
             Finite scores, and labels with two distinct values, the greater the positive class.
         k : float or int, optional
             For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
-            (int >= 1). By default the `k` of the instance; `SURROGATES` holds some without.
+            (int >= 1). By default the `k` of the instance, which is None in `SURROGATES`.
 
         Returns
         -------

@@ -220,7 +220,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
     """Return the contents of ``results/<study>``: ``illustration.json`` and ``values.csv``."""
     folder = Path(folder)
     path = folder / "values.csv"
-    values = _read_table(path, na_values=[""])
+    values = _read_table(path, na_values=[""])  # an empty cell is NaN
     if "value" not in values or values["value"].dtype.kind not in "fi":
         raise InputError(f"{path} has no column of numbers named value; {_RUN_AGAIN}")
     return _read_json(folder / "illustration.json", Result, folder=folder, values=values)

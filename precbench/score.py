@@ -63,7 +63,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):  # a group with the same rows
+    for trials in _by_rows(plan, store):  # a group that shares its rows
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
@@ -86,7 +86,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
         _write(store, name, table.to_csv(index=False, lineterminator="\n"))
-    _write(store, "experiment.json", described)
+    _write(store, "experiment.json", described)  # last: says that the other files are complete
     return results
 
 
@@ -149,7 +149,7 @@ def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)  # to write it as it was
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)  # text, which is written unchanged
     return table[table["dataset"].isin(others)]
 
 
@@ -176,13 +176,13 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
             trial = _with_features(trial, store, record)
-            rows = trial.dataset.name, trial.split, trial.fourier
+            rows = trial.dataset.name, trial.split, trial.fourier  # what the rows depend on
             groups.setdefault(rows, []).append((trial, key, record))
     yield from groups.values()
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    # Return a trial with the random features that tuning chose; without any if it has no result.
+    # Return a trial with the random features that tuning chose, with none if there is no result.
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -231,7 +231,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
     else:
-        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])
+        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])  # of any part
         shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
     for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
@@ -243,7 +243,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
-    # Yield the scores of a part at each checkpoint: stored ones, or those of stored weights.
+    # Yield the scores of a part at each checkpoint: stored scores, or scores by stored weights.
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -362,7 +362,7 @@ def _code_of_measuring(experiment: Experiment) -> str:
     # Return hashes of the code that measures: ours, and that of packages that add metrics.
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
-    return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
+    return " ".join([code_of("precbench", without=_NOT_MEASURING), *map(code_of, sorted(packages))])
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _all_live(executor: Any) -> bool:
     """Return whether all workers and the thread of joblib that watches the workers live."""
     # The thread notices a closed pipe, but a child of a dead worker may hold the pipe open. The
     # workers are copied to a list, since the thread removes dead workers meanwhile.
-    is_dead = any(process.exitcode for process in [*executor._processes.values()])
+    is_dead = any(process.exitcode for process in [*executor._processes.values()])  # None: alive
     return not is_dead and executor._executor_manager_thread.is_alive()
 
 
@@ -113,7 +113,7 @@ def run(
 ) -> Generator[_Result]:
     """Call a function in worker processes and yield the results as they come."""
     # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
-    # reference. If a worker dies, `BrokenProcessPool` is raised and all others are killed.
+    # reference. If a worker dies, `BrokenProcessPool` is raised and all other workers are killed.
     executor, waiting = begin(n_workers), iter(calls)
     running: set[Future[_Result]] = set()
     try:
@@ -122,7 +122,7 @@ def run(
                 running.add(executor.submit(function, *arguments))
             if not running:
                 return
-            done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
+            done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
             if not (done or _all_live(executor)):

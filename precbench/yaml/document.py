@@ -80,7 +80,7 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document joined with the file that its key ``extends`` names, in `folder`.
+    """Return a document joined with the file that its key ``extends`` names, in `folder`, if any.
 
     The result has the top-level keys of both files; for a key in both, all below is that of `own`.
     """
@@ -208,7 +208,7 @@ class _Builder:
             self._refuse(event, keys, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
-        """Note a mistake; raise all noted ones if it is `fatal` or there are `MAX_MISTAKES`."""
+        """Note a mistake; raise all noted mistakes if `fatal`, or if there are `MAX_MISTAKES`."""
         # A duplicate key is a mistake anywhere, so its message does not say "not allowed here".
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
         self.mistakes.append(_complaint(self.file, _position(event.start_mark), keys, what))

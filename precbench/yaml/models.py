@@ -135,7 +135,7 @@ class Section(BaseModel):
             errors = error.errors()
         fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
         problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
-        # A misspelt key is unknown, the right one missing: the message that suggests it is enough.
+        # A misspelt key gives two mistakes: "unknown key", with a hint at the right key, is enough.
         hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
         return refuse(  # raises always: a problem is left
             (cls._path(fault["loc"]), text)
