@@ -85,7 +85,7 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         mean, error = _mean_and_error(checked, test_share)
-        half = error * _quantile(len(checked))  # of the width
+        half = error * _quantile(len(checked))  # half the width
         return Interval(mean, mean - half, mean + half)
 
 
@@ -134,7 +134,7 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
         if n == 1:
             p = np.nan
         elif np.ptp(differences) <= rounding:  # all differences are equal
-            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # of the sign test
+            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # by the sign test
         else:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
@@ -184,7 +184,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     precisions : array-like of shape (n_splits,)
         Among the first `tested` rows of the held-out list of each split.
     tested : float
-        The same share of a held-out list that `k` is of the new one.
+        Rows at the top of a held-out list, the share of this list that `k` is of the new list.
     test_share : float
         As for `resampled_interval`.
     k : int
@@ -198,7 +198,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
     variance = min(variance, spread / 1.001)  # the most is `spread`, of values 0 and 1 only
     size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
-    a, b = shrunk * size, (1 - shrunk) * size  # its parameters
+    a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 

@@ -225,7 +225,7 @@ class Store:
                 # Shared, so that two readers do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                text = stream.read(20)  # more than any id has
+                text = stream.read(20)  # more bytes than any id has
                 return int(text) if text.isdigit() else 0  # 0: a run has not yet written its id
         return None
 
@@ -281,7 +281,7 @@ class Store:
         try:
             return unpack(path, record.arrays, kinds="fiuU")  # numbers and text
         except (FileNotFoundError, DamagedError) as error:
-            raise _damaged(path, "cannot be read" if path.exists() else "is missing") from error
+            raise _damaged(path, "unreadable" if path.exists() else "missing") from error
 
     def damaged(self, key: str, why: str) -> InputError:
         """Return the error to raise for a record that this program cannot have written."""
@@ -290,7 +290,7 @@ class Store:
     def keys(self) -> list[str]:
         return sorted(path.stem for path in self._trials.glob("*.json"))
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:  # skips records that are removed meanwhile
         return (record for record in map(self.read, self.keys()) if record is not None)
 
     def add_environment(self, description: Mapping[str, Any]) -> str:
@@ -320,7 +320,7 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); remove it and run again") from None
+        raise InputError(f"{path} is damaged ({error}); remove the file and run again") from None
 
 
 def _read_record(path: Path) -> Record:

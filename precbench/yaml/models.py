@@ -60,19 +60,19 @@ def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return [] for a known name, else one message, with the nearest known name."""
+    """Return no message for a known name, else one message with the nearest known name."""
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
 def repeats(values: Iterable[Hashable]) -> list[int]:
-    """Return the places of values that equal an earlier one."""
+    """Return the places of values that equal an earlier value."""
     values = list(values)
     first = {value: i for i, value in reversed([*enumerate(values)])}  # the first place is kept
     return [i for i, value in enumerate(values) if first[value] < i]
 
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic; `keys` are those that the section allows."""
+    """Return the message for an error of pydantic; `keys` are the keys that the section allows."""
     kind, value = error["type"], reprlib.repr(error["input"])
     if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
@@ -90,7 +90,7 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator that refuses text not of a pattern; `complaint` says what is right."""
+    """Return a validator of text by a pattern; `complaint` says what the text should be."""
 
     def check(text: str) -> str:
         # refuse() raises if there is a problem; () is the place of the text itself.
