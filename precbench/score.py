@@ -35,7 +35,7 @@ from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
 _ROC_VERTICES = 400  # a figure does not tell more apart
-_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
+_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")  # not hashed
 _DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
@@ -362,7 +362,7 @@ def _code_of_measuring(experiment: Experiment) -> str:
     # Return hashes of the code that measures: ours, and that of packages that add metrics.
     modules = {METRICS[metric.name].function.__module__ for metric in experiment.metrics}
     packages = {module.partition(".")[0] for module in modules} - {"precbench"}
-    return " ".join([code_of("precbench", without=_NOT_MEASURING), *map(code_of, sorted(packages))])
+    return " ".join([code_of("precbench", _NOT_MEASURING), *map(code_of, sorted(packages))])
 
 
 def _description(plan: Plan, config: str) -> dict[str, Any]:
