@@ -4,8 +4,9 @@ Everything public is imported on first use, so that ``import precbench`` costs n
 ``SOLVERS``, ``SURROGATES``, ``DATASETS``, ``METRICS`` map names to members,
 ``load_dataset(name)`` reads a data set, ``Model`` is a fitted ranking to save and use,
 ``compare(X, y, k=...)`` recommends a method for the top of a list,
-``fit(table, label=..., k=...)`` fits and measures one on a table,
-``interval_at_k`` says how sure a precision is, ``precision_at_k_scorer(k)`` is for searches,
+``fit(table, label=..., k=...)`` fits and measures a method on a table,
+``interval_at_k`` says how sure a precision is,
+``precision_at_k_scorer(k)`` is a scorer for the searches of scikit-learn,
 and each solver is also a class, such as `SGDAtK`.
 """
 
@@ -24,7 +25,7 @@ _SOLVERS = (
     *("ExtraTrees", "Ensemble"),
     *("XGBoost", "CatBoost", "MLP", "NoSkill"),
 )
-_HOMES = {
+_HOMES = {  # the module of each public name
     "SOLVERS": "precbench.solvers",
     "SURROGATES": "precbench.losses",
     "DATASETS": "precbench.data",
@@ -40,7 +41,7 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # Python calls this for a name that the module lacks
     if name not in _HOMES:
         raise AttributeError(f"module 'precbench' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -17,36 +17,36 @@ def main() -> None:
         from precbench.cli import app
 
         app()
-    except KeyboardInterrupt:  # during the imports; once `app` runs, it handles this itself
+    except KeyboardInterrupt:  # during the imports; `app` handles later interrupts
         print("precbench: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
         _set_handler(signal.SIG_IGN)  # no other interrupt while the workers are ended
         workers.end()
         # A KeyboardInterrupt that leaves code run by `exec` makes CPython end by SIGINT in place of
-        # exit code 130. Another `exec`, even of nothing, makes it forget the interrupt.
-        with suppress(MemoryError):
+        # exit code 130. Another `exec`, even of nothing, makes CPython forget the interrupt.
+        with suppress(MemoryError):  # `exec` raises it if memory is used up
             exec("")
 
 
 def _set_handler(handler: Any) -> None:
-    """Set the handler of Ctrl-C and SIGTERM, unless the parent process ignores them."""
+    """Set the handler of Ctrl-C and SIGTERM; a signal that the parent ignores stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def _interrupt(*_: Any) -> None:
-    """Raise `KeyboardInterrupt`; clean-up is not interrupted again, unless it hangs."""
+    """Raise `KeyboardInterrupt`; ignore later signals, but interrupt clean-up again after 10 s."""
     _set_handler(signal.SIG_IGN)
-    signal.alarm(10)  # seconds for cleaning up
+    signal.alarm(10)  # seconds; then SIGALRM calls `_interrupt`
     raise KeyboardInterrupt
 
 
 def _interrupt_again(lost: Any) -> None:
     """Repeat a `KeyboardInterrupt` that Python dropped in a callback, as of garbage collection."""
     if lost.exc_type is KeyboardInterrupt:
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM raises another
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds; then SIGALRM calls `_interrupt`
     else:
         sys.__unraisablehook__(lost)
 

@@ -29,13 +29,13 @@ class DataUnavailableError(PrecbenchError):
 
 
 def did_you_mean(name: object, valid: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, or ""."""
+    """Return ``" (did you mean 'x'?)"`` for the nearest valid name, "" if none is near."""
     import difflib
 
     spellings = {other.lower(): other for other in valid}  # compared in lower case
     lower = str(name).lower()
     one_off = [other for other in spellings if _is_one_letter_off(lower, other)]
-    # Names one letter off go first, however short (cutoff 0); if there are none, similar ones.
+    # Names one letter off go first, however short (cutoff 0); without them, similar names count.
     near = difflib.get_close_matches(lower, one_off or spellings, n=1, cutoff=0 if one_off else 0.6)
     return f" (did you mean {spellings[near[0]]!r}?)" if near else ""
 
@@ -51,11 +51,11 @@ def nearest_or_all(name: object, valid: Collection[str], listed: str = "") -> st
 
 def _is_one_letter_off(given: str, valid: str) -> bool:
     """Return whether `given` is `valid` with a letter added, left out, wrong or swapped."""
-    start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (it compares letters)
+    start = len(os.path.commonprefix([given, valid]))  # noqa: RUF071 (letters, not folders)
     rest, valid_rest = given[start:], valid[start:]
     return (
         rest[1:] == valid_rest  # a letter too many
-        or rest == valid_rest[1:]  # a missing one
-        or rest[1:] == valid_rest[1:]  # a wrong one
-        or (rest[1::-1] == valid_rest[:2] and rest[2:] == valid_rest[2:])  # two swapped ones
+        or rest == valid_rest[1:]  # a missing letter
+        or rest[1:] == valid_rest[1:]  # a wrong letter, or no difference
+        or (rest[1::-1] == valid_rest[:2] and rest[2:] == valid_rest[2:])  # two swapped letters
     )

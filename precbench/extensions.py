@@ -32,7 +32,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def refusal(entry: EntryPoint, reason: str) -> InputError:
-    """Return the error for an entry point that cannot be used; `reason` goes on after its name."""
+    """Return the error for an entry point that cannot be used; `reason` begins with a verb."""
     return InputError(
         f"entry point {entry.name!r} ({entry.group}) of the package {package_of(entry)} "
         f"{reason}; repair or uninstall the package"
@@ -43,8 +43,8 @@ class Registry(Mapping[str, _Member]):
     """A read-only mapping from names to members: the built-in ones, then those of packages.
 
     `check` takes the object that an entry point refers to, and returns the member or raises. `load`
-    takes the name of a built-in member and returns it on first use; without it `built_in` maps to
-    the members themselves.
+    takes the name of a built-in member and returns the member on first use; without `load`,
+    `built_in` maps to the members themselves.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class Registry(Mapping[str, _Member]):
         self._group = group  # of entry points, such as "precbench.solvers"
         self._built_in = built_in  # by name: the member itself, or where `load` finds it
         self._check = check  # takes the object of an entry point, returns the member or raises
-        self._load = load or built_in.__getitem__  # takes the name of a built-in member, returns it
+        self._load = load or built_in.__getitem__  # returns a built-in member by name
         self._loaded: dict[str, _Member] = {}  # members used so far, by name
 
     @cached_property
     def _added(self) -> dict[str, EntryPoint]:
-        """The entry points of packages, by name; raises if two members would have one name."""
+        """The entry points of packages, by name; raises if two members would share a name."""
         added: dict[str, EntryPoint] = {}
         for entry in find_entry_points(self._group):
             if entry.name in self._built_in:
                 raise refusal(entry, "has the name of a built-in member")
             if entry.name in added:
                 other = package_of(added[entry.name])
-                raise refusal(entry, f"has the same name as one of the package {other}")
+                raise refusal(entry, f"has the same name as an entry point of the package {other}")
             added[entry.name] = entry
         return added
 
@@ -79,7 +79,7 @@ class Registry(Mapping[str, _Member]):
         return list(self._built_in)
 
     def package(self, name: str) -> str:
-        """Return name and version of the package that adds a member; "" if built in."""
+        """Return name and version of the package that adds a member; "" for a built-in member."""
         return "" if name in self._built_in else package_of(self._added[name])
 
     def __getitem__(self, name: str) -> _Member:

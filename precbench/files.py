@@ -14,7 +14,7 @@ from precbench.text import visible
 
 @contextmanager
 def temporary(target: Path) -> Iterator[Path]:
-    """Yield the path ``.<name>.<random>.tmp`` beside `target`; remove it at the end if left."""
+    """Yield the path ``.<name>.<random>.tmp`` beside `target`; remove what is there at the end."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield path
@@ -27,10 +27,10 @@ def temporary(target: Path) -> Iterator[Path]:
 
 def write_whole(contents: Mapping[Path, bytes | str]) -> None:
     """Write files of one folder, each whole or not at all; text is made `visible`."""
-    # The last file is removed first and put in place last: where it exists, all are of one call.
+    # The last file is removed first and put in place last: if present, all files are of one call.
     *others, last_file = contents
     with ExitStack() as stack:
-        # All are written under temporary names before any is put in its place.
+        # All files are written under temporary names before the first is put in place.
         paths = {target: stack.enter_context(temporary(target)) for target in contents}
         for target, content in contents.items():
             paths[target].write_bytes(
@@ -47,7 +47,7 @@ def writing(
     place: Path | str, advice: str = "", refused: type[PrecbenchError] = PrecbenchError
 ) -> Iterator[None]:
     """Turn an `OSError` while writing to `place` into a one-line error that ends with `advice`."""
-    # The error has the type `refused`, unless the disk is full or the name of the file too long.
+    # The error has the type `refused`, unless the disk is full or the name of the file is too long.
     try:
         yield
     except OSError as error:
@@ -63,8 +63,8 @@ def writing(
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path; what is written there then replaces `path`, whole or not at all."""
-    target = Path(os.path.realpath(path))  # what a link leads to is replaced, the link stays
-    with writing(path, "choose another place", InputError), temporary(target) as unfinished:
+    target = Path(os.path.realpath(path))  # of a link, the file it leads to is replaced
+    with writing(path, "choose another place", refused=InputError), temporary(target) as unfinished:
         if target.exists() and not target.is_file():  # `writing` reports the error
             raise OSError("it is a folder" if target.is_dir() else "it is not a regular file")
         yield unfinished

@@ -13,14 +13,14 @@ def shipped(folder: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / folder
 
 
-def config_names() -> list[str]:
+def config_names() -> list[str]:  # such as "rudin2009/table-3-magic"
     folder = shipped("configs")
     names = (p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
-    return sorted(name for name in names if not name.endswith(".published"))
+    return sorted(name for name in names if not name.endswith(".published"))  # those hold claims
 
 
 def cache_folder() -> Path:
-    """Return ``$PRECBENCH_CACHE``, else the user's cache folder of the system."""
+    """Return ``$PRECBENCH_CACHE``, else the user's cache folder, else ``./precbench-cache``."""
     if configured := os.environ.get("PRECBENCH_CACHE"):
         return Path(configured).expanduser()
     from platformdirs import user_cache_path

@@ -22,7 +22,7 @@ highest scores (1). `SURROGATES` are maxima over all such candidates:
 where 0/0 = 0. Always prec@k <= ramp <= avg <= max, and ramp, avg, max are 0 exactly
 if the weak (k, 1)-, the (k, 1)-, the strong 1-margin holds (`margins`). For k = n₊ all four
 surrogates are equal. For k < n₊ struct may fall below the loss and even below 0, and adding c
-to all scores adds (k - n₊)c to it; the others do not change.
+to all scores adds (k - n₊)c to struct; the other surrogates do not change.
 
 Sorting replaces the maximum over candidates: with s⁺ and s⁻ the descending scores of the
 two classes, the best candidate with k' true positives takes the k' highest positives and the k - k'
@@ -38,7 +38,7 @@ highest negatives.
     highest negatives,
     :math:`\frac{1}{n_+ m} \sum_i \sum_{j \le m} [1 - (s^+_i - s^-_j)]_+`.
 ``auc``
-    The same over all pairs, β = 1.
+    The mean hinge over all pairs, that is, pauc with β = 1.
 ``f1``
     :math:`\max_{\hat y \in \{0,1\}^n} \{1 - F_1(y, \hat y) + \frac{1}{n_+} \sum_i (\hat y_i -
     y_i) s_i\}`. A score above 0 means "positive", so the linear model needs an intercept.
@@ -99,7 +99,7 @@ class Loss(ABC):
     name : str
         Key in `SURROGATES` or `OBJECTIVES`.
     is_convex : bool
-        Whether it is convex in the scores.
+        Whether the loss is convex in the scores.
     has_threshold : bool
         Whether the score 0 divides the classes, so that a linear model needs an intercept.
 
@@ -123,7 +123,7 @@ class Loss(ABC):
             Finite scores, and labels with two distinct values, the greater the positive class.
         k : float or int, optional
             For a surrogate: fraction of the positives (float in (0, 1], rounded up) or count
-            (int >= 1). By default the `k` of the instance; those in `SURROGATES` have none.
+            (int >= 1). By default the `k` of the instance, which is None in `SURROGATES`.
 
         Returns
         -------
@@ -135,20 +135,20 @@ class Loss(ABC):
         InputError
             If scores, labels or a parameter are invalid, such as a k above the number of positives.
         """
-        return self._checked(scores, y, k)[0]
+        return self._checked(scores, y, k)[0]  # of (value, subgradient)
 
     def subgradient(
         self, scores: ArrayLike, y: ArrayLike, k: float | int | None = None
     ) -> NDArray[np.float64]:
         """Return a subgradient with respect to the scores, of shape (n_samples,); see `value`.
 
-        If several candidates attain the maximum, it is that of the first in the order of the class.
+        If several candidates attain the maximum, the first one in the order of the class counts.
         """
-        return self._checked(scores, y, k)[1]
+        return self._checked(scores, y, k)[1]  # of (value, subgradient)
 
     def _checked(self, scores: ArrayLike, y: ArrayLike, k: float | int | None) -> Evaluation:
         positive, checked = check_ranking(y, scores)
-        fields: dict[str, Any] = {} if k is None else {"k": k}
+        fields: dict[str, Any] = {} if k is None else {"k": k}  # in place of the k of the instance
         return replace(self, **fields).evaluate(np.ascontiguousarray(checked), positive)
 
     @abstractmethod
@@ -175,18 +175,18 @@ class Surrogate(Loss):
     k: float | int | None = None
 
     def count(self, positive: NDArray[np.bool_]) -> int:
-        # Without k it raises an error.
+        # Return k as a number of rows; raise an error if the instance has no k.
         return resolve_k(self.k, int(np.count_nonzero(positive)))  # type: ignore[arg-type]
 
 
 def _rank(scores: NDArray, member: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the members from the highest score down; of equal scores the first comes first."""
+    """Return the rows of the mask `member` by descending score, rows with equal scores in order."""
     rows = np.flatnonzero(member)
     return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def _sums_of_first(values: NDArray) -> NDArray:
-    return np.concatenate(([0.0], np.cumsum(values)))
+    return np.concatenate(([0.0], np.cumsum(values)))  # entry n: the sum of the first n
 
 
 def _augmented_top_less(
@@ -203,7 +203,7 @@ def _augmented_top_less(
 
 
 def struct(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> Evaluation:
-    """Evaluate `StructSurrogate` for any k from 0 to the number of rows, also of one class.
+    """Return value and subgradient of `StructSurrogate` for 0 <= k <= n, also for one class only.
 
     Examples
     --------
@@ -297,8 +297,8 @@ class AvgSurrogate(Surrogate):
 
     The maximum over the number k' of true positives, max(0, k - n₋) <= k' <= k, of
     (k - k') + (k - k' highest negative scores) - D (positive scores except the k' highest), with
-    D = (k - k') / (n₊ - k'). Subgradient: +1 on those negatives, -D on those positives, for
-    the first k' that attains the maximum.
+    D = (k - k') / (n₊ - k'). Subgradient: +1 on the negatives, -D on the positives of these
+    sums, for the first k' that attains the maximum.
 
     Examples
     --------
@@ -332,7 +332,7 @@ class AvgSurrogate(Surrogate):
 class PrecisionAtK(StructSurrogate):
     """The struct surrogate as an objective.
 
-    kar2014 (3) is 4 times this at half the scores, plus a constant.
+    kar2014 (3) is 4 times this loss at half the scores, plus a constant.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class PartialAUC(Loss):
     Notes
     -----
     Never below 1 - pAUC, whatever the weight of a tied pair. Convex, because the highest negatives
-    maximise the sum of hinges over all sets of that size; subgradient as in kar2014, appendix H.
+    maximise the sum of hinges over all sets of as many; subgradient as in kar2014, appendix H.
 
     Examples
     --------
@@ -428,7 +428,7 @@ def pair_hinges(
     if pos.size <= neg.size:
         per_pos, per_neg = _count_pairs(values, thresholds)  # active pairs of each i, of each j
     else:
-        per_neg, per_pos = _count_pairs(-thresholds, -values)  # the same pairs, the shorter first
+        per_neg, per_pos = _count_pairs(-thresholds, -values)  # these pairs, negated and swapped
     value = dot(per_neg, thresholds) - dot(per_pos, values)  # sum of the active hinges
     gradient = np.zeros_like(scores)
     gradient[neg] = per_neg
@@ -443,7 +443,7 @@ def _count_pairs(
     # one for each j. The shorter `few` is, the faster.
     n_few = few.size
     few_counts, many_counts = np.zeros(n_few), np.zeros(many.size)
-    if n_few:  # the kernel takes one or more
+    if n_few:  # the kernel takes one or more, and fills the counts
         starts, heads = np.empty(n_few + 1, dtype=np.int32), np.empty(n_few + 1)  # scratch
         pairs.count_pairs(few, np.sort(few), many, starts, few_counts, many_counts, heads)
     return few_counts, many_counts
@@ -454,9 +454,9 @@ class F1(Loss):
     """The struct surrogate of Joachims (2005) for the loss 1 - F1.
 
     Never below 1 - F1 for predictions positive where the score is above 0, nor below 0. Joachims'
-    is this one at n₊ times the scores; the division by n₊ makes the scale of the scores independent
-    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). Of several best pairs of true
-    and false positives the one with the fewest true, then the fewest false ones counts.
+    surrogate takes n₊ times the scores; dividing by n₊ makes the scale of scores independent
+    of the number of rows. O(n log n), in place of Joachims' O(n₊ n₋). If several numbers of true
+    and false positives are best, the fewest true, and with them the fewest false ones count.
 
     Examples
     --------
@@ -474,11 +474,11 @@ class F1(Loss):
         # highest positives s⁺_i and the b highest negatives s⁻_j. Its value times n₊ is
         # n₊ (n₊ - a + b) / (n₊ + a + b) - sum_{i > a} s⁺_i + sum_{j <= b} s⁻_j. One more false
         # positive adds 2 a n₊ / ((n₊ + a + b) (n₊ + a + b + 1)) + s⁻_{b+1}, which never grows with
-        # b: bisection finds the best b for each a. The first term is below 1/2, so that negatives
-        # at -1/2 or below are left out.
+        # b: bisection finds the best b for each a. The first term is below 1/2, so negatives at
+        # -1/2 or below never add to the maximum and are left out.
         pos, neg = _rank(scores, positive), _rank(scores, ~positive & (scores > -0.5))
         n_pos, n_true = pos.size, np.arange(pos.size + 1)  # n₊, all a
-        padded = np.append(scores[neg], -np.inf)  # there is no further negative to add
+        padded = np.append(scores[neg], -np.inf)  # after the last negative, no other pays
         n_false, bound = np.zeros_like(n_true), np.full_like(n_true, neg.size)
         while np.any(n_false < bound):  # n_false <= best b <= bound
             middle = (n_false + bound) // 2
@@ -489,7 +489,7 @@ class F1(Loss):
         lost = _sums_of_first(scores[pos][::-1])[::-1]  # sum_{i > a} s⁺_i
         gained = _sums_of_first(scores[neg])[n_false]  # sum_{j <= b} s⁻_j
         values = n_pos * (n_pos - n_true + n_false) / (n_pos + n_true + n_false) + (gained - lost)
-        best = int(np.argmax(values))  # the best a
+        best = int(np.argmax(values))  # the best a, as n_true[a] is a
         gradient = np.zeros_like(scores)
         gradient[pos[best:]] = -1 / n_pos
         gradient[neg[: n_false[best]]] = 1 / n_pos
@@ -525,7 +525,7 @@ def prec_loss(scores: ArrayLike, y: ArrayLike, k: float | int) -> int:
     """
     positive, checked = check_ranking(y, scores)
     count = resolve_k(k, int(np.count_nonzero(positive)))
-    return int(np.count_nonzero(~positive[top_rows(checked, None, count)]))
+    return int(np.count_nonzero(~positive[top_rows(checked, rows=None, count=count)]))
 
 
 @dataclass(frozen=True)
@@ -556,12 +556,12 @@ class Margins:
 
 
 def margins(scores: ArrayLike, y: ArrayLike, k: float | int) -> Margins:
-    """Return the `Margins` that these scores realise; negative when the classes overlap.
+    """Return the `Margins` that these scores realise; a margin is negative where classes overlap.
 
     Parameters
     ----------
     scores, y, k
-        As for `prec_loss`.
+        As in `prec_loss`.
 
     Examples
     --------

@@ -7,25 +7,24 @@ from precbench.npz import pack
 from precbench.store import HAVE_NUMBERS, Record, Store, key_of
 
 _TIMES = ("cpu_seconds", "wall_seconds")  # arrays that differ from machine to machine
-_COMPARED = {"status", "chosen", "stopped", "n_train", "stand_in"}  # fields that should not
+_COMPARED = {"status", "chosen", "stopped", "n_train", "stand_in"}  # fields that should be equal
 
 
 def compare_records(
     target: Store, sources: Sequence[Store], preferred: Sequence[Store] = ()
 ) -> tuple[dict[str, Store], list[str]]:
-    """Choose the records to copy into the target: return their sources by key, and the conflicts.
+    """Choose the records to copy into the target: return their stores by key, and the conflicts.
 
-    Nothing is written. Of the records of one key a result counts more than a skipped trial, which
-    counts more than a failed one; of equal records the first is taken, the target's before those of
-    `sources`. Where their numbers differ, the record of a store in `preferred` is taken; if no such
-    store has one, a line that names the trial and its places is added to the conflicts.
+    Nothing is written. Of the records of one key those of the best `_rank` count. The first is
+    taken, the target's before those of `sources`. Where numbers differ, the record of a store in
+    `preferred` is taken; without this record, the conflicts get a line with trial and places.
     """
     holders: dict[str, list[tuple[Store, Record]]] = {}
     for store in (target, *sources):
         store.machines()  # raises if the description of a machine is damaged
         for record in store.records():
             holders.setdefault(record.key, []).append((store, record))
-    choice: dict[str, Store] = {}
+    choice: dict[str, Store] = {}  # by the key of a record: the store to copy it from
     conflicts = []
     for key, copies in holders.items():  # copies: (store, record), the target's first
         rank = max(_rank(record) for _, record in copies)  # 2: result, 1: skipped, 0: failed
@@ -45,8 +44,8 @@ def compare_records(
 
 
 def take_records(target: Store, choice: dict[str, Store]) -> None:
-    """Copy into the target the records that `compare_records` chose, with arrays and machines."""
-    # By store, then by id: the machines on which records were made. A repeated copy does no harm.
+    """Copy the records of `choice` (key: store) into the target, with their arrays and machines."""
+    # machines[store][id] is the machine on which records were made; read once for each store.
     machines = {store: store.machines() for store in dict.fromkeys(choice.values())}
     for key, store in choice.items():
         record = store.read(key)
@@ -54,17 +53,17 @@ def take_records(target: Store, choice: dict[str, Store]) -> None:
             continue
         content, machine = record.to_dict(), machines[store].get(record.environment)
         if machine is not None:
-            content["environment"] = target.add_environment(machine.model_dump())  # its new id
+            content["environment"] = target.add_environment(machine.model_dump())  # its id there
         target.write(content, store.arrays(key))
 
 
 def _rank(record: Record) -> int:
-    """Return 2 for a result, 1 for a skipped trial, 0 for a failed one."""
+    """Return 2 for a result, 1 for a skipped trial, 0 for a failed trial."""
     return 2 if record.status in HAVE_NUMBERS else int(record.status == "skipped")
 
 
 def _hash_of_numbers(store: Store, record: Record) -> str:
-    """Hash what two machines should agree on: the fields `_COMPARED`, and all arrays but times."""
+    """Return a hash of what machines should agree on: fields `_COMPARED`, all arrays but times."""
     arrays = store.arrays(record.key)
     content = pack({name: arrays[name] for name in sorted(arrays) if name not in _TIMES})
     return key_of(
@@ -78,5 +77,5 @@ def _conflict(copies: Sequence[tuple[Store, Record]]) -> str:
     for store, record in copies:
         machine = store.machines().get(record.environment)
         places.append(f"{store.folder} on {machine.kind if machine else 'an unknown machine'}")
-    trial = f"{record.dataset}/{record.label}/{record.split}"  # the same in all copies
+    trial = f"{record.dataset}/{record.label}/{record.split}"  # equal in all copies
     return f"{trial} ({record.key[:12]}): {', '.join(places)}"

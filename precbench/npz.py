@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 
 class DamagedError(ValueError):
-    """A file does not hold what its reader wants."""
+    """A file does not hold what is read from it."""
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Return the content of an npz file, the same for the same arrays (it stores no date)."""
+    """Return the content of an npz file, equal for equal arrays (no date is stored)."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # above 2 GiB, too
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:  # may exceed 2 GiB
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     return content.getvalue()
 
@@ -27,10 +27,10 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 def unpack(
     path: Path, names: Iterable[str] | None = None, *, kinds: str = "fiu", packed: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Read arrays of an npz file, by default all; raise `DamagedError` if one is not acceptable.
+    """Read arrays of an npz file, by default all; raise `DamagedError` if an array is unacceptable.
 
     `kinds` are the accepted kinds of ``numpy.dtype``. Compressed arrays are accepted only with
-    `packed`: without it, arrays take no more memory than the file.
+    `packed`: other arrays take no more memory than the file.
     """
     arrays = {}
     try:
@@ -46,7 +46,7 @@ def unpack(
                     )
                 with archive.open(members[name]) as stream:
                     array = np.lib.format.read_array(stream, allow_pickle=False)
-                    if stream.read(1):  # at the end, zipfile compares the checksum
+                    if stream.read(1):  # reading at the end checks the checksum
                         raise DamagedError(
                             f"the array {name} is longer than its shape says; write the file again"
                         )

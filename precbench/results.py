@@ -46,13 +46,13 @@ COLUMNS: dict[str, type] = {
     "key": str,
 }
 
-_RUN_AGAIN = "run the experiment again to rewrite it; no trial is repeated"
+_RUN_AGAIN = "write the file again with precbench run CONFIG, which keeps finished trials"
 
 _Labels = Annotated[list[str], Field(min_length=1)]
 _Positive = Annotated[Count, Field(ge=1)]
 
 
-# For functions that work with small tables, which take a third longer through Arrow
+# A decorator: functions on small tables take a third longer with strings in Arrow
 plain_strings = pd.option_context("mode.string_storage", "python")
 
 
@@ -99,7 +99,7 @@ class Run(Fields):
     grids: dict[str, dict[str, list[bool | Count | Number | str | None]]]  # tuned parameters
     datasets: _Labels
     sweep: Sweep | None
-    protocol: str  # a phrase, as is the scaling
+    protocol: str  # protocol and scaling are phrases, or ""
     scaling: str
     folds: _Positive  # successive splits in one repetition of the protocol
     data: dict[str, Sizes]
@@ -128,7 +128,7 @@ class Run(Fields):
         return [f"{self.sweep.name}={value}" for value in self.sweep.values]
 
     def metric_at(self, metric: str, sweep: str) -> str:
-        """Return the label of a metric at a point of the sweep, which may set its parameter."""
+        """Return the label of a metric at a point of the sweep, which may set one parameter."""
         if self.sweep is None:
             return metric
         return self.sweep.metrics[self.sweep_points.index(sweep)][self.metrics.index(metric)]
@@ -140,7 +140,7 @@ class Run(Fields):
         return self.sweep.written[self.metrics.index(metric)]
 
     @property
-    def losses(self) -> set[str]:
+    def losses(self) -> set[str]:  # labels of the metrics that are better when smaller
         return {label for label, measure in self.measures.items() if measure.smaller_is_better}
 
     @property
@@ -161,7 +161,7 @@ class Run(Fields):
         return f"{title}, smoke size" if self.smoke else title
 
     @property
-    def protocol_sentence(self) -> str:
+    def protocol_sentence(self) -> str:  # of protocol and scaling
         text = "; ".join(phrase for phrase in (self.protocol, self.scaling) if phrase)
         return f"{text[:1].upper()}{text[1:]}."
 
@@ -183,15 +183,17 @@ def read_run(folder: str | os.PathLike[str]) -> Run:
     split = results["split"]  # a float, NaN if missing; it holds integers up to 2**53
     is_valid = split.between(0, 2**53) & (split % 1 == 0) & results["seed"].notna()
     if not is_valid.all():
-        raise InputError(f"{path}: row {is_valid.argmin() + 1} lacks split or seed; {_RUN_AGAIN}")
+        row = is_valid.argmin()  # the first that is not valid, from 0
+        column = "seed" if np.isnan(results["seed"][row]) else "split"
+        raise InputError(f"{path}: row {row + 1} has no whole number as {column}; {_RUN_AGAIN}")
     run = _read_json(folder / "experiment.json", Run, folder=folder, results=results)
     _check_rows(run, path)
     return run
 
 
 def _check_rows(run: Run, path: Path) -> None:
-    # Require rows of this experiment only: those of a former config remain if a run of a new one is
-    # interrupted. Where a data set has rows at a point of the sweep, each metric must have one.
+    # Require rows of this experiment only: rows of a former config remain if a run of a new config
+    # is interrupted. A data set with rows at a point of the sweep must have rows of each metric.
     tested = run.results[run.results["part"] == "test"]
     if tested.empty:
         raise InputError(f"{path} has no row with 'test' in its column part; {_RUN_AGAIN}")
@@ -201,16 +203,16 @@ def _check_rows(run: Run, path: Path) -> None:
     known = {(d, s, *measure) for d in run.datasets for s in run.solvers for measure in measures}
     columns = ["dataset", "solver", "sweep", "metric"]
     if unknown := {*run.results[columns].itertuples(index=False, name=None)} - known:
-        named = " ".join(part for part in min(unknown) if part)  # data set, solver, metric
+        named = ", ".join(f"{n} {v}" for n, v in zip(columns, min(unknown), strict=True) if v)
         raise InputError(
-            f"{path} has a row of {named}, unknown to {path.with_name('experiment.json')}; "
-            f"{_RUN_AGAIN}"
+            f"{path} has a row of {named}; {path.with_name('experiment.json')} does not list this "
+            f"combination; {_RUN_AGAIN}"
         )
     measured = {*tested[["dataset", "sweep", "metric"]].itertuples(index=False, name=None)}
     for dataset, point in {(dataset, point) for dataset, point, _ in measured}:
         if missing := [m for m in labels[point] if (dataset, point, m) not in measured]:
             raise InputError(
-                f"{path} has no row of the metric {missing[0]} on {dataset}; {_RUN_AGAIN}"
+                f"{path} has no test row of the metric {missing[0]} on {dataset}; {_RUN_AGAIN}"
             )
 
 
@@ -218,7 +220,7 @@ def read_values(folder: str | os.PathLike[str]) -> Result:
     """Return the contents of ``results/<study>``: ``illustration.json`` and ``values.csv``."""
     folder = Path(folder)
     path = folder / "values.csv"
-    values = _read_table(path, na_values=[""])
+    values = _read_table(path, na_values=[""])  # an empty cell is NaN
     if "value" not in values or values["value"].dtype.kind not in "fi":
         raise InputError(f"{path} has no column of numbers named value; {_RUN_AGAIN}")
     return _read_json(folder / "illustration.json", Result, folder=folder, values=values)
@@ -238,7 +240,7 @@ def read_csv(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
             table[column] = table[column].replace("", "nan").astype(float)
         except ValueError as error:
             raise InputError(f"{path}, column {column}: {error}; {_RUN_AGAIN}") from None
-        if column != "value" and np.isinf(table[column]).any():  # a value, as a risk, may overflow
+        if column != "value" and np.isinf(table[column]).any():  # a risk may overflow
             raise InputError(f"{path}, column {column}: a number is not finite; {_RUN_AGAIN}")
     return table
 

@@ -34,8 +34,8 @@ from precbench.strict_json import Fields, parse
 from precbench.text import visible
 from precbench.topk import resolve_k, sums_at
 
-_ROC_VERTICES = 400  # in a figure more cannot be told apart
-_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")
+_ROC_VERTICES = 400  # a figure does not tell more apart
+_NOT_MEASURING = ("advice", "claims", "cli", "merge", "papers", "report", "survey")  # not hashed
 _DEPTHS = 150  # values of k in ``precision-k.csv``
 _ROC_COLUMNS = ("dataset", "title", "solver", "split", "sweep")
 _COUNTS_COLUMNS = (*_ROC_COLUMNS, "part")
@@ -44,11 +44,11 @@ _PROGRESS = ("rows_seen", "cpu_seconds", "wall_seconds")  # arrays and columns, 
 
 @plain_strings
 def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
-    """Compute the metrics of a plan's records, write the files; return its rows of ``results.csv``.
+    """Compute the metrics of a plan's records, write the files; return the plan's result rows.
 
     Nothing is computed if the records and the code that measures are unchanged. A trial without a
-    record has no row; one without a result has a row per metric, with the reason. `config` is the
-    name or path of the config, for the command that repeats a trial.
+    record has no row; a trial without a result has a row per metric, with the reason. `config` is
+    the name or path of the config, for the command that repeats a trial.
     """
     experiment, plots = plan.experiment, plan.experiment.plots or ()
     facts = _description(plan, config)  # the content of experiment.json
@@ -63,7 +63,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
         header = [*_ROC_COLUMNS, "k", "share", "precision"]
         curves["precision-k.csv"] = [pd.DataFrame(columns=header)]
     kinds = {name: machine.kind for name, machine in store.machines().items()}
-    for trials in _by_rows(plan, store):  # a group with the same rows
+    for trials in _by_rows(plan, store):  # a group that shares its rows
         first, *_ = trials[0]  # a trial, without key and record
         prepared = Rows(first, plan.datasets[first.dataset.name])  # once for all trials of a group
         for trial, key, record in trials:
@@ -86,7 +86,7 @@ def write_results(plan: Plan, store: Store, config: str = "") -> pd.DataFrame:
     for name, tables in {"results.csv": [results], **curves}.items():
         table = pd.concat([_rows_of_other_datasets(plan, store.folder / name), *tables])
         _write(store, name, table.to_csv(index=False, lineterminator="\n"))
-    _write(store, "experiment.json", described)
+    _write(store, "experiment.json", described)  # last: says that the other files are complete
     return results
 
 
@@ -108,7 +108,7 @@ def _measured_before(plan: Plan, store: Store, described: str) -> pd.DataFrame |
 
 
 def _write(store: Store, name: str, content: str) -> None:
-    # Write a file if its content has changed: figures that are older than it are drawn again.
+    # Write a file only if its content has changed: figures older than the file are drawn again.
     path = store.folder / name
     if not path.is_file() or path.read_bytes() != visible(content).encode():
         store.write_text(name, content)
@@ -117,7 +117,7 @@ def _write(store: Store, name: str, content: str) -> None:
 def final_scores(
     plan: Plan, store: Store, label: str
 ) -> Iterator[tuple[Trial, Record, NDArray[np.float64]]]:
-    """Yield a method's trials that have a result, each with record and last scores of test rows."""
+    """Yield each trial of a method that has a result, with its record and last test scores."""
     for trials in _by_rows(plan, store):
         for trial, key, record in trials:
             if trial.label == label and record.status == "ok":
@@ -127,7 +127,7 @@ def final_scores(
 
 
 def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mean of each final value over the splits, None where it is not finite."""
+    """Return a row for each mean of final values over splits; a mean not finite is None."""
     final = results[results["final"].eq(True) & results["value"].notna()]
     cells = final.groupby(["dataset", "sweep", "metric", "part", "solver"], sort=False)["value"]
     means = cells.agg(["mean", "count"]).reset_index().rename(columns={"count": "splits"})
@@ -136,8 +136,8 @@ def final_means(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
-    """Count the trials that `part` of an experiment plans and that are not ok, by status."""
-    trials = results.loc[results["status"] != "ok"]  # a row for each metric; one is kept
+    """Count by status the trials of `part`, a selection of an experiment, that are not ok."""
+    trials = results.loc[results["status"] != "ok"]  # has a row for each metric
     trials = trials.drop_duplicates(["dataset", "solver", "split", "sweep"])
     planned = {(trial.dataset.name, trial.label, trial.split.index) for trial in part.trials()}
     ended = zip(trials["dataset"], trials["solver"], trials["split"], trials["status"], strict=True)
@@ -145,19 +145,19 @@ def not_ok(results: pd.DataFrame, part: Experiment) -> dict[str, int]:
 
 
 def _rows_of_other_datasets(plan: Plan, path: Path) -> pd.DataFrame:
-    # Return the rows of a file that are of data sets that this plan omits: earlier runs wrote them.
+    # Return the rows of a file on data sets that this plan omits: earlier runs wrote these rows.
     others = _other_datasets(plan)
     if not others or not path.exists():
         return pd.DataFrame()
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)  # to write it as it was
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)  # text, which is written unchanged
     return table[table["dataset"].isin(others)]
 
 
-def _other_datasets(plan: Plan) -> set[str]:
+def _other_datasets(plan: Plan) -> set[str]:  # of the experiment, but not of the plan
     return {entry.name for entry in plan.experiment.datasets} - set(plan.datasets)
 
 
-class _Former(Fields):
+class _Former(Fields):  # of an ``experiment.json`` from an earlier run
     data: dict[str, Sizes]
 
 
@@ -176,13 +176,13 @@ def _by_rows(plan: Plan, store: Store) -> Iterator[list[tuple[Trial, str, Record
     for trial, key in plan.trials:
         if (record := store.read(key)) is not None:
             trial = _with_features(trial, store, record)
-            rows = trial.dataset.name, trial.split, trial.fourier
+            rows = trial.dataset.name, trial.split, trial.fourier  # what the rows depend on
             groups.setdefault(rows, []).append((trial, key, record))
     yield from groups.values()
 
 
 def _with_features(trial: Trial, store: Store, record: Record) -> Trial:
-    # Return a trial with the random features that tuning chose; with none if it has no result.
+    # Return a trial with the random features that tuning chose, with none if there is no result.
     if trial.fourier is None or record.status != "ok":
         return replace(trial, fourier=None)
     chosen = record.chosen
@@ -215,23 +215,23 @@ def _trial_columns(plan: Plan, trial: Trial, record: Record) -> dict[str, Any]:
     }
 
 
-def _written(value: Any) -> str:
+def _written(value: Any) -> str:  # a chosen value of a parameter
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g}"
     return str(value).lower()
 
 
 def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict[str, NDArray]:
-    # Return the stored arrays of a trial; refuse damaged ones. They hold by checkpoint: progress,
+    # Return the stored arrays of a trial; refuse damaged arrays. By checkpoint they hold progress,
     # and scores of the rows of each part in `measured`, or the weights of a linear solver.
     arrays = store.arrays(key)
-    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))
+    n_checkpoints = len(np.atleast_1d(arrays.get("rows_seen", ())))  # `len` fails for 0-d
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_PROGRESS, (n_checkpoints,))
     if "n_iter" in arrays:  # of a solver that is not linear: scores are stored
         for part, rows in measured.items():
             shapes[f"scores_{part}"] = (n_checkpoints, rows.n_rows)
     else:
-        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])
+        shapes["coef"] = (n_checkpoints, next(iter(measured.values())).X.shape[1])  # of any part
         shapes |= {"intercept": (n_checkpoints,)} if "intercept" in arrays else {}
     for name, shape in shapes.items():
         array = arrays.get(name, np.empty(0))
@@ -243,7 +243,7 @@ def _checkpoints(store: Store, key: str, measured: Mapping[str, Sample]) -> dict
 
 
 def _scores(arrays: dict[str, NDArray], part: str, rows: Sample) -> Iterator[NDArray[np.float64]]:
-    # Yield the scores of a part at each checkpoint: stored ones, or those of stored weights.
+    # Yield the scores of a part at each checkpoint: stored scores, or scores by stored weights.
     states = arrays[f"scores_{part}" if "n_iter" in arrays else "coef"]
     states = states.astype(np.float64, copy=False)
     yield from states if "n_iter" in arrays else rows.scores(states, arrays.get("intercept"))
@@ -260,7 +260,7 @@ def _metric_rows(
     # has `columns`, which all rows of a trial on a part share, and what was measured.
     by_metric: list[list[dict[str, Any]]] = [[] for _ in metrics]
     final = np.empty(0)
-    for checkpoint, final in enumerate(scores):  # in the end, `final` has the last scores
+    for checkpoint, final in enumerate(scores):  # after the loop, `final` holds the last scores
         for metric, rows in zip(metrics, by_metric, strict=True):
             named = columns | {"metric": metric.label}
             # A metric that has failed at a checkpoint is not computed at later ones.
@@ -325,8 +325,8 @@ def _precisions(
     scores: NDArray[np.float64],
     metrics: Iterable[Metric],
 ):
-    # Return the rows of ``precision-k.csv``: prec@k for the k of the metrics, and for others that
-    # are spaced evenly in logs. Where rows are tied, it is the mean over their orders.
+    # Return the rows of ``precision-k.csv``: prec@k for the k of the metrics, and for k whose
+    # logarithms are spaced evenly. Where rows are tied, the mean over their orders counts.
     n_pos, n_rows = int(np.count_nonzero(y > 0)), len(y)
     depths = set(np.geomspace(1, n_rows, _DEPTHS).round().astype(int).tolist())
     for metric in metrics:
@@ -368,7 +368,7 @@ def _code_of_measuring(experiment: Experiment) -> str:
 def _description(plan: Plan, config: str) -> dict[str, Any]:
     # Return the content of ``experiment.json``; its fields are those of `precbench.results.Run`.
     experiment, sweep = plan.experiment, None
-    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any one of each
+    splits = {trial.dataset.name: trial.split for trial, _ in plan.trials}  # any split of each
     points = [experiment.metrics_at(point) for point in experiment.sweep_points()]  # metrics there
     if experiment.sweep is not None:
         [(name, values)] = experiment.sweep.items()  # `symbolic`: the name in place of a value
@@ -405,6 +405,6 @@ def _description(plan: Plan, config: str) -> dict[str, Any]:
         },
         "smoke": plan.smoke,
         "code": _code_of_measuring(experiment),
-        # Others may see it: no folder of the user.
+        # Others may see the file: no folder of the user.
         "config": visible(Path(config).name if Path(config).is_absolute() else config),
     }

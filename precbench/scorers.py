@@ -9,7 +9,7 @@ from precbench.topk import TopK, check_k
 def precision_at_k_scorer(k: TopK, ties: Ties = "expected") -> Callable[..., float]:
     """Return precision at `k` as a scorer, for the `scoring` of `GridSearchCV` and others.
 
-    It ranks by `decision_function` of an estimator, else by its probability of the positive class.
+    An estimator ranks by `decision_function`, else by the probability of the positive class.
 
     Parameters
     ----------

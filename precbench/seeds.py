@@ -16,22 +16,22 @@ def trial_seed(*key: int | str) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(key).encode()).digest()[:4], "big")
 
 
-def generator(*key: Hashable) -> np.random.Generator:
+def generator(*key: Hashable) -> np.random.Generator:  # seeded by the key
     return np.random.Generator(np.random.PCG64(_seed_sequence(key)))
 
 
-def legacy_generator(*key: Hashable) -> np.random.RandomState:
+def legacy_generator(*key: Hashable) -> np.random.RandomState:  # for splits of scikit-learn
     return np.random.RandomState(np.random.MT19937(_seed_sequence(key)))
 
 
-def data_generator(name: str) -> np.random.Generator:
+def data_generator(name: str) -> np.random.Generator:  # of generated data, seeded by their name
     return np.random.Generator(np.random.PCG64(int.from_bytes(_digest((name,))[:16], "little")))
 
 
 def uniforms(rows: NDArray[np.int64], *key: Hashable) -> NDArray[np.float64]:
     """Return a number in [0, 1) for each row number, independent of the other rows."""
     # Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014: SplitMix64
-    # gives the n-th number without those before it. All constants are from there.
+    # gives the n-th number without the numbers before. All constants are from there.
     z = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # n steps at once, modulo 2**64
     z += np.frombuffer(_digest(key)[:8], dtype="<u8")  # the seed: 8 bytes of the hash of the key
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)  # mix the bits, in three lines

@@ -44,13 +44,13 @@ __all__ = [
     "signed_rank_test",
 ]
 
-LEVEL = 0.05
+LEVEL = 0.05  # of significance: intervals are of 95 %
 NO_WIDTH = 1e-9  # a narrower interval of values in [0, 1] is due to rounding alone
 _EQUAL = 1e-12  # of the largest value: smaller differences are due to rounding
 
 
 class Interval(NamedTuple):
-    """A mean over splits and its confidence interval, NaN where there is none."""
+    """A mean over splits and its confidence interval; for one split the ends are NaN."""
 
     mean: float
     low: float
@@ -85,22 +85,22 @@ def resampled_interval(values: ArrayLike, test_share: float) -> Interval:
     checked = _splits(values)
     with np.errstate(over="ignore", invalid="ignore"):  # some risks are near the largest float
         mean, error = _mean_and_error(checked, test_share)
-        half = error * _quantile(len(checked))  # of Student's t
+        half = error * _quantile(len(checked))  # half the width
         return Interval(mean, mean - half, mean + half)
 
 
 def share_interval(values: ArrayLike, test_share: float) -> Interval:
     """Return the mean of shares in [0, 1] over splits with an interval within 0 and 1.
 
-    It is `resampled_interval` of the log odds of the mean, by the delta method. At a mean of 0 or 1
-    it is cut off there.
+    The interval is `resampled_interval`, carried over to the log odds of the mean by the delta
+    method. For a mean of 0 or 1, `resampled_interval` is cut off at 0 and 1.
     """
     mean, low, high = resampled_interval(values, test_share)
     if not 0 < mean < 1:
         return Interval(mean, max(low, 0.0), min(high, 1.0))
     half = (high - mean) / (mean * (1 - mean))  # of the log odds, by their derivative
     low, high = expit(logit(mean) + np.array([-half, half])).tolist()
-    return Interval(mean, min(low, mean), max(high, mean))  # rounding may pass a mean near 0
+    return Interval(mean, min(low, mean), max(high, mean))  # by rounding, an end may pass the mean
 
 
 def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTest:
@@ -116,14 +116,14 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
     Returns
     -------
     PairedTest
-        Of ``first - second``. Equal differences have no variance: p = 1 if they are 0, else that of
+        Of ``first - second``. Equal differences have no variance: p = 1 if they are 0, else as by
         the sign test.
     """
     one, other = _splits(first), _splits(second)
     if len(one) != len(other):
         raise InputError(
-            f"the first method has {len(one)} values and the second {len(other)}; give a value of "
-            "both for each split"
+            f"the first method has {len(one)} values and the second {len(other)}; give each "
+            "method a value for each split"
         )
     # Differences up to `rounding` count as equal.
     n, rounding = len(one), _EQUAL * max(np.abs(one).max(), np.abs(other).max())
@@ -133,8 +133,8 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
         half = error * _quantile(n)
         if n == 1:
             p = np.nan
-        elif np.ptp(differences) <= rounding:  # all are equal
-            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # of the sign test
+        elif np.ptp(differences) <= rounding:  # all differences are equal
+            p = 1.0 if abs(mean) <= rounding else 2.0 ** (1 - n)  # by the sign test
         else:  # both tails of Student's t
             p = 2 * float(stdtr(n - 1, -np.divide(abs(mean), error)))
         return PairedTest(mean, mean - half, mean + half, p)
@@ -143,7 +143,7 @@ def resampled_test(first: ArrayLike, second: ArrayLike, test_share: float) -> Pa
 def binomial_interval(share: float, n: int) -> tuple[float, float]:
     """Return the confidence interval of a share of `n` independent draws (clopper1934).
 
-    ``share * n`` need not be a whole number. The interval never vanishes.
+    ``share * n`` need not be a whole number. The interval is never a single point.
     """
     hits = share * n
     # The ends are quantiles of beta distributions.
@@ -153,11 +153,11 @@ def binomial_interval(share: float, n: int) -> tuple[float, float]:
 
 
 def _mean_and_error(values: NDArray[np.float64], test_share: float) -> tuple[float, float]:
-    """Return the mean and its standard error, corrected for overlapping splits; NaN for one."""
+    """Return mean and standard error, corrected for overlapping splits; one split: error NaN."""
     n, share = len(values), _checked_share(test_share)
     if n == 1:
         return float(values[0]), np.nan
-    inflation = 1 / n + share / (1 - share)
+    inflation = 1 / n + share / (1 - share)  # 1/J + n_test/n_train, see `resampled_interval`
     return float(values.mean()), float(np.sqrt(inflation) * values.std(ddof=1))
 
 
@@ -168,23 +168,23 @@ def _checked_share(test_share: float) -> float:
 
 
 def _quantile(n: int) -> float:
-    """Return the quantile of Student's t for the 95 % interval of n values; NaN for one."""
+    """Return the quantile of Student's t for the 95 % interval of n values; NaN for one value."""
     return float(stdtrit(n - 1, 1 - LEVEL / 2)) if n > 1 else np.nan
 
 
 def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: int) -> Interval:
     """Predict the hits among the first `k` rows of a new list, with a prediction interval.
 
-    The precision of a list is a beta variable with the mean of `precisions`. Its variance is that
-    of their mean (see `resampled_interval`), but at least that of a mean over the distinct rows at
-    the top of all splits, plus that of a mean over `k` rows. Ends are rounded outwards.
+    The precision of the new list is a beta variable with the mean of `precisions`. Two variances
+    add up: of the mean over splits (see `resampled_interval`), but at least of a mean over the
+    distinct rows at the top of all splits; and of a mean over `k` rows. Ends are rounded outwards.
 
     Parameters
     ----------
     precisions : array-like of shape (n_splits,)
         Among the first `tested` rows of the held-out list of each split.
     tested : float
-        The same share of a held-out list that `k` is of the new one.
+        Rows at the top of a held-out list, the share of this list that `k` is of the new list.
     test_share : float
         As for `resampled_interval`.
     k : int
@@ -192,13 +192,13 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
     values = _splits(precisions)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     mean = float(values.mean())
-    # Towards 1/2 by one row: equal precisions of 0 or 1 would have no variance.
+    # One row more, half a hit: precisions that are all 0 or all 1 would have no variance.
     shrunk = (n_rows * mean + 0.5) / (n_rows + 1)
     spread = shrunk * (1 - shrunk)  # variance of a row, a hit or not
     variance = _variance_of_list(values, spread, n_rows, test_share, k)
-    variance = min(variance, spread / 1.001)  # just below that of a variable that is 0 or 1
+    variance = min(variance, spread / 1.001)  # the most is `spread`, of values 0 and 1 only
     size = spread / variance - 1  # a + b of the beta distribution with this mean and variance
-    a, b = shrunk * size, (1 - shrunk) * size  # its parameters
+    a, b = shrunk * size, (1 - shrunk) * size  # the parameters a, b
     low, high = betaincinv(a, b, LEVEL / 2), betaincinv(a, b, 1 - LEVEL / 2)
     return Interval(k * mean, float(np.floor(k * low)), float(np.ceil(k * high)))
 
@@ -206,7 +206,7 @@ def expected_hits(precisions: ArrayLike, tested: float, test_share: float, k: in
 def expected_total(
     means: ArrayLike, spread: float, tested: float, test_share: float, k: int | None
 ) -> Interval:
-    """Predict the total of the amounts of the first `k` rows of a new list, see `expected_hits`.
+    """Predict the total of the amounts of the first `k` rows of a new list, as in `expected_hits`.
 
     Parameters
     ----------
@@ -215,12 +215,12 @@ def expected_total(
     spread : float
         Variance of the amounts of these rows.
     tested, test_share, k
-        See `expected_hits`; with None for `k`, the interval is of the mean over all new rows.
+        See `expected_hits`; with None for `k`, the mean over all new rows is predicted.
     """
     values = _splits(means)
     n_rows = distinct_rows(len(values), tested, test_share, k)
     half = np.sqrt(_variance_of_list(values, spread, n_rows, test_share, k)) * ndtri(1 - LEVEL / 2)
-    # The total is `factor` times the mean; without k it is the mean itself.
+    # The total is `factor` times the mean; without k, the mean itself is predicted.
     mean, factor = values.mean(), 1 if k is None else k
     return Interval(*(float(factor * end) for end in (mean, mean - half, mean + half)))
 
@@ -228,14 +228,13 @@ def expected_total(
 def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None = None) -> float:
     """Return the expected number of different rows in `n_splits` samples of `tested` rows.
 
-    Each sample has the fraction `test_share` of the same rows; if that is 0, rows of its own.
+    Each sample is the fraction `test_share` of one set of rows; if 0, no two samples share a row.
     """
-    if not (tested > 0 and (k is None or k > 0)):
-        raise InputError(
-            f"tested = {tested} and k = {k} are not both above 0; give positive numbers"
-        )
+    for name, number in {"tested": tested, "k": 1 if k is None else k}.items():
+        if not number > 0:
+            raise InputError(f"{name} = {number} is not above 0; give a positive number")
     share = _checked_share(test_share)
-    # Of tested / share rows each is in some sample with the chance 1 - (1 - share) ** n_splits.
+    # Each of tested / share rows is in a sample or more with the chance 1 - (1 - share)**n_splits.
     chance = -np.expm1(n_splits * np.log1p(-share))
     return tested * (n_splits if share == 0 else float(chance / share))
 
@@ -243,9 +242,9 @@ def distinct_rows(n_splits: int, tested: float, test_share: float, k: int | None
 def _variance_of_list(
     values: NDArray[np.float64], spread: float, n_rows: float, test_share: float, k: int | None
 ) -> float:
-    """Return the variance of the mean over splits plus that over k rows, `spread` being a row's."""
+    """Return the variance of the mean over splits plus that of k rows; `spread`: of one row."""
     _mean, error = _mean_and_error(values, test_share)
-    # At least that over `n_rows` independent rows, since few splits may agree by chance.
+    # At least the variance over `n_rows` independent rows, since few splits may agree by chance.
     variance_of_mean = max(0.0 if np.isnan(error) else error**2, spread / n_rows)
     return variance_of_mean + (0.0 if k is None else spread / k)
 
@@ -263,7 +262,7 @@ def _splits(values: ArrayLike) -> NDArray[np.float64]:
     """Return the values of splits as a vector of float64; require one or more, all finite."""
     checked = _vector(values)
     if not len(checked):
-        raise InputError("the values of splits are empty; give one for each split")
+        raise InputError("no values of splits were given; give one value for each split")
     if not np.isfinite(checked).all():
         raise InputError(
             f"the value of split {int(np.argmin(np.isfinite(checked)))}, counted from 0, is not "
@@ -280,9 +279,9 @@ def _vector(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def levels(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the place of each value in ascending order, one for equal values; NaN for NaN.
+    """Return the place of each value in ascending order, from 0; equal values share a place.
 
-    Differences by rounding do not count: the last bits of a mean depend on the order of summation.
+    NaN stays NaN. Differences by rounding do not count: a mean depends on the order of summation.
     """
     numbers = _vector(values)
     order = np.argsort(numbers)  # NaN come last
@@ -290,27 +289,27 @@ def levels(values: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # of equal infinities
         steps = np.diff(numbers[order]) > _EQUAL * finite.max(initial=0)  # True: a new place begins
     places = np.empty(len(numbers))
-    places[order] = np.cumsum([0, *steps])[: len(numbers)]  # nothing if there are no numbers
+    places[order] = np.cumsum([0, *steps])[: len(numbers)]  # [:0] for no numbers
     places[np.isnan(numbers)] = np.nan
     return places
 
 
 def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean rank of each method over the data sets, from 1 for the best; ties share it.
+    """Return the mean rank of each method over the data sets, from 1 for the best.
 
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
-        Larger is better.
+        Larger is better; tied methods get the mean of their ranks.
     """
     return _ranks(values).mean(axis=0)
 
 
 def _ranks(values: ArrayLike) -> NDArray[np.float64]:
-    return _rank([-levels(row) for row in _table(values)])
+    return _rank([-levels(row) for row in _table(values)])  # negative: the best has rank 1
 
 
-def _rank(values: ArrayLike) -> NDArray[np.float64]:
+def _rank(values: ArrayLike) -> NDArray[np.float64]:  # from 1, in each row; ties: their mean rank
     from scipy.stats import rankdata  # takes half a second to import
 
     return rankdata(values, axis=-1)
@@ -346,8 +345,8 @@ def _pairs(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
 def friedman_test(values: ArrayLike) -> float:
     """Return the p-value that all methods have the same mean rank over the data sets (demsar2006).
 
-    In the form of Iman and Davenport, with the variance of the tied ranks: 1 if all methods are
-    tied everywhere, else NaN for one data set.
+    In the form of Iman and Davenport, with the variance of the tied ranks. The result is 1 if
+    all methods are tied everywhere, else NaN for one data set.
 
     Parameters
     ----------
@@ -369,15 +368,15 @@ def friedman_test(values: ArrayLike) -> float:
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
     """Return the two-sided p-value that two methods do not differ, by Wilcoxon's signed ranks.
 
-    Differences of 0 are ranked and count for both sides by half. The p-value is exact, with ties
-    and zeros, too; 1 if all differences are 0.
+    Differences of 0 are ranked and count half for each side. The p-value is exact, even with ties
+    and zeros; 1 if all differences are 0.
 
     Parameters
     ----------
     first, second : array-like of shape (n_datasets,)
     """
     table = _pairs(first, second)
-    scale = np.abs(table).max() or 1.0  # by which rounding to 12 digits is relative
+    scale = np.abs(table).max() or 1.0  # rounding is relative to the largest value
     differences = np.round((table[:, 0] - table[:, 1]) / scale, 12)  # rounded: ties stay ties
     ranks = _rank(np.abs(differences))
     observed = abs(float(ranks[differences > 0].sum()) - float(ranks[differences < 0].sum()))
@@ -395,17 +394,17 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Adjust p-values for the number of tests, by Holm's step-down method."""
+    """Return p-values adjusted for the number of tests, by Holm's step-down method."""
     raw = _vector(p)
     order = np.argsort(raw, kind="stable")
     steps = raw[order] * np.arange(len(raw), 0, -1)  # the smallest times n, the next times n - 1
     adjusted = np.empty_like(raw)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never below a smaller p's
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)  # never falls as p grows
     return adjusted
 
 
 def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
-    """Return Wilcoxon's p-values of each two methods, adjusted by Holm (benavoli2016).
+    """Return Wilcoxon's p-value of each pair of methods, adjusted by Holm (benavoli2016).
 
     Parameters
     ----------
@@ -425,7 +424,7 @@ def pairwise_signed_rank(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def cliques(ranks: ArrayLike, p: ArrayLike) -> list[tuple[int, ...]]:
-    """Group the methods that the p-values of each two do not tell apart.
+    """Return the groups of methods of which no two are told apart by their p-value.
 
     Parameters
     ----------
@@ -458,13 +457,13 @@ def _maximal_cliques(
     group: set[int], candidates: set[int], excluded: set[int], neighbours: list[set[int]]
 ) -> Iterator[set[int]]:
     """Yield the maximal cliques that contain `group` (Bron and Kerbosch 1973, with pivots)."""
-    # Linked to all of `group` are the `candidates`, which may join it, and the `excluded`, whose
-    # cliques were yielded before: a group that one of these could join is not maximal.
+    # All `candidates` and `excluded` are linked to all of `group`. Cliques with an excluded member
+    # were yielded before; so a group that an excluded member could join is not maximal.
     if not candidates and not excluded:
         yield group
         return
     pivot = max(candidates | excluded, key=lambda i: len(neighbours[i] & candidates))
-    for i in sorted(candidates - neighbours[pivot]):  # a clique without them the pivot could join
+    for i in sorted(candidates - neighbours[pivot]):  # without these, the pivot could join
         near = neighbours[i]
         yield from _maximal_cliques(group | {i}, candidates & near, excluded & near, neighbours)
         candidates, excluded = candidates - {i}, excluded | {i}
@@ -478,7 +477,7 @@ def performance_profile(
     Parameters
     ----------
     values : array-like of shape (n_datasets, n_methods)
-        NaN where a method has no result; data sets without any are left out.
+        NaN where a method has no result; data sets without any result are left out.
     measure : {"value", "time"}
         Values, the larger the better: at most tau below the best; times: at most tau times the
         least.
@@ -492,19 +491,19 @@ def performance_profile(
     table = _numbers(values)
     if table.ndim != 2 or not np.isfinite(table).any():
         raise InputError(
-            f"values of shape {table.shape} are no table with a finite result; give a row for each "
-            "data set and a column for each method"
+            f"the values have shape {table.shape} and {np.isfinite(table).sum()} finite numbers; "
+            "give a row for each data set, a column for each method, and a finite number"
         )
     table = np.where(np.isfinite(table), table, np.nan)[np.isfinite(table).any(axis=1)]
     if measure == "time":
-        if (table <= 0).any():
+        if (table <= 0).any():  # false for NaN
             raise InputError(f"the least time is {np.nanmin(table)} seconds; give times above 0")
         behind = table / np.nanmin(table, axis=1, keepdims=True)
     else:
         # Rounded, so that equal distances are one step of the profile.
         behind = np.round(np.nanmax(table, axis=1, keepdims=True) - table, 12)
     tau = np.unique(behind[np.isfinite(behind)])
-    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # over the data sets
+    return tau, (behind[:, :, None] <= tau).mean(axis=0)  # over the data sets; false for NaN
 
 
 class Posterior(NamedTuple):
@@ -529,10 +528,10 @@ def bayesian_signed_rank(first: ArrayLike, second: ArrayLike, rope: float) -> Po
     """
     table = _pairs(first, second)
     differences = np.append(0.0, table[:, 0] - table[:, 1])  # 0 stands for the prior
-    sums = differences[:, None] + differences  # twice the mean of each two
+    sums = differences[:, None] + differences  # twice the mean of each pair
     strength = np.append(0.5, np.ones(len(table)))  # of the prior, and of each data set
     total = strength.sum()
-    # Expected product of the probabilities of each two differences, by the Dirichlet posterior.
+    # Expected product of the probabilities of each pair of differences, by the Dirichlet posterior.
     joint = (np.outer(strength, strength) + np.diag(strength)) / (total * (total + 1))
     above, below = (float(joint[beyond].sum()) for beyond in (sums > 2 * rope, sums < -2 * rope))
     return Posterior(above, 1 - above - below, below)

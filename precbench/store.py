@@ -29,7 +29,7 @@ from precbench.strict_json import Count, Fields, Number, parse
 from precbench.text import one_line
 
 SCHEMA = 1
-SHARDS = "shards"  # their folder in a folder of results
+SHARDS = "shards"  # folder of the shards in a folder of results
 # How a shard is written, as a regular expression: its number, and how many there are
 SHARD = r"^([1-9]\d{0,3})/([1-9]\d{0,3})$"
 Status = Literal["ok", "skipped", "failed", "timeout", "crashed", "diverged", "interrupted"]
@@ -60,13 +60,13 @@ def key_of(description: Mapping[str, Any]) -> str:
 
 
 Key = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-_Seconds = Annotated[Number, Field(ge=0)]
+_NotNegative = Annotated[Number, Field(ge=0)]
 _Scalar = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number | None
 _Value = _Scalar | str
 
 
 class Record(Fields):
-    """The record of a trial; one without numbers has no description and no arrays."""
+    """The record of a trial; a trial without numbers has no description and no arrays."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -83,21 +83,21 @@ class Record(Fields):
     sweep: tuple[str, _Value] | None = None
     # What the numbers of the trial depend on; its hash is the key of the record
     description: dict[str, Any] = Field(default_factory=dict)
-    reason: str = ""
-    before: str = ""
+    reason: str = ""  # why there is no result
+    before: str = ""  # how the trial ended last time
     warnings: list[str] = Field(default_factory=list)
-    timing: str = ""
-    environment: str = ""
-    run: str = ""
-    code: str = ""
-    stopped: str = ""
+    timing: str = ""  # "sequential" or "parallel"
+    environment: str = ""  # id of the machine
+    run: str = ""  # id of the run
+    code: str = ""  # hash of the code that ran
+    stopped: str = ""  # by which limit; "" if by none
     limit: dict[str, Number | None] | None = None
-    limit_passes: _Seconds | None = None
+    limit_passes: _NotNegative | None = None  # passes over the rows
     n_train: Count | None = None
     fitted: dict[str, _Scalar] = Field(default_factory=dict)
-    seconds: _Seconds | None = None
+    seconds: _NotNegative | None = None
     chosen: dict[str, _Value] = Field(default_factory=dict)
-    tuning_seconds: _Seconds | None = None
+    tuning_seconds: _NotNegative | None = None
     arrays: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -110,11 +110,11 @@ class Record(Fields):
         return self
 
     @property
-    def sweep_point(self) -> str:
+    def sweep_point(self) -> str:  # such as "k=0.25"; "" without a sweep
         return "" if self.sweep is None else f"{self.sweep[0]}={self.sweep[1]}"
 
     def to_dict(self) -> dict[str, Any]:
-        return self.model_dump(exclude_unset=True)
+        return self.model_dump(exclude_unset=True)  # only fields that the file has
 
 
 class _Head(Fields):
@@ -157,8 +157,8 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         self._trials = self.folder / "trials"
-        self._lock = -1
-        # By key: the record, and inode, time and size of the file that it was read from.
+        self._lock = -1  # descriptor of the file ``.lock`` while `lock` is held
+        # By key: (inode, time, size) of the file when the record was read, and the record.
         self._cache: dict[str, tuple[tuple[int, int, int], Record]] = {}
 
     @contextmanager
@@ -169,7 +169,7 @@ class Store:
         """
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            # Not "w", which would empty the file of a run that still holds it.
+            # Not "w", which would empty the file of a run that holds the lock.
             stream = (self.folder / ".lock").open("a+")
         with stream:
             try:
@@ -197,11 +197,11 @@ class Store:
                 return
         raise PrecbenchError(
             f"{self.folder} was moved or removed during the run, and later results are in a new "
-            "folder of that name; join both with precbench merge, then run the same command again"
+            "folder of this name; join them with precbench merge, then run the same command again"
         )
 
     @property
-    def running(self) -> Path:
+    def running(self) -> Path:  # folder with a file for each trial that runs now
         return self.folder / "running"
 
     def write_request(self, keys: Iterable[str], shards: Iterable[str] = ()) -> None:
@@ -210,12 +210,12 @@ class Store:
         self.write_text("asked.json", json.dumps(request) + "\n")
 
     def request(self) -> Request:
-        """Return what the last run was asked to run; if none has noted it, the stored records."""
+        """Return what the last run was asked to run; without a note, the keys of stored records."""
         path = self.folder / "asked.json"
         return _read(path, Request) if path.exists() else Request.model_construct(keys=self.keys())
 
     def running_process(self) -> int | None:
-        """Return the process id of the run that holds the folder, None without one."""
+        """Return the process id of the run in the folder, 0 if unknown, None without a run."""
         try:
             stream = (self.folder / ".lock").open("rb")
         except OSError:
@@ -225,12 +225,12 @@ class Store:
                 # Shared, so that two readers do not take each other for a run.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                text = stream.read(20)  # more than any id has
+                text = stream.read(20)  # more bytes than any id has
                 return int(text) if text.isdigit() else 0  # 0: a run has not yet written its id
         return None
 
     def write_times(self, keys: Iterable[str]) -> Iterator[float]:
-        """Yield when each of these records was written, in seconds since 1970."""
+        """Yield when each record was written, in seconds since 1970; skip missing records."""
         for key in keys:
             with suppress(OSError):
                 yield self._file(key).stat().st_mtime
@@ -239,7 +239,7 @@ class Store:
         """Return when a record or its arrays were last written, in nanoseconds since 1970."""
         return max((path.stat().st_mtime_ns for path in self._trials.glob("*")), default=0)
 
-    def machines(self) -> dict[str, Machine]:
+    def machines(self) -> dict[str, Machine]:  # by id, see `add_environment`
         folder = self.folder / "environments"
         return {path.stem: _read(path, Machine) for path in sorted(folder.glob("*.json"))}
 
@@ -250,7 +250,7 @@ class Store:
     def write(
         self, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None
     ) -> None:
-        """Write a record and its arrays in place of former ones; numbers not finite become null."""
+        """Write a record and its arrays, or replace them; numbers not finite become null."""
         json_file = self._file(record["key"])
         npz_file = json_file.with_suffix(".npz")
         contents = {npz_file: pack(arrays)} if arrays else {}
@@ -258,7 +258,7 @@ class Store:
         contents[json_file] = _json({**record, "schema": SCHEMA, "arrays": sorted(arrays or ())})
         _write(contents)
         if not arrays:
-            npz_file.unlink(missing_ok=True)
+            npz_file.unlink(missing_ok=True)  # of a former record
 
     def read(self, key: str) -> Record | None:
         """Return a checked record, None if there is none; parse it again only after a change."""
@@ -281,7 +281,7 @@ class Store:
         try:
             return unpack(path, record.arrays, kinds="fiuU")  # numbers and text
         except (FileNotFoundError, DamagedError) as error:
-            raise _damaged(path) from error
+            raise _damaged(path, "unreadable" if path.exists() else "missing") from error
 
     def damaged(self, key: str, why: str) -> InputError:
         """Return the error to raise for a record that this program cannot have written."""
@@ -290,7 +290,7 @@ class Store:
     def keys(self) -> list[str]:
         return sorted(path.stem for path in self._trials.glob("*.json"))
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:  # skips records that are removed meanwhile
         return (record for record in map(self.read, self.keys()) if record is not None)
 
     def add_environment(self, description: Mapping[str, Any]) -> str:
@@ -301,7 +301,7 @@ class Store:
             _write({path: _json(description)})
         return name
 
-    def _remove_leftovers(self) -> None:
+    def _remove_leftovers(self) -> None:  # of killed runs: unfinished writes, marks of trials
         stray = [*self.folder.glob("**/.*.tmp"), *self.running.glob("*")]
         # Arrays without their JSON, which is written last, are of an unfinished write.
         stray += [p for p in self._trials.glob("*.npz") if not p.with_suffix(".json").exists()]
@@ -320,7 +320,7 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
     try:
         return parse(path.read_bytes(), kind)
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); remove it and run again") from None
+        raise InputError(f"{path} is damaged ({error}); remove the file and run again") from None
 
 
 def _read_record(path: Path) -> Record:
@@ -328,7 +328,7 @@ def _read_record(path: Path) -> Record:
     content = path.read_bytes()
     try:
         schema = parse(content, _Head).version
-        record = parse(content, Record) if schema <= SCHEMA else None
+        record = parse(content, Record) if schema <= SCHEMA else None  # None: newer
         if record is not None and record.key != path.stem:
             raise ValueError("it holds the result of another key than its name")
     except ValueError as error:
@@ -343,7 +343,7 @@ def _read_record(path: Path) -> Record:
 
 def find_stores(results: Path) -> list[Store]:
     """Return a store for each experiment with trials in a folder of results, and for its shards."""
-    entries = ("trials", "asked.json")  # a shard without trials has the latter
+    entries = ("trials", "asked.json")  # a shard without trials has asked.json
     folders = find_result_folders(results, *entries)
     for shard in sorted(results.glob(f"{SHARDS}/*/")):
         folders += find_result_folders(shard, *entries)
@@ -353,7 +353,7 @@ def find_stores(results: Path) -> list[Store]:
 
 
 def find_result_folders(results: Path, *entries: str) -> list[Path]:
-    """Return `results` alone if it has one of these entries, else its subfolders that have one."""
+    """Return `results` alone if it has one of the entries, else its subfolders with an entry."""
     if not results.is_dir():
         raise InputError(f"there is no folder {results}; name one that precbench run has written")
     for pattern in ("", "*/"):
@@ -365,7 +365,7 @@ def find_result_folders(results: Path, *entries: str) -> list[Path]:
 
 @cache
 def environment() -> dict[str, Any]:
-    """Describe machine and software, without user name, host name or paths."""
+    """Return a description of machine and software, without user name, host name or paths."""
     from threadpoolctl import threadpool_info
 
     blas = [
@@ -373,7 +373,7 @@ def environment() -> dict[str, Any]:
         for library in threadpool_info()
     ]
     commit = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None
+    changes = _git("status", "--porcelain", "--untracked-files=no") if commit else None  # "": none
     return {
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
@@ -408,17 +408,17 @@ def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return None
+        return None  # not installed
 
 
-@cache  # the code that runs was read at the start
-def _git(*arguments: str) -> str | None:
+@cache  # a later commit does not change the code that runs
+def _git(*arguments: str) -> str | None:  # what git prints in our repository, None without one
     root = Path(__file__).parent.parent
     return _output("git", "-C", str(root), *arguments) if (root / ".git").exists() else None
 
 
 def _output(*command: str) -> str | None:
-    # Return what a command prints, None if it fails.
+    # Return what a command prints, None if the command fails.
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -426,7 +426,7 @@ def _output(*command: str) -> str | None:
     return done.stdout.strip()
 
 
-def _canonical(value: Any) -> bytes:
+def _canonical(value: Any) -> bytes:  # equal bytes for equal values
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -448,6 +448,6 @@ def _write(contents: Mapping[Path, bytes | str]) -> None:
         write_whole(contents)
 
 
-def _damaged(path: Path, why: str = "precbench writes whole files only") -> InputError:
+def _damaged(path: Path, why: str) -> InputError:
     # The error names the JSON, also for damaged arrays: without it, the trial runs again.
     return InputError(f"{path} is damaged ({why}); remove {path.stem}.json and run again")

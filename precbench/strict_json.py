@@ -9,7 +9,7 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Fields(BaseModel):
-    """The keys of an object that the program reads; others are ignored."""
+    """The keys of an object that the program reads; other keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -18,7 +18,7 @@ _Fields = TypeVar("_Fields", bound=Fields)
 
 
 def parse(content: bytes, kind: type[_Fields]) -> _Fields:
-    """Return the fields of a JSON object; `ValueError` names missing ones, or the first mistake."""
+    """Return the fields of a JSON object; `ValueError` names missing fields or the first fault."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -26,7 +26,7 @@ def parse(content: bytes, kind: type[_Fields]) -> _Fields:
 
 
 def checked(data: Any, kind: type[_Fields]) -> _Fields:
-    """Return the fields of an object that was parsed already; see `parse`."""
+    """Return the fields of an object that was parsed before; errors are as in `parse`."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -30,7 +30,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 DatasetNames = Annotated[list[str], Field(min_length=1)]
 Sizes = Annotated[list[AtLeastTwo], Field(min_length=2)]
 
-# Metrics, functions of labels and scores, by label; a config lists them as that of an experiment
+# Metrics by label, functions of labels and scores; in a config as in that of an experiment
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 
 
@@ -55,17 +55,17 @@ class StudyKind:
     Attributes
     ----------
     compute : callable or str
-        The function, or ``module:function``: showing a study needs no solver and no data.
+        The function, or ``module:function``: showing a study then imports no solver and no data.
     text, numbers : tuple of str
         The columns besides ``value``, with strings and with numbers.
     tables, draw : callable
-        ``tables(result)`` returns those of a report, ``draw(figure, result)`` fills a subfigure.
+        ``tables(result)`` returns tables of a report, ``draw(figure, result)`` fills a subfigure.
     size : tuple of float
         Width and height of the figure in inches, without its caption.
     caption : str
         Text below the figure; names of parameters in braces stand for their values.
     quick : bool
-        Whether it needs no data and a few seconds at most: then every check computes it anew.
+        Whether computing needs no data and a few seconds at most: then every check computes again.
     """
 
     compute: "Callable[..., pd.DataFrame] | str"

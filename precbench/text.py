@@ -19,11 +19,11 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text with single spaces in place of spaces, tabs and newlines."""
+    """Return text with single spaces in place of all runs of spaces, tabs and newlines."""
     return " ".join(text.split())
 
 
-def first_line(member: object) -> str:
+def first_line(member: object) -> str:  # of the docstring; "" without a docstring
     return (inspect.getdoc(member) or "").partition("\n")[0]
 
 

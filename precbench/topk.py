@@ -25,9 +25,9 @@ _NEARLY_PERCENT = re.compile(r"\s*([\d.,]{1,31})\s*(?:%|percent|per cent|pct)\s*
 
 
 class HeldOut(NamedTuple):
-    """Rows that a model was measured on, with their labels, above 0 for positives, and scores.
+    """Labels (above 0 for positives) and scores of the rows that a model was measured on.
 
-    `amounts` is what each row gains if it is a hit.
+    `amounts` holds what each row gains if it is a hit.
     """
 
     y: NDArray[np.float64]
@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
 
 
 def check_k(k: TopK) -> TopK:
-    """Return `k` as it is; raise an error if it has no meaning for any list."""
+    """Return `k` as it is; raise an error if `k` has no meaning for any list."""
     if _is_count(k) or _is_share(k) or _share_of_rows(k) is not None:
         return k
     text = repr(str(k)) if isinstance(k, str) else k
@@ -48,23 +48,23 @@ def check_k(k: TopK) -> TopK:
 
 
 def several_k(k: TopK | Sequence[TopK]) -> list[TopK]:
-    """Return one `k` or several as a list without duplicates; raise an error if it is empty."""
+    """Return one `k` or several as a list without duplicates; refuse an empty list."""
     values: list[Any] = [*k] if isinstance(k, list | tuple) else [k]
     if not values:
         raise InputError("k is an empty list; give at least one length of the top")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return list({repr(value): check_k(value) for value in plain}.values())  # by text: 1 is not 1.0
+    return list({repr(value): check_k(value) for value in plain}.values())  # by text: 1 == 1.0
 
 
 def _is_count(k: Any) -> bool:
     return isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
 
 
-def _is_share(k: Any) -> bool:
+def _is_share(k: Any) -> bool:  # of the positives
     return isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) <= 1
 
 
-def _share_of_rows(k: object) -> float | None:
+def _share_of_rows(k: object) -> float | None:  # of text such as "1 %"; None for all else
     match = _PERCENT.fullmatch(k) if isinstance(k, str) else None
     share = float(match[1]) / 100 if match else 0.0
     return share if 0 < share <= 1 else None
@@ -87,7 +87,7 @@ def _suggestion(k: object) -> str:
 
 
 def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
-    """Return `k` as a number of rows, fractions rounded up; an error if the list has fewer rows.
+    """Return `k` as a number of rows, fractions rounded up; refuse more than the list has.
 
     Without `n_rows`, `k` must not exceed the number of positives, nor be a fraction of the rows.
     """
@@ -108,15 +108,15 @@ def resolve_k(k: TopK, n_pos: int, n_rows: int | None = None) -> int:
 
 def training_k(k: TopK, n_pos: int, n_rows: int) -> tuple[int, int]:
     """Return the k to train for, at most `n_pos`, and `k` as a number of rows."""
-    # A longer top is perfect if its first `n_pos` rows are the positives: training caps k there. A
-    # count may exceed `n_rows`, since more rows may be ranked later.
+    # A top of more than `n_pos` rows is perfect if the positives come first, so training needs no
+    # greater k. A count may exceed `n_rows`, since more rows may be ranked later.
     count = _count(k, n_pos, n_rows)
     return min(count, n_pos), count
 
 
 def _count(k: TopK, n_pos: int, n_rows: int) -> int:
-    """Return `k` as a number of rows, fractions rounded up, however many rows there are."""
-    check_k(k)  # for its error
+    """Return `k` as a number of rows, fractions rounded up, even if there are fewer rows."""
+    check_k(k)  # raises if `k` is invalid
     if (share := _share_of_rows(k)) is not None:
         return ceil_share(share, n_rows)
     return int(k) if isinstance(k, Integral) else ceil_share(float(k), n_pos)
@@ -124,14 +124,14 @@ def _count(k: TopK, n_pos: int, n_rows: int) -> int:
 
 @functools.lru_cache(maxsize=32, typed=True)  # typed: 1 and 1.0 are two values of k
 def k_by_size(k: TopK, length: int) -> NDArray[np.int32]:
-    """Return an array whose entry n, up to `length`, is `k` in rows for n positives, at most n."""
+    """Return an array: entry n is the k to train for with n positives among `length` rows."""
     counts = (training_k(k, n, length)[0] for n in range(1, length + 1))
     return np.array([0, *counts], dtype=np.int32)
 
 
 def ceil_share(share: float, n: int) -> int:
-    """Return a fraction of `n`, which may exceed 1, as a count of at least 1, rounded up."""
-    # 0.07 * 100 is 7.000000000000001 in floating point.
+    """Return `share` times `n` as a count of at least 1, rounded up; `share` may exceed 1."""
+    # 0.07 * 100 is 7.000000000000001 in floating point, and must not become 8.
     return max(1, math.ceil(float(share) * n * (1 - 1e-12)))
 
 
@@ -147,7 +147,7 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
     # Return the rows above the `count`-th highest score, the rows tied with it, and how many of the
     # tied rows are needed for a top of `count` rows. Takes linear time.
     place = scores.size - count
-    lowest = np.partition(scores, place)[place]  # of the top
+    lowest = np.partition(scores, place)[place]  # the lowest score in the top
     top = np.flatnonzero(scores >= lowest)
     is_tied = scores[top] == lowest
     above = top[~is_tied]
@@ -157,9 +157,9 @@ def split_at(scores: NDArray, count: int) -> tuple[NDArray[np.intp], NDArray[np.
 def top_rows(
     scores: NDArray[np.float64], rows: NDArray[Any] | None, count: int
 ) -> NDArray[np.intp]:
-    """Return the `count` highest scored of `rows`: indices, a mask, or None for all."""
+    """Return the `count` highest scored of `rows` (indices, a mask, or None: all) as indices."""
     # Of equal scores the lower index comes first; ``np.argpartition`` breaks ties differently on
-    # other processors. Rows above the lowest score of the top precede those that share it.
+    # other processors. Rows above the lowest score of the top precede rows with this score.
     if not count:
         return np.empty(0, dtype=np.intp)
     if rows is not None and rows.dtype == np.bool_:
@@ -170,30 +170,30 @@ def top_rows(
 
 
 def first_rows(scores: NDArray, count: int) -> NDArray[np.intp]:
-    """Return the `count` rows with the highest scores, ascending; of ties the first."""
-    return np.sort(top_rows(scores, None, count))
+    """Return the indices of the `count` highest scores, ascending; of equal scores the first."""
+    return np.sort(top_rows(scores, rows=None, count=count))
 
 
 def sums_at(values: NDArray, scores: NDArray, counts: ArrayLike) -> NDArray[np.float64]:
-    """Sum values over the rows with the highest scores, for many lengths of the top at once."""
+    """Return the sums of `values` over the rows with the highest scores, for each of `counts`."""
     # Ties at the end of the top count by the mean over their orders, which is linear in the length.
     order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # last row of each tie
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # last row of each score
     return np.interp(np.asarray(counts), [0, *(ends + 1)], [0.0, *np.cumsum(values[order])[ends]])
 
 
 def cut_below(scores: NDArray, count: int) -> float:
-    """Return a number that just the `count` highest scores exceed; of ties at the end, none do."""
-    # Cut midway between the last score of the top and the highest one below, so that the last bit
+    """Return a number that only the `count` highest scores exceed; of ties at the end, none do."""
+    # Cut midway between the last score of the top and the highest below, so that the last bit
     # of a score, which may differ between processors, does not decide. If scores of the top are
-    # tied, up to noise, with the highest one below, cut above these; if the top has all rows, below
-    # all. The noise is far above rounding errors, and far below differences of scores.
+    # tied, up to noise, with the highest score below, cut above the ties; if the top has all rows,
+    # cut below all. The noise is far above rounding errors, and far below differences of scores.
     noise = max(2.0**-33 * float(np.abs(scores).max()), float(np.finfo(np.float64).tiny))
     if count >= scores.size:
         return float(scores.min()) - noise
-    ascending = np.sort(scores[top_rows(scores, None, count + 1)])  # from the highest below the top
+    ascending = np.sort(scores[top_rows(scores, rows=None, count=count + 1)])  # top and next score
     gaps = np.flatnonzero(np.diff(ascending) > noise)
-    if not gaps.size:  # all are tied
+    if not gaps.size:  # all these scores are tied
         return float(ascending[-1]) + noise
     below, above = ascending[gaps[0] : gaps[0] + 2]  # the ends of the lowest gap
     return float(below / 2 + above / 2)  # halved before the sum, which might overflow

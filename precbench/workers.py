@@ -44,7 +44,7 @@ def no_interrupt() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker
 
     with safe_path():
-        resource_tracker.ensure_running()  # before: its start by joblib 1.5 unblocks the signal
+        resource_tracker.ensure_running()  # first, as its start by joblib 1.5 unblocks Ctrl-C
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -53,18 +53,18 @@ def no_interrupt() -> Iterator[None]:
 
 
 def begin(n_workers: int, function: str = "builtins:int", *arguments: Any) -> Any:
-    """Start workers, or keep those that run if they are as many; return their executor at once."""
+    """Start workers, or keep running ones if they are `n_workers`; return the executor at once."""
     # Each worker first calls `function` (``module:name``); the default does nothing.
-    global _executor  # also `end` uses it
+    global _executor  # for `end`
     from joblib.executor import get_memmapping_executor
 
     settings = {name: value for name, value in os.environ.items() if name.startswith("PRECBENCH_")}
     with safe_path(), no_interrupt(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib's, when other workers than before are wanted
+        warnings.simplefilter("ignore")  # joblib warns when other workers than before are wanted
         _executor = get_memmapping_executor(
             n_workers,
             initializer=_prepare,
-            # `_prepare` uses the first. The others make joblib start new workers if they change.
+            # `_prepare` uses the first argument. If another changes, joblib starts new workers.
             initargs=(os.getpid(), str(Path.cwd()), *sys.path),
             env=_ENVIRONMENT | settings,  # one BLAS thread; the settings of this process
             max_nbytes=None,  # arrays are sent whole, or are memory maps already
@@ -92,15 +92,15 @@ def _prepare(parent: int, *_unused: str) -> None:
 
 
 def _all_live(executor: Any) -> bool:
-    """Return whether all workers live, and the thread of joblib that watches them."""
-    # That thread notices a closed pipe, and a child of a dead worker may hold its pipe open. The
-    # workers are copied to a list, since the thread removes dead ones meanwhile.
-    is_dead = any(process.exitcode for process in [*executor._processes.values()])
+    """Return whether all workers and the thread of joblib that watches the workers live."""
+    # The thread notices a closed pipe, but a child of a dead worker may hold the pipe open. The
+    # workers are copied to a list, since the thread removes dead workers meanwhile.
+    is_dead = any(process.exitcode for process in [*executor._processes.values()])  # None: alive
     return not is_dead and executor._executor_manager_thread.is_alive()
 
 
 def end() -> None:
-    """Kill the workers; idle ones end by themselves after minutes."""
+    """Kill the workers, if any; idle workers would end by themselves only after minutes."""
     global _executor
     if _executor is not None:
         with suppress(RuntimeError):  # raised if joblib cannot start the thread that kills them
@@ -113,7 +113,7 @@ def run(
 ) -> Generator[_Result]:
     """Call a function in worker processes and yield the results as they come."""
     # When a worker is free, the next arguments are taken from `calls`; memory maps are passed by
-    # reference. If a worker dies, `BrokenProcessPool` is raised and all others are killed.
+    # reference. If a worker dies, `BrokenProcessPool` is raised and all other workers are killed.
     executor, waiting = begin(n_workers), iter(calls)
     running: set[Future[_Result]] = set()
     try:
@@ -122,7 +122,7 @@ def run(
                 running.add(executor.submit(function, *arguments))
             if not running:
                 return
-            done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
+            done, running = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 yield future.result()
             if not (done or _all_live(executor)):
@@ -131,5 +131,5 @@ def run(
                     "the calls that have yielded no result"
                 )
     finally:
-        if running:  # after an error, or an interruption
+        if running:  # after an error, or if the caller stops early
             end()

@@ -80,9 +80,9 @@ def load(path: Path) -> Document:
 
 
 def extended(own: Document, folder: Path) -> Document:
-    """Return a document joined with the file that its key ``extends`` names, in `folder`.
+    """Return a document joined with the file that its key ``extends`` names, in `folder`, if any.
 
-    It has the top-level keys of both; where both files have one, all below it is that of `own`.
+    The result has the top-level keys of both files; for a key in both, all below is that of `own`.
     """
     if not isinstance(own.data, dict) or "extends" not in own.data:
         return own
@@ -95,7 +95,8 @@ def extended(own: Document, folder: Path) -> Document:
         raise own.refusal([(("extends",), f"there is no {name} beside this file{near}")])
     base = load(folder / name)
     if not isinstance(base.data, dict) or "extends" in base.data:
-        raise own.refusal([(("extends",), f"{name} has no keys, or extends a third file")])
+        fault = "extends a third file" if isinstance(base.data, dict) else "has no keys"
+        raise own.refusal([(("extends",), f"{name} {fault}; name another file")])
     data = {**base.data, **own.data}
     del data["extends"]
     return replace(own, data=data, base=base)
@@ -112,7 +113,7 @@ def parse(text: str, file: str = "<text>") -> Document:
         raise InputError(_complaint(file, place, (), "a character YAML does not allow")) from error
     except yaml.MarkedYAMLError as error:
         message = ", ".join(part for part in (error.problem, error.context) if part)
-        raise InputError(_complaint(file, _place(error.problem_mark), (), message)) from error
+        raise InputError(_complaint(file, _position(error.problem_mark), (), message)) from error
     if builder.mistakes:
         raise InputError("\n".join(builder.mistakes))
     return Document(file, data, builder.where)
@@ -131,7 +132,7 @@ class _Builder:
         """Read the only document of the file and return its data, None for an empty file."""
         data = None
         for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent) and self.where:  # one was read before
+            if isinstance(event, yaml.DocumentStartEvent) and self.where:  # not the first
                 self._refuse(event, (), "a second document (give it a file of its own)", fatal=True)
             elif isinstance(event, yaml.NodeEvent):
                 data = self._value(event, ())
@@ -141,7 +142,7 @@ class _Builder:
     def _value(self, event: Any, keys: Keys) -> Any:
         """Read the value that begins with an event; note the places of all its parts in `where`."""
         # A value in a mapping has the place of its key, which `_key` has noted before.
-        self.where.setdefault(keys, _place(event.start_mark))
+        self.where.setdefault(keys, _position(event.start_mark))
         self._refuse_hidden(event, keys)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, keys)
@@ -162,11 +163,11 @@ class _Builder:
         if not isinstance(event, yaml.ScalarEvent):
             self._refuse(event, keys, "a key that is not plain text", fatal=True)
         name: str = event.value
-        if {"\n", "\t"} & set(name):
+        if {"\n", "\t"} & set(name):  # allowed in values, so `_refuse_hidden` lets them pass
             self._refuse(event, keys, "a control character in a text")
         if first := self.where.get((*keys, name)):  # its line and column
             self._refuse(event, (*keys, name), f"duplicate key {name!r}, first in line {first[0]}")
-        self.where.setdefault((*keys, name), _place(event.start_mark))
+        self.where.setdefault((*keys, name), _position(event.start_mark))
         return name
 
     def _scalar(self, event: yaml.ScalarEvent, keys: Keys) -> Any:
@@ -207,15 +208,15 @@ class _Builder:
             self._refuse(event, keys, "a control character in a text")
 
     def _refuse(self, event: yaml.Event, keys: Keys, what: str, fatal: bool = False) -> None:
-        """Note a mistake; raise all so far if it is `fatal` to go on, or if they are many."""
+        """Note a mistake; raise all noted mistakes if `fatal`, or if there are `MAX_MISTAKES`."""
         # A duplicate key is a mistake anywhere, so its message does not say "not allowed here".
         what = what if what.startswith("duplicate") else f"not allowed here: {what}"
-        self.mistakes.append(_complaint(self.file, _place(event.start_mark), keys, what))
+        self.mistakes.append(_complaint(self.file, _position(event.start_mark), keys, what))
         if fatal or len(self.mistakes) == MAX_MISTAKES:
             raise InputError("\n".join(self.mistakes))
 
 
-def _place(mark: Any) -> tuple[int, int]:
+def _position(mark: Any) -> tuple[int, int]:  # line and column, from 1
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
 

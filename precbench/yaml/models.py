@@ -55,24 +55,24 @@ def refuse(problems: Iterable[Problem]) -> None:
 
 
 def at(path: Keys, texts: Iterable[str]) -> list[Problem]:
-    """Return a problem with each of the texts, all at one place."""
+    """Return a problem for each of the texts, all at the place `path`."""
     return [(path, text) for text in texts]
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> list[str]:
-    """Return one message if a name is not known, with the nearest that is, else none."""
+    """Return no message for a known name, else one message with the nearest known name."""
     return [] if name in known else [f"unknown {what} {name!r}{did_you_mean(name, [*known])}"]
 
 
 def repeats(values: Iterable[Hashable]) -> list[int]:
-    """Return the places of values that equal an earlier one."""
+    """Return the places of values that equal an earlier value."""
     values = list(values)
-    first = {value: i for i, value in reversed([*enumerate(values)])}
+    first = {value: i for i, value in reversed([*enumerate(values)])}  # the first place is kept
     return [i for i, value in enumerate(values) if first[value] < i]
 
 
 def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
-    """Return the message for an error of pydantic; `keys` are those that the section allows."""
+    """Return the message for an error of pydantic; `keys` are the keys that the section allows."""
     kind, value = error["type"], reprlib.repr(error["input"])
     if kind == "problem":  # of our own checks, see `refuse`
         return error["msg"]
@@ -90,7 +90,7 @@ def in_plain_words(error: Any, keys: Iterable[str] = ()) -> str:
 
 
 def matching(pattern: str, complaint: str) -> AfterValidator:
-    """Return a validator that refuses text not of a pattern; `complaint` says what it should be."""
+    """Return a validator of text by a pattern; `complaint` says what the text should be."""
 
     def check(text: str) -> str:
         # refuse() raises if there is a problem; () is the place of the text itself.
@@ -101,7 +101,7 @@ def matching(pattern: str, complaint: str) -> AfterValidator:
 
 
 def known(what: str, registry: str) -> AfterValidator:
-    """Return a validator that refuses names not in a registry; `what` calls them in messages."""
+    """Return a validator that refuses names not in a registry; `what` is their kind in messages."""
 
     # `registry` is written ``module:name``, and imported on first use.
     def check(name: str) -> str:
@@ -135,9 +135,9 @@ class Section(BaseModel):
             errors = error.errors()
         fields = [str(field.validation_alias or name) for name, field in cls.model_fields.items()]
         problems = [(fault, in_plain_words(fault, [*fields, *cls.more_keys])) for fault in errors]
-        # A misspelt key is unknown, the right one missing: the message that suggests it is enough.
+        # A misspelt key gives two mistakes: "unknown key", with a hint at the right key, is enough.
         hints = " ".join(text for fault, text in problems if fault["type"] == "extra_forbidden")
-        return refuse(
+        return refuse(  # raises always: a problem is left
             (cls._path(fault["loc"]), text)
             for fault, text in problems
             if fault["type"] != "missing" or f"did you mean {fault['loc'][-1]!r}?" not in hints
@@ -145,7 +145,7 @@ class Section(BaseModel):
 
     @classmethod
     def _path(cls, loc: Keys) -> Keys:
-        """Return the place of a field in the file."""
+        """Return the place of a field in the file; a subclass with moved keys overrides this."""
         return loc
 
 
