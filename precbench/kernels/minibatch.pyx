@@ -188,7 +188,7 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
 cdef void count_pairs(
     Batch* batch, int* few, Py_ssize_t n_few, const int* many, Py_ssize_t n_many, bint few_are_pos
 ) noexcept nogil:
-    """Set c of each row to its pairs with 1 + s_neg > s_pos, as a share of all pairs."""
+    """Set c of each row to its number of pairs with 1 + s_neg > s_pos, over that of all pairs."""
     # The share is negated for positives. Of the positives and negatives to pair, ``few`` is the
     # shorter list, sorted in place; each row of ``many`` forms pairs with the first of ``few``.
     cdef Py_ssize_t j, n_below, total = 0
@@ -290,7 +290,7 @@ cdef double add_active(
     cdef const void* four[4]
     cdef int* active = batch.second  # listed first, since branches on c = 0 are unpredictable
     for j in range(n):
-        active[n_active] = positions[j]  # the next one overwrites a position of another sign
+        active[n_active] = positions[j]  # the next position overwrites one without such a c
         n_active += sign * batch.coef[positions[j]] > 0
     n_by_four = n_active - n_active % 4 if X.indptr == NULL else 0
     for j in range(0, n_by_four, 4):
@@ -351,7 +351,7 @@ cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:  # no inf, n
 cdef void learn(
     Candidate* candidate, Batch* batch, const Rows* X, const int* rows, double step
 ) noexcept nogil:
-    """Update w, w_sum and counts of a candidate by a batch whose rows it has scored."""
+    """Update w, w_sum and counts of a candidate by a batch; ``candidate.scores`` are filled."""
     cdef int rule = candidate.rule
     cdef bint has_intercept = rule == F1
     cdef Py_ssize_t n_features = X.n_cols, n_weights = n_features + has_intercept, j

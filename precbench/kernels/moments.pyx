@@ -80,7 +80,7 @@ def add_pairs(
 ):
     """Add the pairs of some numbers t: row ``pos[t // len(neg)]`` minus row ``neg[t % len(neg)]``.
 
-    Updates ``sums`` (n,), ``products`` (n, n). Scratch (n,): ``z``, ``columns``, ``places`` of -1.
+    Updates ``sums`` (n,), ``products`` (n, n). Scratch (n,): ``z``, ``columns``, ``places`` (-1).
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m

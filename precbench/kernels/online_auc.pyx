@@ -297,7 +297,7 @@ def spam_pass(
     double[:, ::1] sums,
 ):
     """Visit the rows of ``order`` with SPAM and step lengths ``eta``."""
-    # If ``running``, each row enters n_c and s_c before its step; else they are of all rows.
+    # If ``running``, each row enters n_c and s_c before its step; else n_c and s_c are constant.
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step
     cdef Rows X = rows_of(rows)

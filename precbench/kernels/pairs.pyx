@@ -16,7 +16,7 @@ cdef struct Steps:
     double per_unit  # steps by unit of the values; 0: one step for all
 
 
-# The step that a value from low to high falls into; it never falls as the value rises.
+# The step that a value from low to high lies in; a higher value has no lower step.
 cdef inline Py_ssize_t step_of(const Steps* steps, double value) noexcept nogil:
     return <Py_ssize_t>((value - steps.low) * steps.per_unit)
 
