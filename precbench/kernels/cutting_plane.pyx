@@ -49,7 +49,7 @@ def solve_master(
     """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` >= 0, whose sum stays, in place."""
     # Returns the number of steps, and writes ``gradient``, K alpha - b; of ``K`` the leading m x m
     # block counts. A step moves weight to ``up``, of the least gradient, from ``down``, of most
-    # gain by second order (Fan, Chen and Lin 2005), until all weight is within ``tol`` of it.
+    # gain by second order (Fan, Chen and Lin 2005). At the end no weight is ``tol`` above ``up``.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:

@@ -315,8 +315,7 @@ cdef double descend(
     return add_active(batch, X, rows, step, batch.first, batch.n_first, 1, total, w)
 
 
-# Scale w of n weights back to the ball; if the norm overflows, make w[0] NaN.
-cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
+cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:  # w into the ball
     cdef Py_ssize_t j
     cdef double norm = 0
     for j in range(n):

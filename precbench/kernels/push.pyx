@@ -209,7 +209,6 @@ def pair_gradient(
     double[::1] gradient,
 ):
     """Add ``sum_m weights[m] * d log h_m / d s`` over first <= m < last to ``gradient``."""
-    # Arguments as in `pair_heights`, where a logistic h_m up to e^SMALL is a sum of e^z.
     cdef Py_ssize_t m, j
     cdef double score, weight, total, z
     with nogil:
@@ -220,7 +219,7 @@ def pair_gradient(
             total = 0
             for j in range(starts[m], stops[m]):
                 z = score - scores[upper[j]]
-                if logistic and log_heights[m] > SMALL:
+                if logistic and log_heights[m] > SMALL:  # else h_m is a sum of e^z
                     weight = weights[m] * exp(-log_heights[m]) / (1 + exp(-z))
                 else:
                     weight = weights[m] * exp(z - log_heights[m])

@@ -11,8 +11,7 @@ cdef enum:
     SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
-# Whether row a comes before row b in the order.
-cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:
+cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:  # a first?
     return (s[a] > s[b] or (s[a] == s[b] and a < b)) == from_top
 
 
@@ -35,10 +34,9 @@ cdef inline void sift_down(
     heap[root] = moving
 
 
-# Turn n rows into a heap, whose root is the last of them in the order.
 cdef inline void make_heap(
     const double* s, int* heap, Py_ssize_t n, bint from_top
-) noexcept nogil:
+) noexcept nogil:  # in place; the root becomes the last of the rows in the order
     cdef Py_ssize_t root
     for root in range(n // 2 - 1, -1, -1):
         sift_down(s, heap, n, root, from_top)
