@@ -7,8 +7,7 @@ With scores s = X w, positives i and negatives k, a term with rates (a, b) is
 
 Rates (1, p) give log R / p of the push at the top, (p, 1) of the push at the bottom. So value and
 gradient take one pass over the rows. A risk that does not factorise (the logistic loss, relations
-other than "every positive above every negative") takes the pairs: with z = s_k - s_i and
-h_k = sum_i loss(-z),
+other than "every positive above every negative") takes pairs: z = s_k - s_i, h_k = sum_i loss(-z),
 
     log R = log sum_k h_k^p,   loss(-z) = e^z  or  ln(1 + e^z),
 

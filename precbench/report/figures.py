@@ -273,9 +273,8 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pag
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
     x = "share" if isinstance(k, float) else "k"  # the axis: share of the positives, or rows
-    mark: float | None = _rows_of_k(run, dataset, k)  # k on this axis, None if unknown
-    if mark and isinstance(k, float):
-        mark = k  # as a share, not in rows
+    n_rows = _rows_of_k(run, dataset, k)  # None if unknown
+    mark = k if n_rows and isinstance(k, float) else n_rows  # k on this axis
     points = _curves_at(read("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
@@ -293,14 +292,9 @@ def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pag
         lines.write_names(axes, data[data[x] == mark] if mark else data)
         _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
+    note = [f"Markers, and the order of the names: {name}."] if mark else []
     return _Page(
-        dataset,
-        sweep,
-        "prec@k against k",
-        data,
-        draw,
-        sentences=[f"Markers, and the order of the names: {name}."] if mark else [],
-        spread="Medians over {} splits.",
+        dataset, sweep, "prec@k against k", data, draw, note, spread="Medians over {} splits."
     )
 
 
@@ -327,8 +321,8 @@ def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Pa
             axes.set(xlim=(0, most), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
             lines.write_names(axes, shown, y)
 
-    what, two_rows = "ROC curves in counts of rows", 1.6 * _HEIGHT
-    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=two_rows)
+    what, height = "ROC curves in counts of rows", 1.6 * _HEIGHT  # two rows of panels
+    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
 
 
 def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
