@@ -76,7 +76,7 @@ def solve_master(
                     if gain > best:
                         best = gain
                         down = j
-            if down < 0 or worst <= tol:  # no weight to move, or too little gain for a unit of it
+            if down < 0 or worst <= tol:  # no weight to move, or too little gain by unit
                 break
             curvature = max(K[up, up] + K[down, down] - 2 * K[up, down], 1e-300)
             step = (gradient[down] - gradient[up]) / curvature

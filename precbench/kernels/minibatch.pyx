@@ -55,7 +55,7 @@ cdef struct Batch:
     double* scores     # of one candidate
     double* coef       # c, all 0 before a function below sets it
     int* pos           # positions of the positives in the batch, ascending
-    int* neg           # likewise of the negatives
+    int* neg           # positions of the negatives
     int* all           # 0, 1, ..., batch_size - 1
     int* first         # positions that include every negative with c > 0
     Py_ssize_t n_first  # number of entries of ``first``
@@ -230,9 +230,9 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
 
 cdef void f1_coef(Batch* batch) noexcept nogil:
     """Set c by the numbers of true and false positives, a and b, of the largest value."""
-    # The value is n_pos (1 - F1) + the scores of the b highest negatives (``pushed``) - those of
-    # the positives after the a highest (``rest``). The best b never falls as a grows, so negatives
-    # leave the heap from the highest down, to the places behind the heap.
+    # The value is n_pos (1 - F1) + ``pushed`` - ``rest``, the sums of scores of the b highest
+    # negatives and of the positives after the a highest. The best b never falls as a grows, so
+    # negatives leave the heap from the highest down, to the places behind the heap.
     cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
     cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
     cdef const double* s = batch.scores

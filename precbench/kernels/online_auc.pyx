@@ -52,7 +52,7 @@ cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
         w[j] = NAN
 
 
-cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:  # if it is not empty
+cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:  # if w_sum has room
     if w_sum.shape[0]:
         precbench_axpy(1, w, &w_sum[0], w_sum.shape[0])
 

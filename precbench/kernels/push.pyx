@@ -24,7 +24,7 @@ from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
 cdef enum:
     BLOCK = 128  # rows that stay in the cache between their score and their weight
 
-cdef double SMALL = -36  # below it ln(1 + e^z) is e^z in double precision
+cdef double SMALL = -36  # for z below SMALL, ln(1 + e^z) is e^z in double precision
 
 
 def class_sums(

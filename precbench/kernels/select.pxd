@@ -11,7 +11,7 @@ cdef enum:
     SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
-cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:  # a first?
+cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept nogil:
     return (s[a] > s[b] or (s[a] == s[b] and a < b)) == from_top
 
 
@@ -155,9 +155,9 @@ cdef inline void select_first(
     for j in range(m):
         inside += scratch[j] > bar
         n_equal += scratch[j] == bar
-    # Of those equal to the bar the earliest enter from the top, the latest from the bottom.
+    # Of rows equal to the bar the earliest enter from the top, the latest from the bottom.
     skipped = 0 if from_top else n_equal - (k - inside)
-    n_equal = k - inside  # from here on: how many of them are still to enter
+    n_equal = k - inside  # from here on: how many such rows are still to enter
     inside = 0  # from here on: how many rows have entered
     for j in range(m):  # in place: inside <= j, and the next row overwrites one that stays out
         value = sign * s[first[j]]

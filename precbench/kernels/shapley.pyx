@@ -43,7 +43,7 @@ def outline(
         for v in range(n):
             if feature[v] >= 0:
                 parent[v + 1] = parent[right[v]] = v
-                above[v + 1] = above[right[v]] = above[v] + 1  # so far its depth
+                above[v + 1] = above[right[v]] = above[v] + 1  # so far the depth
                 if above[v] >= MOST_SPLITS:
                     most = -1
                     break

@@ -119,7 +119,7 @@ cdef inline Number read_number(
 
 
 cdef inline Py_ssize_t to_next_token(const unsigned char* text, Py_ssize_t at) noexcept nogil:
-    """Return the place behind blanks; at the end of a line, that of its newline."""
+    """Return the place behind blanks, or at the end of a line the place of its newline."""
     while text[at] == c' ' or text[at] == c'\t':
         at += 1
     # A text ends with a newline, so that a byte follows the \r.
@@ -145,7 +145,7 @@ def parse_block(
     # There is room for all that the text can hold: ``stop // 4 + 1`` entries in ``data``,
     # ``indices`` (from 0) and ``inexact``, ``stop // 2 + 1`` rows in ``row_ends`` (entries up to
     # the end of each) and ``labels``. For each number that must be read exactly elsewhere
-    # ``inexact[i]`` is (first byte, byte behind it, slot), the slot being the entry's, or ``-1 -
+    # ``inexact[i]`` is (first byte, byte behind the number, slot), the slot of the entry, or ``-1 -
     # row`` for a label.
     #
     # Returns the numbers of rows, lines, entries and inexact numbers, the largest index, the status

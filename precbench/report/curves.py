@@ -12,9 +12,9 @@ _MOST_VALUES = 1_000_000  # of all curves, read at a time
 def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
     """Summarise the curves of one solver over its splits, by training time on `clock`.
 
-    A curve begins at its first checkpoint with a positive time; a value holds until the next one,
+    A curve begins at its first checkpoint with a positive time; a value holds until the next value,
     the last for ever. There is a row for the ``seconds`` of each checkpoint once all curves have
-    begun: the quartiles, and as ``reached`` the number of splits that trained that long.
+    begun: the quartiles, and as ``reached`` the number of splits that trained for these seconds.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()].sort_values(clock, kind="stable")
     curves = _by_split(steps, clock, "value")
@@ -26,12 +26,12 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
         curves,
         lambda now, times, values: values[np.searchsorted(times, now, "right") - 1],  # last step
     )
-    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts those at or after a time
+    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts ends at or after a time
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
-    """Summarise the ROC curves of one solver at the rates `fpr`; at a step its upper end counts."""
+    """Summarise the ROC curves of one solver at the rates `fpr`; at a step the upper end counts."""
     curves = _by_split(vertices.sort_values(["fpr", "tpr"]), "fpr", "tpr")
     return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
 
@@ -63,7 +63,7 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the percentage of its visited rows."""
+    """Summarise the curves of one solver by the percentage of rows visited so far."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
     return value_against_sweep(learnt.assign(share=share.round(0)), "share")  # by whole percent

@@ -55,8 +55,7 @@ _FIRST_SPLIT = "The curves of the first split."
 def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
     """Draw the figures that ``experiment.json`` lists into ``figures``, and return all paths.
 
-    Figures newer than all `sources` are kept. A figure that no finished trial has data for is
-    deleted if it is there.
+    Figures newer than all `sources` are kept; a figure without data is deleted.
     """
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
@@ -75,12 +74,12 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
             parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
             name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
             stem = run.folder / "figures" / name
-            if not page.data.empty:
-                flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
-                files += _sheet(page, run, summary).save(stem, page.data.assign(**flag), sources)
+            if page.data.empty:  # without a finished trial
+                for path in stem.parent.glob(f"{name}.*"):  # of earlier results
+                    path.unlink()
                 continue
-            for path in stem.parent.glob(f"{name}.*"):
-                path.unlink()  # of earlier results
+            flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
+            files += _sheet(page, run, summary).save(stem, page.data.assign(**flag), sources)
     return files
 
 
@@ -333,13 +332,13 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
             "out of plots"
         )
     swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # swept: the parameter
-    # Values of equal text are one point: only the last of them is kept.
+    # Values of equal text are one point, of which only the last value is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
     type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
     label = _K_LABELS.get(type_names, "k") if swept == "k" else _AXIS_LABELS.get(swept, swept)
     if len({*values}) < len(values):  # 1 and 1.0 are equal, but as k one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(  # with the value of the parameter in a column of its name
+    finals = pd.concat(  # the value of the parameter is in a column `swept`
         _main_metric(run, dataset, sweep)[1].assign(**{swept: value})  # [1]: the rows
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
@@ -347,7 +346,7 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw at the numbers, on a log scale if they differ much; texts at equal distances."""
+        """Draw numbers to scale, on a log axis if they differ much; texts at equal distances."""
         axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
         if swept == "k":  # a count and a share are not on one scale
@@ -448,7 +447,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
 
 
 def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return at most `MOST_CURVES` solvers, those of the best mean ranks by the main metric."""
+    """Return the `MOST_CURVES` solvers of the best mean ranks by the main metric, or all."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
     # The main metric may have another parameter at each point of a sweep.
@@ -464,8 +463,8 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a solver's name, with the number of its results if not all, and marks."""
-    # ‡: a limit stopped fits; †: in a figure of times, fits ran beside others, and not all did.
+    """Return a solver's name, with the number of its results if some are missing, and marks."""
+    # ‡: a limit stopped fits; †: fits ran beside others, in a figure of times where not all did.
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

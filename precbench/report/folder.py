@@ -17,7 +17,7 @@ from precbench.results import Run, plain_strings, read_run, read_values
 
 Figures = Literal["all", "changed", "none"]
 
-_INPUTS = (  # files of a results folder from which all others are made
+_INPUTS = (  # files of a results folder from which all other files are made
     *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
     *("illustration.json", "values.csv", "length.json"),
 )

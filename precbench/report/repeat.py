@@ -10,7 +10,7 @@ from precbench.store import Machine
 
 @cache
 def shipped_config(experiment: str) -> str | None:
-    """Return the name of an experiment's or study's shipped config, None if it has none."""
+    """Return the name of an experiment's or study's shipped config, or None without one."""
     return next((name for name in config_names() if name.replace("/", "-") == experiment), None)
 
 

@@ -1,4 +1,4 @@
-"""The sheet of a figure (title, drawing, caption), and the files that it is written to."""
+"""The sheet of a figure (title, drawing, caption), and the writing of its files."""
 
 import io
 import textwrap
@@ -110,13 +110,13 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text, none longer than `inches`, at most `_MOST_LINES` of them."""
+    """Return the lines of a text, each of at most `inches`; " …" cuts it after `_MOST_LINES`."""
     n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the package's style, and write it; equal figures give equal bytes."""
+    """Draw a figure in the package's style, and write it to `paths`; equal figures, equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 

@@ -19,7 +19,7 @@ _TITLE = 0.25  # inches for the title, which the size of a kind of study include
 
 
 def read_study(measured: Result) -> Result:
-    """Return a study with values in the column types of its kind; its title names a smoke size."""
+    """Return a study with values in the column types of its kind, and a smoke size in the title."""
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(

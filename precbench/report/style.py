@@ -81,7 +81,7 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     decades = np.log10(high / low)
-    if decades < 2.5:  # powers of ten are too few labels: multiples, the more the fewer decades
+    if decades < 2.5:  # powers of ten are too few labels; fewer decades need more multiples
         axis.set_major_locator(
             LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
         )

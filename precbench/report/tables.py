@@ -84,7 +84,7 @@ def summarise_trials(
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     point = [summary[name] for name in _POINT]  # what times are compared at
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
-    # Times of parallel trials compare only with each other: not if there are sequential ones.
+    # Times of parallel trials compare only with each other, so sequential times exclude them.
     has_sequential = sequential.groupby(point).transform("any")
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
@@ -93,16 +93,16 @@ def summarise_trials(
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
-    """Return the final value and the times of each trial and metric, NaN where it failed."""
+    """Return the final value and the times of each trial and metric, NaN where the trial failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # for each row its number
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # the trial of each row
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])  # larger is better
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)  # what is within 1 % of the best of its trial
+        least = best - 0.01 * np.abs(best)  # the least within 1 % of the trial's best
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
@@ -124,7 +124,7 @@ def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
     """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver)."""
-    # Only solvers with the most trials compete. The best of them has no p-value.
+    # Only solvers with the most trials compete. The best solver has no p-value.
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby([*_POINT, "metric"], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
@@ -145,7 +145,7 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver: `key` is its `_GROUP`."""
+    """Return the row of the summary about the trials of one solver; `key` holds `_GROUP`."""
     # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
@@ -184,7 +184,7 @@ def _summary_of(
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
     """Return trials by status, ok first, such as ``3 ok, 2 timeout: reason; other reason``."""
-    # The reasons of a status are the keys of a dict, a set that keeps its order.
+    # The reasons of a status are the keys of a dict, which is a set that keeps an order.
     by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
@@ -249,7 +249,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     tables: list[Table] = []
     times: list[list[Cell]] = []  # in the rows of the first metric
     for metric in run.metrics:
-        # A metric may have another label at each point, as its parameter may be swept.
+        # The label of a metric differs between points if the parameter of the metric is swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
@@ -358,7 +358,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
             numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3
                 continue
-            # The value of this parameter in texts such as "C=0.1 k=10"
+            # The chosen value of `name`, from texts such as "C=0.1 k=10"
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
             for edge in (min(numbers), max(numbers)):
                 n = int((chosen == f"{edge:g}").sum())
@@ -413,7 +413,7 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return what stands in place of a mean: the status if all trials share it, else a dash."""
+    """Return what stands in place of a mean: the status of all trials if equal, else a dash."""
     if not row["trials"] > 0:
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -422,7 +422,7 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Format a column of times; with `mixed`, those measured beside other trials have a mark."""
+    """Return a column of times; with `mixed`, times measured beside other trials have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
     return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]

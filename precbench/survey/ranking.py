@@ -66,7 +66,7 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant; a solver of no kind in `KINDS` is a kind of its own."""
+    """Return the kind of a contestant; for a solver of no kind in `KINDS` return its name."""
     name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
     if FEATURES in special:
         return FEATURES

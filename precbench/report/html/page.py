@@ -71,7 +71,7 @@ def experiment_page(
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
     results = [  # pairs: a table, and for each row a link or ""
         (
-            # The protocol has a place of its own on the page.
+            # The protocol has a section of its own on the page.
             replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
             [links.get((table.dataset, solver), "") for solver in run.solvers],
         )
@@ -161,7 +161,7 @@ def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
 def _data_table(run: Run) -> Table:
     """Lay out the sizes of the data sets, and the number of splits that were run."""
     rows = []
-    for dataset in filter(run.n_splits, run.datasets):  # those that were run
+    for dataset in filter(run.n_splits, run.datasets):  # data sets that were run
         counts = run.data.get(dataset)
         sizes = ["–"] * 4  # unknown
         if counts is not None:
