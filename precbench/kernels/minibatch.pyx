@@ -86,7 +86,7 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     for j in range(batch.n_pos):
         missed[n_missed] = batch.pos[j]  # the next positive overwrites one among the k first
         n_missed += batch.coef[batch.pos[j]] == 0
-        batch.coef[batch.pos[j]] = 0
+        batch.coef[batch.pos[j]] = 0  # true positives keep this c
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
@@ -220,7 +220,7 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
     for j in range(k):
         bar = max(bar, 1 + s[batch.first[j]])
     for j in range(batch.n_pos):
-        batch.second[n_active] = batch.pos[j]  # the next positive overwrites one above the bar
+        batch.second[n_active] = batch.pos[j]  # the next positive overwrites one not below the bar
         n_active += s[batch.pos[j]] < bar
     if n_active <= k:
         count_pairs(batch, batch.second, n_active, batch.first, k, True)
@@ -250,7 +250,7 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     for a in range(n_pos + 1):
         while b < m:
             size = n_pos + a + b
-            if not <double>(2 * a * n_pos) / (size * (size + 1)) + s[heap[0]] > 0:
+            if not <double>(2 * a * n_pos) / (size * (size + 1)) + s[heap[0]] > 0:  # no gain
                 break
             top = heap[0]
             heap[0] = heap[m - 1 - b]

@@ -69,8 +69,8 @@ def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
     return value_against_sweep(learnt.assign(share=share.round(0)), "share")  # by whole percent
 
 
-# Return the columns x and y of each split.
 def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    # Return the columns x and y of each split.
     return [(curve[x].to_numpy(), curve[y].to_numpy()) for _, curve in rows.groupby("split")]
 
 

@@ -427,7 +427,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
-        styles |= solver_styles(best)  # among the shown ones no colour is shared
+        styles |= solver_styles(best)  # no two of the best share a colour
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""  # a data set's title says so
     sentences = [*page.sentences]
@@ -455,8 +455,8 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     # Rank 1 is the best mean, of a loss the smallest; a solver without a mean comes last.
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
-    ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
+    groups = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
+    ranks = groups.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]

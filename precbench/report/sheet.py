@@ -73,12 +73,12 @@ class Sheet:
         below_title = MARGIN + _TITLE_LINE * len(title)
         heights = [below_title + _LINE * len(above), self.height, MARGIN + _LINE * len(caption)]
         figure = Figure(figsize=(self.width, sum(heights)), layout="constrained")
-        # No frames: whether their edges are at 0 or at -0 differs from time to time.
+        # No frames: whether their edges are at 0 or at -0 differs between equal figures.
         parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
         self.draw(parts[1])  # parts: 0 title and small print, 1 drawing, 2 caption
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # start: of the lines, in inches below the top
+        for part, lines, start, step, look in (  # start: inches below the part's top
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
@@ -93,7 +93,7 @@ class Sheet:
     ) -> list[Path]:
         """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV; return paths.
 
-        `stem` is the path without suffix. Nothing is written if there are `sources`, all older.
+        `stem` is the path without suffix. Files that are all newer than given `sources` are kept.
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
@@ -116,7 +116,7 @@ def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the package's style, and write it to `paths`; equal figures, equal bytes."""
+    """Draw a figure in the package's style to files; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 

@@ -46,7 +46,7 @@ def summarise(
     - ``trials`` (how many), ``n`` (how many are ok) and ``outcomes`` in words;
     - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
       final values;
-    - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
+    - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of the
       difference from the best mean. Both are corrected for splits that overlap, see
       `precbench.statistics`, and need `test_shares`, by data set the fraction of rows in the test
       set. The best has no p, nor has a solver with fewer trials than another;
@@ -55,7 +55,7 @@ def summarise(
       of the trial's own curve;
     - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
       trials have none beside sequential ones, nor have times of several machines, unless the trials
-      of each split ran on one;
+      of each split ran on one machine;
     - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
       median wall time of tuning;
     - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
@@ -183,7 +183,7 @@ def _summary_of(
 
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
-    """Return trials by status, ok first, such as ``3 ok, 2 timeout: reason; other reason``."""
+    """Return counts of trials by status, ok first: ``3 ok, 2 timeout: reason; other reason``."""
     # The reasons of a status are the keys of a dict, which is a set that keeps an order.
     by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}
     for status, reason in zip(statuses, reasons, strict=True):
@@ -247,7 +247,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     """Lay out a table of each metric, and one of the times, solvers by points of the sweep."""
     header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
-    times: list[list[Cell]] = []  # in the rows of the first metric
+    times: list[list[Cell]] = []  # filled at the first metric only
     for metric in run.metrics:
         # The label of a metric differs between points if the parameter of the metric is swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
@@ -264,8 +264,8 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     return [*tables, timed]
 
 
-# Return the rows of a metric at a point of the sweep in the order of `solvers`, NaN without trials.
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
+    # Return the rows of a metric at a point, in the order of `solvers`, NaN without trials.
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -413,7 +413,7 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return what stands in place of a mean: the status of all trials if equal, else a dash."""
+    """Return what stands in place of a mean: the status that all trials share, or a dash."""
     if not row["trials"] > 0:
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -463,8 +463,8 @@ def markdown_table(table: Table) -> list[str]:
     ]
 
 
-# Return the header and the rows as escaped texts; `bold` is the format of bold cells.
 def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
+    # Return the header and then the rows, as escaped texts; `bold` is the format of bold cells.
     texts = [
         [(bold if cell.bold else "{}").format(escaped(cell.text)) for cell in row]
         for row in table.rows
@@ -496,8 +496,8 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Return a function that puts a text on one line and replaces the characters of `replacements`.
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
+    # Return a function that puts a text on one line and replaces these characters.
     table = str.maketrans(replacements)
     return lambda text: visible(one_line(text)).translate(table)
 

@@ -139,8 +139,8 @@ class Survey:
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
-        self.tasks = self.known[self.known.index.isin(table["task"])]  # real ones with results
+        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")  # all real tasks
+        self.tasks = self.known[self.known.index.isin(table["task"])]  # with results
 
     @property
     def real(self) -> list[str]:  # the names of the real tasks with results
@@ -158,7 +158,7 @@ class Survey:
         # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as no-skill, or 0 without it (results * 0 is NaN where a measure is missing).
+        # By chance: as no-skill, or else 0 (results * 0 is NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
@@ -189,7 +189,7 @@ class Survey:
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
-    """Return 1 - value / best of each value and the best value of its task, 0 if best is <= 0."""
+    """Return how far values fall short of the task's best: 1 - value / best, 0 if best <= 0."""
     best = values.max(axis=1)
     return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
 
@@ -208,12 +208,12 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     -------
     pandas.DataFrame
         By contestant, the best mean rank first: means of ``rank``, ``lost`` (see `losses`) and
-        ``wins`` (the share of others beaten), each with the limits ``_low`` and ``_high``.
+        ``wins`` (share of other contestants beaten), each with the limits ``_low`` and ``_high``.
     """
     ranks = values.round(12).rank(axis=1, ascending=False)  # best: 1; ties up to rounding share
     n = values.shape[1]  # contestants
     measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
-    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
+    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))  # tasks
     columns: dict[str, Any] = {}
     for name, table in measures.items():
         means = np.array([table.to_numpy()[tasks].mean(axis=0) for tasks in drawn])  # by sample

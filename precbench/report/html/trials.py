@@ -36,7 +36,7 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
     # `finals` has a row for each trial and metric, with the value of the metric and, alike in all
-    # rows of a trial, how the trial went. Keys are (number of the point, split, seed).
+    # rows of a trial, how the trial went. Both dicts have keys (number of the point, split, seed).
     points = run.sweep_points
     trials: dict[tuple[int, int, int], dict[Any, Any]] = {}  # any row of the trial
     values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
@@ -72,7 +72,7 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
 
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
-        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # of no reason
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # if without a reason
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
 
 
