@@ -44,9 +44,9 @@ def write_report(
     """Write all tables and figures of a results folder, and the page that shows them.
 
     `figures` are "all", "changed" (those older than the results) or "none", which also means no
-    page. `ledger` has the verdicts by name of the experiment; by default they come from this
+    page. `ledger` has the verdicts by name of the experiment; by default they come from the
     folder alone. `advise` returns what the page says beside the results, and draws figures that are
-    older than the files it is given. Equal results give equal bytes.
+    older than the files of the second argument. Equal results give equal bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
@@ -83,7 +83,7 @@ def write_report(
 def _verdicts(
     name: str, ledger: Mapping[str, Sequence[LedgerRow]] | None, evidence: Evidence, smoke: bool
 ) -> Sequence[LedgerRow]:
-    """Return the verdicts about one experiment or study; one of smoke size has none."""
+    """Return the verdicts about one experiment or study; a smoke size has none."""
     if smoke:
         return []
     return (ledger_about(evidence) if ledger is None else ledger).get(name, [])

@@ -58,7 +58,7 @@ def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
 
 
 def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    """Return the table of claims, with where the papers print them and of which kind they are."""
+    """Return the table of claims, each with its place in the papers and its kind."""
     rows = [[row.id, *_outcome(row), row.where, row.kind] for row in ledger]
     return text_table(title, [*_HEADER, "where", "kind"], rows)
 
@@ -71,7 +71,7 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
 
 
 def _in_reading_order(place: tuple[str, str]) -> list[str]:
-    """Return a key that sorts (paper, "table-10") after (paper, "table-2"): parts with zeros."""
+    """Return a sort key: "table-10" comes after "table-2", since 0010 comes after 0002."""
     return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 

@@ -31,6 +31,6 @@ def repeat_command(
 
 
 def machine_facts(machine: Machine) -> dict[str, Any]:
-    """Return what is known of a machine, and the versions of the packages on it, by name."""
+    """Return the known facts of a machine and the versions of the packages there, by name."""
     facts = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
     return {name: value for name, value in facts.items() if value is not None}

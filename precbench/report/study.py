@@ -74,7 +74,7 @@ def tabulate(
     columns: list[str], note: str = "", across: str = ""
 ) -> Callable[[Result], list[Table]]:
     """Return the ``tables`` of a kind of study that shows all values in one `value_table`."""
-    return lambda result: [value_table(result, result.values, columns, note, across)]
+    return lambda result: [value_table(result, result.values, columns, note=note, across=across)]
 
 
 def _entry(key: str | float) -> str:
