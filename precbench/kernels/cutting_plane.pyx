@@ -1,4 +1,4 @@
-"""The compiled parts of a cutting-plane iteration: the worst table, and the master problem."""
+"""The compiled parts of a cutting-plane iteration: the most violated table, the master problem."""
 
 include "source.pxi"
 
@@ -8,10 +8,10 @@ from precbench.kernels.rows cimport precbench_axpy, precbench_dot
 
 
 def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
-    """Return the a and b, a + b >= k, that maximise ``b / (a + b)`` plus sums of scores."""
-    # The sums: of the first a of ``pos`` and b of ``neg``, both in descending order. For m = a + b
-    # ones, a further positive in place of a negative lowers b / m by 1 / m: it pays up to some a,
-    # which never falls as m grows. Of several best tables that with the least m is taken.
+    """Return the numbers (a, b), a + b >= k, of the largest ``b / (a + b)`` plus sum of scores."""
+    # The sum is over the first a of ``pos`` and the first b of ``neg``, both in descending order.
+    # For each m = a + b the best a is found: a positive in place of a negative lowers b / m by
+    # 1 / m, which pays up to some a, and this a never falls as m grows. Ties go to the least m.
     cdef Py_ssize_t n_pos = pos.shape[0], n_neg = neg.shape[0]
     cdef Py_ssize_t a = max(0, k - n_neg), m, i, best_a, best_m
     cdef double total = 0, best = -INFINITY
@@ -30,7 +30,7 @@ def worst_table(const double[::1] pos, const double[::1] neg, Py_ssize_t k):
                 best = <double>(m - a) / m + total
                 best_a = a
                 best_m = m
-            if m - a < n_neg:
+            if m - a < n_neg:  # start of m + 1: one more negative, else one more positive
                 total += neg[m - a]
             elif a < n_pos:
                 total += pos[a]
@@ -46,14 +46,14 @@ def solve_master(
     double tol,
     Py_ssize_t max_steps,
 ):
-    """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` (m,) >= 0 of the same sum, in place."""
-    # A step moves weight to the least gradient, ``up``, from ``down``, of most gain by second order
-    # (Fan, Chen and Lin 2005), until no weight is at a gradient ``tol`` above the least. Uses the
-    # leading m x m block of ``K``; writes ``gradient``, K alpha - b; returns the number of steps.
+    """Minimise 1/2 alpha' K alpha - b' alpha over ``alpha`` >= 0, whose sum stays, in place."""
+    # Returns the number of steps, and writes ``gradient``, K alpha - b; of ``K`` the leading m x m
+    # block counts. A step moves weight to ``up``, of the least gradient, from ``down``, of most
+    # gain by second order (Fan, Chen and Lin 2005). At the end no weight is ``tol`` above ``up``.
     cdef Py_ssize_t m = b.shape[0], i, j, up, down, n_steps = 0
     cdef double best, gain, gap, worst, curvature, step
     with nogil:
-        # Computed anew in each call, so that rounding errors of the updates below do not pile up.
+        # In full at each call, so that rounding errors of the updates below do not pile up.
         for i in range(m):
             gradient[i] = -b[i]
             for j in range(m):
@@ -70,13 +70,13 @@ def solve_master(
                 gap = gradient[j] - gradient[up]
                 if alpha[j] > 0 and gap > 0:
                     worst = max(worst, gap)
-                    # Parallel planes have no curvature: all of alpha then moves.
+                    # Parallel planes have no curvature: the step is huge, all of alpha[j] moves.
                     curvature = max(K[up, up] + K[j, j] - 2 * K[up, j], 1e-300)
                     gain = gap * gap / curvature  # twice what the best step gains
                     if gain > best:
                         best = gain
                         down = j
-            if down < 0 or worst <= tol:  # no weight to move, or little to gain a unit
+            if down < 0 or worst <= tol:  # no weight to move, or too little gain by unit
                 break
             curvature = max(K[up, up] + K[down, down] - 2 * K[up, down], 1e-300)
             step = (gradient[down] - gradient[up]) / curvature
@@ -94,7 +94,7 @@ def solve_master(
 
 
 def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
-    """Return ``b' alpha - 1/2 alpha' K alpha``, of the leading block of K as in `solve_master`."""
+    """Return ``b' alpha - 1/2 alpha' K alpha``, K being the leading block as in `solve_master`."""
     cdef Py_ssize_t m = b.shape[0], i
     cdef double total = 0
     with nogil:
@@ -107,7 +107,7 @@ def dual(const double[:, ::1] K, const double[::1] b, const double[::1] alpha):
 def solve_positive(double[:, ::1] A, double[:, ::1] B):
     """Replace each row b of B by the x of ``A x = b``. The lower half of A becomes L, A = L L'.
 
-    Returns whether A is positive definite, up to rounding; if not, B is as it was.
+    Return whether A is positive definite, up to rounding; if not, B is unchanged, but A is not.
     """
     cdef Py_ssize_t m = A.shape[0], i, j, r
     cdef double rest
@@ -117,7 +117,7 @@ def solve_positive(double[:, ::1] A, double[:, ::1] B):
             for j in range(i):  # row i of L (Cholesky), up to its diagonal
                 A[i, j] = (A[i, j] - precbench_dot(&A[i, 0], &A[j, 0], j)) / A[j, j]
             rest = A[i, i] - precbench_dot(&A[i, 0], &A[i, 0], i)
-            if not rest > 0:
+            if not rest > 0:  # also if NaN
                 is_positive = False
                 break
             A[i, i] = sqrt(rest)

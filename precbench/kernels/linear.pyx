@@ -27,7 +27,7 @@ def dot(const double[::1] a, const double[::1] b):
 
 
 def linear_scores(rows, const double[::1] w, double[::1] scores):
-    """Write ``scores[i] = <row i, w>``."""
+    """Write ``<row i, w>`` to each ``scores[i]``."""
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t start = 0, n, j
     cdef int[AT_ONCE] listed
@@ -44,7 +44,7 @@ def linear_scores(rows, const double[::1] w, double[::1] scores):
 
 
 def add_rows(rows, const double[::1] coef, double[::1] out):
-    """Add ``sum_i coef[i] * row i`` to ``out``; zeros cost nothing."""
+    """Add ``sum_i coef[i] * row i`` to ``out``; rows of coefficient 0 are not read."""
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i = 0, j, m
     cdef Py_ssize_t[AT_ONCE] listed
@@ -53,10 +53,10 @@ def add_rows(rows, const double[::1] coef, double[::1] out):
         while i < coef.shape[0]:
             m = 0
             while i < coef.shape[0] and m < AT_ONCE:
-                listed[m] = i
+                listed[m] = i  # the next i overwrites a row of coefficient 0
                 m += coef[i] != 0
                 i += 1
-            # The processor itself prefetches rows that lie close together.
+            # On average more than 2 rows apart: closer ones the processor itself prefetches.
             scattered = X.indptr == NULL and m > 0 and listed[m - 1] - listed[0] > 2 * m
             for j in range(m):
                 if scattered and j + AHEAD < m:

@@ -9,10 +9,10 @@ c computed from the scores s_i = <w_{t-1}, x_i>:
                            equations (7), (6), (4), (3))
   PAUC, F1        c = the subgradient of that objective   (kar2014, appendix H; Joachims 2005)
 
-False positives are the negatives among the k first of the batch, false negatives the positives that
-are not. Of equal scores the one visited earlier is first. A batch without positives, or for PAUC
-without negatives, leaves w as it is. When scores overflow, w becomes NaN and stays so. For F1 a
-constant feature 1 is appended to every row, and its weight to w.
+False positives are the negatives among the k first of the batch, false negatives the positives
+after the k first. Of rows with equal scores the one visited earlier is first. A batch without
+positives, or for PAUC without negatives, leaves w as it is. When scores overflow, w becomes NaN and
+stays NaN. For F1 a constant feature 1 is appended to every row, and the weight of 1 to w.
 """
 
 include "source.pxi"
@@ -49,29 +49,29 @@ cpdef enum:
 
 
 cdef struct Batch:
-    Py_ssize_t n
+    Py_ssize_t n       # rows
     Py_ssize_t n_pos
-    Py_ssize_t k
-    double* scores
-    double* coef       # c, zero before it is computed
+    Py_ssize_t k       # not used for F1
+    double* scores     # of one candidate
+    double* coef       # c, all 0 before a function below sets it
     int* pos           # positions of the positives in the batch, ascending
-    int* neg
-    int* all           # 0, 1, ..., b - 1
-    int* first         # a selection that holds every negative with c > 0
-    Py_ssize_t n_first
-    int* second        # another selection
-    double* scratch
+    int* neg           # positions of the negatives
+    int* all           # 0, 1, ..., batch_size - 1
+    int* first         # positions that include every negative with c > 0
+    Py_ssize_t n_first  # number of entries of ``first``
+    int* second        # scratch for other positions
+    double* scratch    # of at least n
 
 
 cdef struct Candidate:
     int rule
-    const int* k_of
-    const double* eta
-    double radius
+    const int* k_of    # k by the number of positives of a batch, for PAUC of negatives
+    const double* eta  # step length of each batch
+    double radius      # of the ball W
     double* w
     double* w_sum      # NULL: not wanted
-    long long* counts
-    double* scores
+    long long* counts  # of batches that can change nothing, of false positives of the perceptrons
+    double* scores     # of the rows of a batch
 
 
 cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
@@ -84,9 +84,9 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     for j in range(batch.k):
         batch.coef[batch.first[j]] = 1
     for j in range(batch.n_pos):
-        missed[n_missed] = batch.pos[j]
+        missed[n_missed] = batch.pos[j]  # the next positive overwrites one among the k first
         n_missed += batch.coef[batch.pos[j]] == 0
-        batch.coef[batch.pos[j]] = 0
+        batch.coef[batch.pos[j]] = 0  # true positives keep this c
     n_false = batch.k - (batch.n_pos - n_missed)
     if n_false == 0:
         return 0
@@ -94,7 +94,7 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
     share = <double>n_false / n_missed
     if only_first:
         share = 1
-        missed = batch.first + batch.k  # room for the rows that are not among the k first
+        missed = batch.first + batch.k  # behind the k first: room for all other rows
         select_first(
             batch.scores, batch.second, n_missed, n_false, True, missed, batch.scratch
         )
@@ -105,11 +105,11 @@ cdef Py_ssize_t perceptron_coef(Batch* batch, bint only_first) noexcept nogil:
 
 
 cdef void avg_coef(Batch* batch) noexcept nogil:
-    """Set c by Algorithm 4: find the best number of true positives among the k first."""
-    # ``rest`` and ``pushed`` are running sums of the scores of the positives beyond the n_true
-    # first, and of the k - n_true first negatives.
+    """Set c by Algorithm 4, for the number of true positives among the k first that gives (7)."""
+    # Running sums of scores: ``rest`` of the positives after the n_true first, ``pushed`` of the
+    # k - n_true first negatives.
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, k = batch.k, j, n_true
-    # With fewer than k negatives, the rest of the k first can only be positives.
+    # With fewer than k negatives, at least k - n_neg of the k first are positives.
     cdef Py_ssize_t fewest = k - n_neg if k > n_neg else 0, best = fewest
     cdef double rest = 0, pushed = 0, value, best_value = -INFINITY, share
     cdef const double* s = batch.scores
@@ -134,7 +134,7 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
             rest -= s[batch.second[n_true]]
             pushed -= s[batch.first[k - n_true - 1]]
     batch.n_first = k - best
-    if best == k:
+    if best == k:  # no false positive: c stays 0
         return
     share = <double>(k - best) / (batch.n_pos - best)
     for j in range(batch.n_pos):
@@ -146,7 +146,7 @@ cdef void avg_coef(Batch* batch) noexcept nogil:
 
 
 cdef void max_coef(Batch* batch) noexcept nogil:
-    """Set c by (6): pair the highest negatives with the lowest positives while hinges are > 0."""
+    """Set c by (6): +1 and -1 on pairs of highest negative and lowest positive with a hinge > 0."""
     cdef Py_ssize_t n_neg = batch.n - batch.n_pos, j
     cdef Py_ssize_t m = batch.k if batch.k < n_neg else n_neg
     cdef const double* s = batch.scores
@@ -164,7 +164,8 @@ cdef void max_coef(Batch* batch) noexcept nogil:
 
 
 cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
-    """Set c by (3) or (4): the k first by s_i + 1[negative], less all or the k first positives."""
+    """Set c by (3) if ``against_all``, else by (4); add 1 to the scores of the negatives."""
+    # +1 on the k first by s_i + 1[negative]; -1 on all positives, or on the k first positives.
     cdef Py_ssize_t j
     if against_all:
         for j in range(batch.n_pos):
@@ -175,7 +176,7 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
         )
         for j in range(batch.k):
             batch.coef[batch.second[j]] = -1
-    # In place: this candidate's scores of the batch are not read again.
+    # In place: after this function the candidate's scores of the batch are not read.
     for j in range(batch.n - batch.n_pos):
         batch.scores[batch.neg[j]] += 1
     select_first(batch.scores, batch.all, batch.n, batch.k, True, batch.first, batch.scratch)
@@ -187,9 +188,9 @@ cdef void shifted_coef(Batch* batch, bint against_all) noexcept nogil:
 cdef void count_pairs(
     Batch* batch, int* few, Py_ssize_t n_few, const int* many, Py_ssize_t n_many, bint few_are_pos
 ) noexcept nogil:
-    """Set c to the number of pairs of each row with 1 + s_neg > s_pos, as a share of all pairs."""
-    # It is negative for positives. A row of the longer list (many) forms pairs with the first rows
-    # of the shorter one (few), which is sorted.
+    """Set c of each row to its number of pairs with 1 + s_neg > s_pos, over that of all pairs."""
+    # The share is negated for positives. Of the positives and negatives to pair, ``few`` is the
+    # shorter list, sorted in place; each row of ``many`` forms pairs with the first of ``few``.
     cdef Py_ssize_t j, n_below, total = 0
     cdef double share = (1.0 if few_are_pos else -1.0) / (<double>batch.n_pos * batch.k)
     cdef const double* s = batch.scores
@@ -203,23 +204,23 @@ cdef void count_pairs(
         )
         if n_below > 0:
             batch.coef[many[j]] = n_below * share
-            batch.coef[few[n_below - 1]] += 1  # a pair with this one, and with all before it
-    for j in range(n_few - 1, -1, -1):
+            batch.coef[few[n_below - 1]] += 1  # marks the last of few[:n_below], all in pairs
+    for j in range(n_few - 1, -1, -1):  # total: the pairs of few[j], marked there or later
         total += <Py_ssize_t>batch.coef[few[j]]
         batch.coef[few[j]] = -total * share
 
 
 cdef void pauc_coef(Batch* batch) noexcept nogil:
-    """Set c by pairs of the k first negatives and the positives not above all of them by 1."""
+    """Set c by the pairs of the k first negatives with the positives below ``bar``."""
     cdef Py_ssize_t k = batch.k, j, n_active = 0
-    cdef double bar = -INFINITY
+    cdef double bar = -INFINITY  # becomes 1 + the highest score of a negative
     cdef const double* s = batch.scores
     select_first(s, batch.neg, batch.n - batch.n_pos, k, True, batch.first, batch.scratch)
     batch.n_first = k
     for j in range(k):
         bar = max(bar, 1 + s[batch.first[j]])
     for j in range(batch.n_pos):
-        batch.second[n_active] = batch.pos[j]
+        batch.second[n_active] = batch.pos[j]  # the next positive overwrites one not below the bar
         n_active += s[batch.pos[j]] < bar
     if n_active <= k:
         count_pairs(batch, batch.second, n_active, batch.first, k, True)
@@ -228,8 +229,10 @@ cdef void pauc_coef(Batch* batch) noexcept nogil:
 
 
 cdef void f1_coef(Batch* batch) noexcept nogil:
-    """Set c by the best numbers a of true and b of false positives: b grows with a."""
-    # Negatives leave the heap from the highest down, and go to its tail.
+    """Set c by the numbers of true and false positives, a and b, of the largest value."""
+    # The value is n_pos (1 - F1) + ``pushed`` - ``rest``, the sums of scores of the b highest
+    # negatives and of the positives after the a highest. The best b never falls as a grows, so
+    # negatives leave the heap from the highest down, to the places behind the heap.
     cdef Py_ssize_t n_pos = batch.n_pos, j, a, b = 0, best_a = 0, best_b = 0, m = 0
     cdef double size, value, best_value = -INFINITY, rest = 0, pushed = 0
     cdef const double* s = batch.scores
@@ -237,9 +240,9 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     cdef int top
     for j in range(batch.n - n_pos):
         heap[m] = batch.neg[j]
-        # A lower one never pays: what it adds, 2 a n / (size (size + 1)), is below 1/2.
+        # A lower negative never pays: n (1 - F1) gains 2 a n / (size (size + 1)) < 1/2.
         m += s[batch.neg[j]] > -0.5
-    make_heap(s, heap, m, False)
+    make_heap(s, heap, m, False)  # False: the highest at the root
     for j in range(n_pos):
         batch.second[j] = batch.pos[j]
         rest += s[batch.pos[j]]
@@ -247,7 +250,7 @@ cdef void f1_coef(Batch* batch) noexcept nogil:
     for a in range(n_pos + 1):
         while b < m:
             size = n_pos + a + b
-            if not <double>(2 * a * n_pos) / (size * (size + 1)) + s[heap[0]] > 0:
+            if not <double>(2 * a * n_pos) / (size * (size + 1)) + s[heap[0]] > 0:  # no gain
                 break
             top = heap[0]
             heap[0] = heap[m - 1 - b]
@@ -280,14 +283,14 @@ cdef double add_active(
     double total,
     double* w,
 ) noexcept nogil:
-    """Subtract step * sum_i c_i x_i over the positions with c of this sign; add the c to total."""
+    """Subtract step * sum_i c_i x_i from w, for c of this sign; return total + sum of these c."""
     cdef Py_ssize_t j, r, n_active = 0, n_by_four
     cdef double c
     cdef double shares[4]
     cdef const void* four[4]
     cdef int* active = batch.second  # listed first, since branches on c = 0 are unpredictable
     for j in range(n):
-        active[n_active] = positions[j]
+        active[n_active] = positions[j]  # the next position overwrites one without such a c
         n_active += sign * batch.coef[positions[j]] > 0
     n_by_four = n_active - n_active % 4 if X.indptr == NULL else 0
     for j in range(0, n_by_four, 4):
@@ -312,14 +315,14 @@ cdef double descend(
     return add_active(batch, X, rows, step, batch.first, batch.n_first, 1, total, w)
 
 
-cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
+cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:  # w into the ball
     cdef Py_ssize_t j
     cdef double norm = 0
     for j in range(n):
         norm += w[j] * w[j]
     norm = sqrt(norm)
     if norm == INFINITY:
-        # Scaling by radius / inf would silently give 0.
+        # Scaling by radius / inf would silently give w = 0.
         w[0] = NAN
     elif norm > radius:
         for j in range(n):
@@ -327,7 +330,7 @@ cdef void project(double* w, Py_ssize_t n, double radius) noexcept nogil:
 
 
 cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noexcept nogil:
-    """List the positions of the positives and of the negatives, without a branch on the label."""
+    """Fill ``pos``, ``neg``, ``n_pos`` without a branch: the next row overwrites a wrong entry."""
     cdef Py_ssize_t j, n_pos = 0
     for j in range(batch.n):
         batch.pos[n_pos] = <int>j
@@ -336,7 +339,7 @@ cdef void split_labels(Batch* batch, const signed char* y, const int* rows) noex
     batch.n_pos = n_pos
 
 
-cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
+cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:  # no inf, no NaN
     cdef Py_ssize_t j
     for j in range(n):
         if not isfinite(x[j]):
@@ -347,7 +350,7 @@ cdef bint all_finite(const double* x, Py_ssize_t n) noexcept nogil:
 cdef void learn(
     Candidate* candidate, Batch* batch, const Rows* X, const int* rows, double step
 ) noexcept nogil:
-    """Update a candidate by a batch whose rows are scored."""
+    """Update w, w_sum and counts of a candidate by a batch; ``candidate.scores`` are filled."""
     cdef int rule = candidate.rule
     cdef bint has_intercept = rule == F1
     cdef Py_ssize_t n_features = X.n_cols, n_weights = n_features + has_intercept, j
@@ -361,7 +364,7 @@ cdef void learn(
         for j in range(n_weights):
             w[j] = NAN
     elif batch.n_pos == 0 or (rule == PAUC and batch.n_pos == batch.n):
-        candidate.counts[0] += 1
+        candidate.counts[0] += 1  # nothing to learn
     else:
         if rule == PAUC:
             batch.k = candidate.k_of[batch.n - batch.n_pos]
@@ -400,12 +403,9 @@ def minibatch_pass(
     int[::1] int_scratch,
 ):
     """Visit the rows of ``order`` in batches; each candidate learns as if it were alone."""
-    # A candidate is (rule, k_of, eta, radius, w, w_sum, counts): ``k_of[n]`` is k in a batch of n
-    # positives, for PAUC of n negatives; ``eta`` has the step length of each batch. Updated are w,
-    # w_sum, to which each w_t is added unless it is empty, and counts of two: batches that can
-    # change nothing, and false positives of the perceptrons.
-    #
-    # ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
+    # A candidate is (rule, k_of, eta, radius, w, w_sum, counts), see `Candidate`. The pass updates
+    # w, counts (2,) and, unless it is empty, w_sum, to which each w_t is added. The scratch arrays
+    # are ``real_scratch`` ((len(candidates) + 3) * batch_size,), ``int_scratch`` (5 * batch_size,).
     cdef Py_ssize_t n_candidates = len(candidates), j, m, n_batches = 0, n_left = order.shape[0]
     cdef Rows X = rows_of(rows)
     cdef const int* visited = &order[0]

@@ -2,9 +2,9 @@
 
     sums += z,   products += z z',   z = x_i  or  x_i - x_j.
 
-Each product of two entries is written once: of a dense z into the upper triangle, of a sparse one
-as (a, b) or (b, a) as its columns come. Either way the sum of all z z' is U + U' - diag(U), U what
-was written. The dense rows of a class leave their products to BLAS.
+Each product of two entries of z is written once: of a dense z into the upper triangle, of a sparse
+z at (a, b) or at (b, a), whichever column comes first in z. Either way the sum of all z z' is
+U + U' - diag(U), where U is what was written. For whole dense rows `fill_blocks` prepares BLAS.
 """
 
 include "source.pxi"
@@ -21,8 +21,8 @@ cdef inline Py_ssize_t gather(
     int* columns,
     int* places,
 ) noexcept nogil:
-    """Add ``sign`` times a sparse row to the m entries of z; return their new number."""
-    # ``columns`` has the column of each entry of z, ``places`` the entry of each column, or -1.
+    """Add ``sign`` times sparse row i to the m entries of z; return the new number of entries."""
+    # Updates ``columns``, that of each entry of z, and ``places``, the entry of each column, or -1.
     cdef Py_ssize_t entry
     cdef int column
     for entry in range(X.indptr[i], X.indptr[i + 1]):
@@ -45,7 +45,7 @@ cdef inline void add_sparse(
     double* sums,
     double* products,
 ) noexcept nogil:
-    """Add a sparse z to the sums, its products to the products, and reset its places to -1."""
+    """Add a sparse z to ``sums`` and z z' to ``products``, and reset ``places`` to -1."""
     cdef Py_ssize_t a, b
     cdef double* row
     for a in range(m):
@@ -56,14 +56,14 @@ cdef inline void add_sparse(
         places[columns[a]] = -1
 
 
-# Add a dense z to the sums, and its products to the upper triangle of the products.
+# Add a dense z to ``sums``, and z z' to the upper triangle of ``products``.
 cdef inline void add_dense(
     const double* z, Py_ssize_t n, double* sums, double* products
 ) noexcept nogil:
     cdef Py_ssize_t a
     for a in range(n):
         sums[a] += z[a]
-        # From the diagonal on: only the upper triangle is written.
+        # From the diagonal, at a * (n + 1), on: only the upper triangle is written.
         precbench_axpy(z[a], z + a, products + a * (n + 1), n - a)
 
 
@@ -78,9 +78,9 @@ def add_pairs(
     double[::1] sums,
     double[:, ::1] products,
 ):
-    """Add the differences of the pairs ``pos[t // len(neg)]``, ``neg[t % len(neg)]`` by number t.
+    """Add the pairs of some numbers t: row ``pos[t // len(neg)]`` minus row ``neg[t % len(neg)]``.
 
-    ``sums`` (n,), ``products`` (n, n); ``z``, ``columns`` and ``places`` (n,), all -1, are scratch.
+    Updates ``sums`` (n,), ``products`` (n, n). Scratch (n,): ``z``, ``columns``, ``places`` (-1).
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t n = sums.shape[0], n_neg = neg.shape[0], s, j, m
@@ -114,9 +114,9 @@ def add_sparse_rows(
     double[:, ::1] sums,
     double[:, :, ::1] products,
 ):
-    """Add the rows start <= i < stop of a CSR matrix, by class: 0 the positives, 1 the negatives.
+    """Add the rows start <= i < stop of a CSR matrix to the sums and products of their class.
 
-    Writes ``sums`` (2, n) and ``products`` (2, n, n); scratch as in `add_pairs`.
+    Updates ``sums`` (2, n) and ``products`` (2, n, n), the positives first. Scratch as `add_pairs`.
     """
     cdef Py_ssize_t n = sums.shape[1], i, m
     cdef Rows X = rows_of(rows)
@@ -137,9 +137,9 @@ def fill_blocks(
     Py_ssize_t[::1] filled,
     double[:, ::1] sums,
 ):
-    """Copy dense rows i >= start, less ``shift``, to the block of their class until one is full."""
-    # They are written to ``blocks`` (2, m, n) behind the ``filled`` (2,) rows, and added to
-    # ``sums`` (2, n). Returns the next row.
+    """Copy dense rows, less ``shift``, to the block of their class until a block is full."""
+    # Returns the next row. From row ``start`` on each row is copied to ``blocks`` (2, m, n), behind
+    # the ``filled`` (2,) rows, and added to ``sums`` (2, n); the positives are class 0.
     cdef Py_ssize_t n = sums.shape[1], i = start, j
     cdef Rows X = rows_of(rows)
     cdef int c

@@ -5,11 +5,11 @@ moment M / n of the earlier rows, a = <w, x_t> and b = <w, m>,
 
     mean_j <w, x_t - x_j> (x_t - x_j) = (a - b) x_t - a m + M w / n,
 
-so that a row costs O(D^2) and not O(t D). When scores overflow, w becomes NaN and stays so.
+so that a row costs O(D^2) and not O(t D). When scores overflow, w becomes NaN and stays NaN.
 
-All update ``w`` and add w after each row to ``w_sum``, unless that is empty. ``counts`` (2,),
-``sums`` (2, n_features) and ``moments`` hold the number n_c, the sum s_c and M_c = sum x x^T of the
-rows of class c so far, 0 the negatives.
+All passes update ``w``, and after each row add w to ``w_sum`` unless ``w_sum`` is empty. They also
+update ``counts`` (2,), ``sums`` (2, n_features) and ``moments``: the number n_c, the sum s_c and
+M_c = sum x x^T of the rows of class c so far; the negatives are class 0.
 """
 
 include "source.pxi"
@@ -52,7 +52,7 @@ cdef inline void poison(double* w, Py_ssize_t d) noexcept nogil:
         w[j] = NAN
 
 
-cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:
+cdef inline void add_to(double[::1] w_sum, const double* w) noexcept nogil:  # if w_sum has room
     if w_sum.shape[0]:
         precbench_axpy(1, w, &w_sum[0], w_sum.shape[0])
 
@@ -64,7 +64,7 @@ cdef inline void unpack(const Rows* X, Py_ssize_t i, double* x) noexcept nogil:
 
 
 cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
-    """Add ``x_i x_i^T`` to ``M``."""
+    """Add ``x_i x_i^T`` to ``M``, row by row of M; x_i is row i."""
     cdef Py_ssize_t j, d = X.n_cols
     if X.indptr == NULL:
         for j in range(d):
@@ -75,9 +75,9 @@ cdef void add_outer(const Rows* X, Py_ssize_t i, double* M) noexcept nogil:
 
 
 cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexcept nogil:
-    """Move u to the w in the ball that minimises ``sum h_j (w_j - u_j)^2``."""
+    """Move u to the w with ``|w| <= radius`` that minimises ``sum h_j (w_j - u_j)^2``."""
     # On the sphere ``w_j = h_j u_j / (h_j + nu)`` with nu > 0. As ``1 / |w|`` is concave in nu,
-    # Newton's method needs no bracket from nu = 0 on.
+    # Newton's method for ``1 / |w| = 1 / radius`` needs no bracket from nu = 0 on.
     cdef Py_ssize_t j, _step
     cdef double nu = 0, norm, slope, w
     for _step in range(MOST_NEWTON_STEPS):
@@ -87,7 +87,7 @@ cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexc
             norm += w * w
             slope += w * w / (h[j] + nu)
         norm = sqrt(norm)
-        # The last digits of the norm are rounding.
+        # 1e-14: the last digits of the norm are rounding.
         if not norm > radius * (1 + 1e-14):
             break
         nu += norm * norm / slope * (norm - radius) / radius
@@ -97,7 +97,7 @@ cdef void project(double* u, const double* h, Py_ssize_t d, double radius) noexc
 
 
 cdef void shrink(double* w, Py_ssize_t d, double threshold, double factor) noexcept nogil:
-    """Soft-threshold each coordinate of w, then multiply it: the elastic-net proximal step."""
+    """Soft-threshold each w_j, then multiply it by ``factor``: the elastic-net proximal step."""
     cdef Py_ssize_t j
     if threshold > 0:
         for j in range(d):
@@ -122,9 +122,9 @@ def oam_pass(
     long long[::1] counts,
     double[::1] scratch,
 ):
-    """Visit the rows of ``order`` with OAM."""
-    # Row t goes to place ``places[t]`` of the reservoir of its class, beyond its end to none.
-    # ``reservoirs`` (2, size, n_features) are updated; ``scratch`` (2 * n_features + size,).
+    """Visit the rows of ``order`` with OAM, and keep some of them in ``reservoirs``."""
+    # Row t is written to place ``places[t]`` of the reservoir of its class, and to none if there
+    # is no such place. ``reservoirs`` (2, size, n_features); ``scratch`` (2 * n_features + size,).
     cdef Py_ssize_t d = w.shape[0], size = reservoirs.shape[1]
     cdef Py_ssize_t position, j, label, n_stored
     cdef double sign, most, score, margin, total
@@ -141,7 +141,7 @@ def oam_pass(
             sign = 1 if label else -1
             unpack(&X, order[position], x)
             n_stored = min(size, counts[1 - label])
-            # C_t: a stored row stands for count / size rows of its class.
+            # C_t / 2: a stored row stands for count / size rows of its class.
             most = C / 2 * max(1.0, <double>counts[1 - label] / size)
             score = precbench_dot(x, weights, d)
             reservoir = &reservoirs[1 - label, 0, 0]
@@ -150,8 +150,8 @@ def oam_pass(
             elif sequential:
                 for j in range(n_stored):
                     precbench_compare(x, reservoir + j * d, sign, weights, d, difference, products)
-                    margin = products[0]
-                    total = products[1]
+                    margin = products[0]  # sign <w, x - stored row>
+                    total = products[1]  # |x - stored row|^2
                     if not isfinite(margin):
                         poison(weights, d)
                     elif margin < 1:
@@ -162,7 +162,7 @@ def oam_pass(
                         else:
                             precbench_axpy((1 - margin) / total, difference, weights, d)
             else:
-                total = 0
+                total = 0  # here the number of margins <= 1
                 precbench_multiply(reservoir, n_stored, weights, d, margins)
                 for j in range(n_stored):
                     margins[j] = sign * (score - margins[j])
@@ -192,7 +192,7 @@ def pgd_pass(
     double[::1] scratch,
 ):
     """Visit the rows of ``order`` with PGD and step lengths ``eta``; ``moments`` is M_0 + M_1."""
-    # ``scratch`` (n_features,).
+    # ``scratch`` (n_features,) is for g, the gradient without the last step's multiple of x_t.
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, score, error, mean_score
     cdef Rows X = rows_of(rows)
@@ -240,7 +240,7 @@ def adaoam_pass(
     double[::1] scratch,
 ):
     """Visit the rows of ``order`` with AdaOAM; ``squares`` sums the squared gradients."""
-    # ``scratch`` (2 * n_features,).
+    # ``scratch`` (2 * n_features,): the gradient g, and the divisor of each coordinate's step.
     cdef Py_ssize_t d = w.shape[0], position, i, j, label
     cdef double n, sign, score, mean_score, norm
     # At w = 0 the objective is 1/2, which reg/2 |w|^2 exceeds outside of this ball.
@@ -297,7 +297,7 @@ def spam_pass(
     double[:, ::1] sums,
 ):
     """Visit the rows of ``order`` with SPAM and step lengths ``eta``."""
-    # If ``running``, each row enters n_c and s_c before its step; else they are known.
+    # If ``running``, each row enters n_c and s_c before its step; else n_c and s_c are constant.
     cdef Py_ssize_t d = w.shape[0], position, i, label
     cdef double share, other, residual, step
     cdef Rows X = rows_of(rows)
@@ -311,7 +311,7 @@ def spam_pass(
                 row_axpy(&X, i, 1, &sums[label, 0])
             if counts[0] > 0 and counts[1] > 0:
                 step = eta[position]
-                share = counts[1 - label] / (counts[0] + counts[1])
+                share = counts[1 - label] / (counts[0] + counts[1])  # of the other class
                 other = precbench_dot(&sums[1 - label, 0], weights, d) / counts[1 - label]
                 residual = row_dot(&X, i, weights) - other - (1 if label else -1)
                 row_axpy(&X, i, -2 * step * share * residual, weights)

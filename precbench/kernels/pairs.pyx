@@ -1,4 +1,4 @@
-"""The number of pairs that each row forms."""
+"""The number of pairs that each row of two lists forms with rows of the other list."""
 
 include "source.pxi"
 
@@ -9,19 +9,19 @@ from precbench.kernels.select cimport count_below
 
 cdef struct Steps:
     const double* values  # ascending
-    const int* starts  # of those in each of the equal steps from the lowest value to the highest
-    Py_ssize_t n
-    double low
+    const int* starts  # place of the first value of each of the equal steps from low to high
+    Py_ssize_t n  # of the values
+    double low  # the lowest value
     double high
-    double per_unit
+    double per_unit  # steps by unit of the values; 0: one step for all
 
 
-# The step that a value of the range falls into.
+# The step that a value from low to high lies in; a higher value has no lower step.
 cdef inline Py_ssize_t step_of(const Steps* steps, double value) noexcept nogil:
     return <Py_ssize_t>((value - steps.low) * steps.per_unit)
 
 
-# The number of values below a bar, by bisection within one step.
+# The number of values < bar, by bisection within one step.
 cdef inline Py_ssize_t n_below(const Steps* steps, double bar) noexcept nogil:
     cdef Py_ssize_t step
     cdef int start
@@ -43,10 +43,10 @@ def count_pairs(
     double[::1] many_counts,
     double[::1] heads,
 ):
-    """Write the numbers of pairs with ``few[i] < many[j]``, of each i and of each j."""
-    # All values are finite. ``ascending`` has the m >= 1 few in order; equal steps divide their
-    # range, so that a search goes through one step only. ``starts`` and ``heads`` (m + 1,) are
-    # scratch: where each step begins, and the pairs of the i first of the few.
+    """Write how many pairs ``few[i] < many[j]`` each i forms, and how many each j forms."""
+    # To ``few_counts`` and ``many_counts``. All values are finite. ``ascending`` has the m >= 1
+    # values of ``few`` in order; equal steps divide their range, so that a search goes through one
+    # step only. Scratch (m + 1,): ``starts`` of `Steps`, and ``heads``, the pairs of ascending[i].
     cdef Py_ssize_t m = few.shape[0], i, j, step = 0, below
     cdef Steps steps
     steps.values, steps.starts, steps.n = &ascending[0], &starts[0], m
@@ -69,8 +69,8 @@ def count_pairs(
             below = n_below(&steps, many[j])
             many_counts[j] = below
             if below > 0:
-                heads[below - 1] += 1  # a pair with this one, and with all before it
+                heads[below - 1] += 1  # marks the last of ascending[:below], all in pairs
         for i in range(m - 1, 0, -1):
             heads[i - 1] += heads[i]
-        for i in range(m):
+        for i in range(m):  # n_below: the place of few[i] in ``ascending``, the first of equals
             few_counts[i] = heads[n_below(&steps, few[i])]

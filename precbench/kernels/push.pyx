@@ -5,14 +5,14 @@ With scores s = X w, positives i and negatives k, a term with rates (a, b) is
     G(w) = 1/a log sum_i exp(-a s_i)  +  1/b log sum_k exp(b s_k),
     gradient  m_v - m_u,   u_i ~ exp(-a s_i),  v_k ~ exp(b s_k),   m_u = sum_i u_i x_i;
 
-(1, p) is log R / p of the push at the top, (p, 1) that at the bottom. So value and gradient take
-one pass over the rows. What does not factorise (the logistic loss, relations other than "every
-positive above every negative") takes the pairs: with z = s_k - s_i and h_k = sum_i loss(-z),
+Rates (1, p) give log R / p of the push at the top, (p, 1) of the push at the bottom. So value and
+gradient take one pass over the rows. A risk that does not factorise (the logistic loss, relations
+other than "every positive above every negative") takes pairs: z = s_k - s_i, h_k = sum_i loss(-z),
 
     log R = log sum_k h_k^p,   loss(-z) = e^z  or  ln(1 + e^z),
 
-where i runs over the rows that should rank above k. All sums are in the log domain. rudin2009,
-sections 2, 5 (equation (1)) and 7.
+where i runs over the rows that should rank above k. All sums are in the log domain. (rudin2009,
+sections 2, 5 with equation (1), 7.)
 """
 
 include "source.pxi"
@@ -24,7 +24,7 @@ from precbench.kernels.rows cimport Rows, row_axpy, row_dot, rows_of
 cdef enum:
     BLOCK = 128  # rows that stay in the cache between their score and their weight
 
-cdef double SMALL = -36  # below it ln(1 + e^z) is e^z in double precision
+cdef double SMALL = -36  # for z below SMALL, ln(1 + e^z) is e^z in double precision
 
 
 def class_sums(
@@ -42,9 +42,9 @@ def class_sums(
 ):
     """Score the rows start <= i < stop, and continue the sums by class of e_i and of e_i * row i.
 
-    ``e_i = exp(t_i - peak)`` with ``t_i = -rate_pos * s_i`` for positives (class 0) and
-    ``rate_neg * s_i`` for negatives (class 1), and peak the largest t of the class so far, at first
-    -inf.
+    The sums are ``totals`` and ``sums``, with ``e_i = exp(t_i - peak)``, ``t_i = -rate_pos * s_i``
+    for positives (class 0) and ``rate_neg * s_i`` for negatives (class 1). ``peaks``, the largest t
+    of each class so far, are -inf at first and updated.
     """
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, first, last, n = w.shape[0]
@@ -66,7 +66,7 @@ def class_sums(
                 tops[c] = max(tops[c], rates[c] * scores[i])
             for c in range(2):
                 if tops[c] > peaks[c]:
-                    # At first exp(-inf) = 0, times sums that are 0.
+                    # For the first rows of a class exp(-inf) = 0, times sums that are 0.
                     scale = exp(peaks[c] - tops[c])
                     peaks[c] = tops[c]
                     totals[c] *= scale
@@ -75,7 +75,7 @@ def class_sums(
             for i in range(first, last):
                 c = labels[i] < 0
                 e = exp(rates[c] * scores[i] - peaks[c])
-                # Far from the peak e underflows to 0, and the row need not be read again.
+                # Far from the peak e underflows to 0, and the row need not be read a second time.
                 if e > 0:
                     totals[c] += e
                     row_axpy(&X, i, e, &sums[c, 0])
@@ -84,8 +84,8 @@ def class_sums(
 
 cdef struct Term:
     double value  # of G
-    double slope  # its first derivative along the direction
-    double curvature  # the second one
+    double slope  # first derivative of G along the direction
+    double curvature  # second derivative of G
 
 
 cdef Term term_along(
@@ -97,7 +97,7 @@ cdef Term term_along(
     double rate_pos,
     double rate_neg,
 ) noexcept nogil:
-    """Evaluate a term at ``scores + step * direction``."""
+    """Return G and its derivatives along ``direction`` at ``scores + step * direction``."""
     cdef Term term
     cdef Py_ssize_t i
     cdef int c
@@ -139,8 +139,8 @@ def derivatives_along(
     double power,
     double step,
 ):
-    """Return two derivatives in the step of ``1/power log sum_m exp(power (G_m + c_m))``."""
-    # ``terms``, one or two, has the rates a and b and the constant c of each term.
+    """Return first and second derivative of ``1/power log sum_m exp(power (G_m + c_m))``."""
+    # By the step. ``terms`` has one row or two, (a, b, c): the rates and the constant of a term.
     cdef Py_ssize_t n = scores.shape[0], m
     cdef double slope, curvature, share
     cdef Term[2] at_step
@@ -153,7 +153,7 @@ def derivatives_along(
         slope = at_step[0].slope
         curvature = at_step[0].curvature
         if terms.shape[0] == 2:
-            share = 1 / (1 + exp(power * (at_step[1].value - at_step[0].value)))
+            share = 1 / (1 + exp(power * (at_step[1].value - at_step[0].value)))  # of term 0
             curvature = share * curvature + (1 - share) * at_step[1].curvature
             curvature += power * share * (1 - share) * (slope - at_step[1].slope) ** 2
             slope = share * slope + (1 - share) * at_step[1].slope
@@ -171,7 +171,7 @@ def pair_heights(
     Py_ssize_t last,
     double[::1] log_heights,
 ):
-    """Write ``log h_m`` for first <= m < last."""
+    """Write log h_m to ``log_heights[m]`` for first <= m < last; h_m is the h_k of k = lower[m]."""
     # The rows ``upper[starts[m]:stops[m]]``, at least one, should rank above the row ``lower[m]``.
     cdef Py_ssize_t m, j
     cdef double score, peak, total, z
@@ -182,7 +182,7 @@ def pair_heights(
             for j in range(starts[m], stops[m]):
                 peak = max(peak, score - scores[upper[j]])
             total = 0
-            if logistic and peak > SMALL:
+            if logistic and peak > SMALL:  # else all losses are e^z
                 for j in range(starts[m], stops[m]):
                     z = score - scores[upper[j]]
                     # ln(1 + e^z), without overflow for large z.
@@ -218,7 +218,7 @@ def pair_gradient(
             total = 0
             for j in range(starts[m], stops[m]):
                 z = score - scores[upper[j]]
-                if logistic and log_heights[m] > SMALL:
+                if logistic and log_heights[m] > SMALL:  # else h_m is a sum of e^z
                     weight = weights[m] * exp(-log_heights[m]) / (1 + exp(-z))
                 else:
                     weight = weights[m] * exp(z - log_heights[m])

@@ -7,7 +7,7 @@ cdef extern from "dense.h":
         FLOATS "PRECBENCH_FLOATS"
     ctypedef struct Rows "precbench_rows":
         const void* data
-        int kind
+        int kind  # of the values: DOUBLES or FLOATS
         const int* indices
         const int* indptr  # NULL: dense
         Py_ssize_t n_stored
@@ -38,7 +38,7 @@ cdef extern from "dense.h":
 
 
 cdef inline Rows rows_of(rows) except *:
-    """Wrap a `precbench.solvers.rows.Rows`, which outlives the struct."""
+    """Wrap a `precbench.solvers.rows.Rows`, which must outlive the struct: nothing is copied."""
     cdef Rows X
     cdef const double[::1] doubles
     cdef const float[::1] floats

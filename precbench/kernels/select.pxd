@@ -7,7 +7,7 @@ from libc.math cimport sqrt
 from libc.string cimport memcpy
 
 cdef enum:
-    FEW = 8  # up to this many are selected in a heap, more by the last score; sorted by insertion
+    FEW = 8  # a heap selects up to FEW, the k-th score selects more; insertion sorts runs of FEW
     SAMPLE = 32  # scores from which the place of the cut is estimated
 
 
@@ -18,7 +18,7 @@ cdef inline bint precedes(const double* s, int a, int b, bint from_top) noexcept
 cdef inline void sift_down(
     const double* s, int* heap, Py_ssize_t n, Py_ssize_t root, bint from_top
 ) noexcept nogil:
-    """Restore the heap whose root is the last of its n entries in the order."""
+    """Let the entry at ``root`` sink until no child comes after its parent in the order."""
     cdef Py_ssize_t child
     cdef int moving = heap[root]
     while True:
@@ -36,7 +36,7 @@ cdef inline void sift_down(
 
 cdef inline void make_heap(
     const double* s, int* heap, Py_ssize_t n, bint from_top
-) noexcept nogil:
+) noexcept nogil:  # in place; the root becomes the last of the rows in the order
     cdef Py_ssize_t root
     for root in range(n // 2 - 1, -1, -1):
         sift_down(s, heap, n, root, from_top)
@@ -57,8 +57,8 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
             moving = values[j]
             values[j] = values[above]
             values[above] = moving
-            above += moving > pivot
-        if k <= above:
+            above += moving > pivot  # else the next swap takes this place
+        if k <= above:  # values[low:above] > pivot
             high = above
             continue
         equal = above
@@ -67,7 +67,7 @@ cdef inline double kth_largest(double* values, Py_ssize_t n, Py_ssize_t k) noexc
             values[j] = values[equal]
             values[equal] = moving
             equal += moving >= pivot
-        if k <= equal:
+        if k <= equal:  # values[above:equal] == pivot
             return pivot
         low = equal
 
@@ -96,21 +96,22 @@ cdef inline Py_ssize_t shortlist(
     int* chosen,
     double* values,
 ) noexcept nogil:
-    """Choose the k largest of n signed scores, and as few others as a sample allows."""
+    """Choose the k largest of n scores, and as few others as a sample allows; return how many."""
+    # Writes the choice to ``chosen``, and the scores times ``sign`` to ``values``; both hold n.
     cdef Py_ssize_t j, m = 0
     cdef double share = <double>k / n, value, bar
     # Two standard deviations beyond the expected rank, so that the bar is seldom too high.
     cdef Py_ssize_t rank = <Py_ssize_t>(SAMPLE * share + 2 * sqrt(SAMPLE * share * (1 - share))) + 1
-    if n >= 4 * SAMPLE and rank <= SAMPLE * 3 // 4:
+    if n >= 4 * SAMPLE and rank <= SAMPLE * 3 // 4:  # else a sample costs more than it saves
         for j in range(SAMPLE):
             values[j] = sign * s[candidates[j * n // SAMPLE]]
         bar = kth_largest(values, SAMPLE, rank)
         for j in range(n):
             value = sign * s[candidates[j]]
-            chosen[m] = candidates[j]
+            chosen[m] = candidates[j]  # the next candidate overwrites one below the bar
             values[m] = value
             m += value >= bar
-        # Otherwise the bar was too high, and all are taken.
+        # With m < k the bar was too high, and all are taken.
         if m >= k:
             return m
     for j in range(n):
@@ -129,8 +130,8 @@ cdef inline void select_first(
     double* scratch,
 ) noexcept nogil:
     """Write the first k <= n candidates to ``first`` (n,), in any order; ``candidates`` ascends."""
-    # ``scratch`` holds n. Of equal scores the later candidate never enters from the top and always
-    # enters from the bottom, so one comparison settles almost every candidate.
+    # ``scratch`` holds n. A later candidate that ties with the root of the heap, the last of the
+    # chosen, never enters from the top and always from the bottom: one comparison settles most.
     cdef Py_ssize_t j, m, inside = 0, n_equal = 0, skipped
     cdef double bar, value, sign = 1.0 if from_top else -1.0
     if k <= 0:
@@ -154,11 +155,11 @@ cdef inline void select_first(
     for j in range(m):
         inside += scratch[j] > bar
         n_equal += scratch[j] == bar
-    # of the equal ones the earliest enter from the top, the latest from the bottom
+    # Of rows equal to the bar the earliest enter from the top, the latest from the bottom.
     skipped = 0 if from_top else n_equal - (k - inside)
-    n_equal = k - inside
-    inside = 0
-    for j in range(m):
+    n_equal = k - inside  # from here on: how many such rows are still to enter
+    inside = 0  # from here on: how many rows have entered
+    for j in range(m):  # in place: inside <= j, and the next row overwrites one that stays out
         value = sign * s[first[j]]
         first[inside] = first[j]
         if value == bar:
@@ -176,7 +177,7 @@ cdef inline void select_first(
 cdef inline void sort_selection(
     const double* s, int* first, Py_ssize_t k, bint from_top, double* scratch
 ) noexcept nogil:
-    """Sort a selection of k rows in the order by merging runs; ``scratch`` holds k."""
+    """Sort k rows into the order, in place, by merging runs; ``scratch`` holds k."""
     cdef Py_ssize_t j, place, start, i, middle, stop, run = FEW
     cdef int moving
     cdef int* spare = <int*>scratch

@@ -18,7 +18,7 @@ to the column of the split above it. (Lundberg, Erion and Lee 2018, path-depende
 include "source.pxi"
 
 cdef enum:
-    MOST_SPLITS = 1024
+    MOST_SPLITS = 1024  # conditions above a node
 
 
 def outline(
@@ -33,9 +33,9 @@ def outline(
 ):
     """Write the structure of a tree; return the largest number of columns above one leaf."""
     # Returns -1 if a node is more than MOST_SPLITS below the root: the loops go up from each node.
-    # ``share`` is that of the rows of its parent that a node has. Writes for node v: its parent;
-    # the next node above, or the root, whose condition is on the same column; z after its
-    # condition; the share of all rows that reach it.
+    # ``share`` is the share of the rows of its parent that a node has. Writes for node v
+    # ``parent``; ``above``, the next node up whose condition is on the same column, or the root;
+    # ``zero``, z after the condition of v; ``reach``, the share of all rows that reach v.
     cdef int n = feature.shape[0], v, u, c, most = 0
     with nogil:
         parent[0] = above[0] = 0
@@ -43,12 +43,12 @@ def outline(
         for v in range(n):
             if feature[v] >= 0:
                 parent[v + 1] = parent[right[v]] = v
-                above[v + 1] = above[right[v]] = above[v] + 1  # so far its depth
+                above[v + 1] = above[right[v]] = above[v] + 1  # so far the depth
                 if above[v] >= MOST_SPLITS:
                     most = -1
                     break
         if most < 0:
-            n = 0
+            n = 0  # skips the loops below
         above[0] = 0
         for v in range(1, n):
             u = parent[v]
@@ -60,10 +60,10 @@ def outline(
             zero[v] = zero[u] * share[v]
         for v in range(n):
             if feature[v] < 0:
-                c = 0
+                c = 0  # here the number of columns above leaf v
                 u = v
                 while u > 0:
-                    c += above[u] == 0
+                    c += above[u] == 0  # the first condition on its column
                     u = parent[u]
                 most = max(most, c)
     return most
@@ -83,10 +83,10 @@ def add_contributions(
     double[:, ::1] phi,
 ):
     """Add the Shapley value of column c for row i to ``phi[i, c]``."""
-    # ``factors[v]`` holds, at the points of the quadrature: what the product is multiplied by where
-    # the row passes the condition of node v (state 2) and where it is the first of its column to
-    # fail (1), then the weights of the sums below v in these states. With an earlier failure (0)
-    # there is no difference. ``product`` (nodes x points) and ``state`` are scratch.
+    # State of node v: 2 if the row passes its condition, 1 if that is the first of its column to
+    # fail, 0 after an earlier failure, where phi gains nothing. ``factors[v]`` has four rows of
+    # quadrature points: what multiplies the product in states 2 and 1, the weights of the sums
+    # below v in states 2 and 1. ``product`` (nodes x points) and ``state`` are scratch.
     cdef int n = feature.shape[0], n_points = product.shape[1], v, p, q
     cdef Py_ssize_t i
     cdef bint is_left
@@ -121,7 +121,7 @@ def add_contributions(
                     for q in range(n_points):
                         total += product[v, q] * factors[v, 4 - state[v], q]
                     phi[i, column[feature[p]]] += total
-                if v == p + 1:  # after the right child, whose sum is there
+                if v == p + 1:  # left child, visited after the right one, whose sum is there
                     for q in range(n_points):
                         product[p, q] += product[v, q]
                 else:

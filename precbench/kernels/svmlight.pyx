@@ -55,10 +55,10 @@ cdef inline bint ends_token(unsigned char c) noexcept nogil:
 cdef inline Number read_number(
     const unsigned char* text, Py_ssize_t* position, double* value
 ) noexcept nogil:
-    """Read the number at ``position`` and, unless it is invalid, move behind it."""
+    """Read the number at ``position`` and, unless INVALID, move behind it; set value if EXACT."""
     cdef Py_ssize_t at = position[0], start, first_digit, n_digits, exponent = 0
     cdef uint64_t mantissa = 0
-    cdef long long written = 0
+    cdef long long written = 0  # the exponent behind e
     cdef bint negative = text[at] == c'-', negative_exponent
     if is_digit(text[at]) and ends_token(text[at + 1]):  # as in 7:1, the shortest
         value[0] = text[at] - c'0'
@@ -81,7 +81,7 @@ cdef inline Number read_number(
         exponent = first_digit - at
     if n_digits == 0:
         return INVALID
-    # Leading zeros take no room in the mantissa.
+    # Leading zeros take no room in the mantissa, so they are not counted as digits.
     while n_digits > MANY_DIGITS and (text[start] == c'0' or text[start] == c'.'):
         n_digits -= text[start] == c'0'
         start += 1
@@ -119,7 +119,7 @@ cdef inline Number read_number(
 
 
 cdef inline Py_ssize_t to_next_token(const unsigned char* text, Py_ssize_t at) noexcept nogil:
-    """Return the place behind blanks; at the end of a line, that of its newline."""
+    """Return the place behind blanks, or at the end of a line the place of its newline."""
     while text[at] == c' ' or text[at] == c'\t':
         at += 1
     # A text ends with a newline, so that a byte follows the \r.
@@ -145,11 +145,11 @@ def parse_block(
     # There is room for all that the text can hold: ``stop // 4 + 1`` entries in ``data``,
     # ``indices`` (from 0) and ``inexact``, ``stop // 2 + 1`` rows in ``row_ends`` (entries up to
     # the end of each) and ``labels``. For each number that must be read exactly elsewhere
-    # ``inexact[i]`` is (first byte, byte behind it, slot), the slot being the entry's, or ``-1 -
+    # ``inexact[i]`` is (first byte, byte behind the number, slot), the slot of the entry, or ``-1 -
     # row`` for a label.
     #
     # Returns the numbers of rows, lines, entries and inexact numbers, the largest index, the status
-    # and, unless it is ``OK``, the byte where a line went wrong.
+    # and the byte where a line went wrong or, if the status is ``OK``, the text ends.
     cdef const unsigned char* p = &text[0]
     cdef Py_ssize_t at = 0, start, n_rows = 0, n_lines = 0, n_entries = 0, n_inexact = 0
     cdef int32_t largest = 0, previous
@@ -184,7 +184,7 @@ def parse_block(
                     break
                 start = at
                 index = 0
-                # Ends before the index can overflow.
+                # The digits end before the index can overflow.
                 while is_digit(p[at]) and index <= limit:
                     index = 10 * index + (p[at] - c'0')
                     at += 1

@@ -6,8 +6,8 @@ from libc.math cimport INFINITY
 
 
 def project(const double[::1] point, const signed char[::1] labels, double[::1] out):
-    """Write the nearest c with ``sum(c) = 0``, c >= 0 on positives and c <= 0 on negatives."""
-    # It is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0:
+    """Write the c nearest to ``point`` with sum 0, >= 0 on positives and <= 0 on negatives."""
+    # c is ``point - shift``, with 0 in place of wrong signs, for the shift at which the sum is 0:
     # the root of a falling, piecewise linear function, by Newton's method in a bracket.
     cdef Py_ssize_t n = point.shape[0], i, n_pos, n_neg, n_pos_before = -1, n_neg_before = -1
     cdef double too_low = INFINITY, too_high = -INFINITY, shift, value, total
@@ -17,7 +17,7 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
                 too_high = max(too_high, point[i])
             else:
                 too_low = min(too_low, point[i])
-        # Halved one by one, since the sum of both may overflow.
+        # If no positive is above a negative, c = 0. Halved one by one, as the sum may overflow.
         shift = too_high if too_high <= too_low else too_low / 2 + too_high / 2
         while too_low < too_high:
             total = 0
@@ -31,7 +31,7 @@ def project(const double[::1] point, const signed char[::1] labels, double[::1] 
                 elif labels[i] < 0 and value < 0:
                     total += value
                     n_neg += 1
-            # With the same entries as before, the last step has solved the piece exactly.
+            # With as many entries as before, the last step has solved the linear piece exactly.
             if total == 0 or (n_pos == n_pos_before and n_neg == n_neg_before):
                 break
             if total > 0:
@@ -59,9 +59,9 @@ def project_capped(
     double after,
     double[::1] out,
 ):
-    """Do `project` with no negative's |c| above 1/k of the sum over the positives."""
-    # With p for point on the positives and r for -point on the negatives, whose k-th and next
-    # largest entry (or -inf) are ``kth`` and ``after``, c = max(0, p - shift) on the positives and
+    """Write what `project` does, with no negative's |c| above 1/k of the sum over the positives."""
+    # p is ``point`` on the positives, and r is -``point`` on the negatives; of r the k-th largest
+    # entry is ``kth``, the next ``after`` (or -inf). c = max(0, p - shift) on the positives and
     # -c = min(max(0, r - low), high - low) on the negatives, where
     #
     #     sum max(0, p - shift) - k shift = level
@@ -94,7 +94,7 @@ def project_capped(
                     if value > high:
                         s_high += value
                         n_high += 1
-            if level == -INFINITY:
+            if level == -INFINITY:  # in the first round
                 least = s_high
             per_pos = 1.0 / (n_pos + k)
             per_high = 1.0 / (k - n_high)

@@ -5,7 +5,7 @@ include "source.pxi"
 from precbench.kernels.rows cimport DOUBLES, Rows, precbench_from, precbench_value, rows_of
 
 
-# The value of the leaf that a row reaches from a node; the left child is the next node.
+# The value of the leaf (feature < 0) that row x reaches from a node, whose left child is node + 1.
 cdef inline double leaf(
     const void* x,
     int kind,
@@ -32,7 +32,7 @@ def add_trees(
     double[::1] scores,
 ):
     """Add to ``scores[i]`` the values of the leaves that row i reaches, tree by tree."""
-    # ``row`` is scratch for one row of a CSR matrix, filled with zeros.
+    # ``row`` is scratch for one row of a CSR matrix, all 0 before and after.
     cdef Rows X = rows_of(rows)
     cdef Py_ssize_t i, j, tree
     cdef const void* x

@@ -12,9 +12,9 @@ _MOST_VALUES = 1_000_000  # of all curves, read at a time
 def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.DataFrame:
     """Summarise the curves of one solver over its splits, by training time on `clock`.
 
-    A curve begins at its first checkpoint with a positive time; a value holds until the next one,
+    A curve begins at its first checkpoint with a positive time; a value holds until the next value,
     the last for ever. There is a row for the ``seconds`` of each checkpoint once all curves have
-    begun: the quartiles, and as ``reached`` the number of splits that trained that long.
+    begun: the quartiles, and as ``reached`` the number of splits that trained for these seconds.
     """
     steps = trials[(trials[clock] > 0) & trials["value"].notna()].sort_values(clock, kind="stable")
     curves = _by_split(steps, clock, "value")
@@ -26,20 +26,20 @@ def value_against_time(trials: pd.DataFrame, clock: str = "wall_seconds") -> pd.
         curves,
         lambda now, times, values: values[np.searchsorted(times, now, "right") - 1],  # last step
     )
-    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts those at or after a time
+    ends = np.sort([times[-1] for times, _ in curves])  # `reached` counts ends at or after a time
     return summary.assign(reached=len(ends) - np.searchsorted(ends, summary["seconds"]))
 
 
 def roc(vertices: pd.DataFrame, fpr: np.ndarray) -> pd.DataFrame:
-    """Summarise the ROC curves of one solver at the rates `fpr`; at a step its upper end counts."""
+    """Summarise the ROC curves of one solver at the rates `fpr`; at a step the upper end counts."""
     curves = _by_split(vertices.sort_values(["fpr", "tpr"]), "fpr", "tpr")
     return _in_pieces("fpr", fpr if curves else fpr[:0], curves, np.interp)
 
 
-def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -> pd.DataFrame:
-    """Summarise the curves of prec@k of one solver by column `x`, and at `at` if given."""
+def precision_against_k(curves: pd.DataFrame, x: str, mark: float | None = None) -> pd.DataFrame:
+    """Summarise the curves of prec@k of one solver by column `x`, and at `mark` if given."""
     points = _by_split(curves.sort_values(x), x, "precision")
-    grid = np.unique(curves[x].to_numpy() if at is None else np.append(curves[x].to_numpy(), at))
+    grid = np.unique([*curves[x], *([] if mark is None else [mark])])
     # Quartiles need all curves: from where the last one begins to where the first one ends.
     start = max((places[0] for places, _ in points), default=np.inf)
     end = min((places[-1] for places, _ in points), default=np.inf)
@@ -48,7 +48,7 @@ def precision_against_k(curves: pd.DataFrame, x: str, at: float | None = None) -
         grid[(grid >= start) & (grid <= end)],
         points,
         # The next point, since a fraction of the positives is rounded up
-        lambda at, places, values: values[np.searchsorted(places, at, "left")],
+        lambda now, places, values: values[np.searchsorted(places, now, "left")],
     )
 
 
@@ -63,13 +63,14 @@ def value_against_sweep(finals: pd.DataFrame, parameter: str) -> pd.DataFrame:
 
 
 def value_against_share(trials: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the curves of one solver by the percentage of its visited rows."""
+    """Summarise the curves of one solver by the percentage of rows visited so far."""
     learnt = trials[(trials["rows_seen"] > 0) & trials["value"].notna()]
     share = 100 * learnt["rows_seen"] / learnt.groupby("split")["rows_seen"].transform("max")
-    return value_against_sweep(learnt.assign(share=share.round(0)), "share")
+    return value_against_sweep(learnt.assign(share=share.round(0)), "share")  # by whole percent
 
 
 def _by_split(rows: pd.DataFrame, x: str, y: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    # Return the columns x and y of each split.
     return [(curve[x].to_numpy(), curve[y].to_numpy()) for _, curve in rows.groupby("split")]
 
 
@@ -79,7 +80,7 @@ def _in_pieces(
     curves: Sequence[tuple[np.ndarray, np.ndarray]],
     read: Callable[..., Any],
 ) -> pd.DataFrame:
-    """Return quartiles of curves that `read` reads at `x`, in pieces, to save memory."""
+    """Return quartiles at `x` of curves, which `read` reads there; in pieces, to save memory."""
     pieces = np.array_split(x, 1 + len(x) * len(curves) // _MOST_VALUES)
     return pd.concat(
         [_quartiles(name, piece, [read(piece, *curve) for curve in curves]) for piece in pieces],

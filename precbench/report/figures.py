@@ -1,8 +1,8 @@
 """Figures: accuracy against time, rows or a swept parameter, ROC curves, prec@k against k.
 
-Each is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the splits,
-bands reach from the lower to the upper quartile. A built-in solver looks the same in all figures,
-any other label in those of an experiment; of more than eight the best are drawn.
+Each figure is written as PDF, PNG and SVG, with its numbers as CSV. Curves are medians over the
+splits, bands reach from the lower to the upper quartile. A built-in solver looks alike in all
+figures, any other label in all of one experiment; of more than eight solvers the best are drawn.
 """
 
 import itertools
@@ -53,9 +53,9 @@ _FIRST_SPLIT = "The curves of the first split."
 
 
 def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ()) -> list[Path]:
-    """Draw the figures that ``experiment.json`` lists into the subfolder ``figures``.
+    """Draw the figures that ``experiment.json`` lists into ``figures``, and return all paths.
 
-    Figures newer than all `sources` are kept. A data set without a finished trial has none.
+    Figures newer than all `sources` are kept; a figure without data is deleted.
     """
     unknown = [kind for kind in run.plots if kind not in _KINDS]
     if unknown:
@@ -65,36 +65,36 @@ def write_figures(run: Run, summary: pd.DataFrame, sources: Sequence[Path] = ())
         )
     files: list[Path] = []
     common = dict.fromkeys(("dataset", "title", "solver", "sweep"), str) | {"split": float}
-    curves = cache(lambda name: read_csv(run.folder / name, common | _CURVES[name]))  # read once
+    read = cache(lambda name: read_csv(run.folder / name, common | _CURVE_FILES[name]))  # once
     for kind in run.plots:
         datasets = [""] if kind in _OF_ALL_DATASETS else run.datasets  # "": all on one page
         points = [""] if kind in _OF_ALL_POINTS else run.sweep_points
         for dataset, sweep in itertools.product(datasets, points):
-            page = _KINDS[kind](run, dataset, sweep, curves)
+            page = _KINDS[kind](run, dataset, sweep, read)
             parts = [p.replace("%", "percent") for p in (kind, page.dataset, page.sweep) if p]
             name = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", part) for part in parts)
             stem = run.folder / "figures" / name
-            if not page.data.empty:
-                flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
-                files += _sheet(page, run, summary).save(stem, page.data.assign(**flag), sources)
+            if page.data.empty:  # without a finished trial
+                for path in stem.parent.glob(f"{name}.*"):  # of earlier results
+                    path.unlink()
                 continue
-            for path in stem.parent.glob(f"{name}.*"):
-                path.unlink()  # of earlier results
+            flag = {"stand_in": True} if run.is_stand_in(page.dataset) else {}
+            files += _sheet(page, run, summary).save(stem, page.data.assign(**flag), sources)
     return files
 
 
 @dataclass(frozen=True)
 class _Page:
-    """One figure: its numbers, how they are drawn, and what stands above and below."""
+    """One figure: its numbers, how they are drawn, and what the sheet says about the drawing."""
 
-    dataset: str  # "" for a page with all of them
-    sweep: str  # the point of the sweep, if it shows only one
-    what: str  # what it shows: the second half of the title
+    dataset: str  # "" for a page with all data sets
+    sweep: str  # the point of the sweep; "" for a page with all points
+    what: str  # what is shown: the second half of the title
     data: pd.DataFrame  # columns: solver, x, and the statistics, such as median
     draw: Callable[["SubFigure", "_Lines"], None]
-    sentences: Sequence[str] = ()
-    spread: str = "Median and quartiles over {} splits."  # "" if it shows none
-    height: float = _HEIGHT
+    sentences: Sequence[str] = ()  # below the drawing
+    spread: str = "Median and quartiles over {} splits."  # above the drawing
+    height: float = _HEIGHT  # of the drawing, in inches
     timed: bool = False  # whether an axis is time
 
 
@@ -106,7 +106,7 @@ class _Lines:
     names: Mapping[str, str]  # of the solvers that are drawn
 
     def look(self, solver: str) -> dict[str, Any]:
-        return {**self.styles[solver]._asdict(), "zorder": 3}  # its colour and marker
+        return {**self.styles[solver]._asdict(), "zorder": 3}  # colour, marker; above other lines
 
     def draw(
         self,
@@ -115,7 +115,7 @@ class _Lines:
         x: str,
         y: str = "median",
         step: bool = False,  # whether a value holds until the next point
-        marker: str | None = None,  # of all points; by default some have that of the solver
+        marker: str | None = None,  # at all points; by default the solver's, at some of many points
     ) -> None:
         """Draw a curve for each solver, with a band between quartiles if the data have them."""
         parts = dict(iter(data.groupby("solver", sort=False)))
@@ -138,13 +138,13 @@ class _Lines:
                 shade: Any = {"step": "post" if step else None, "color": look["color"]}
                 axes.fill_between(*band, alpha=0.12, linewidth=0, **shade)
 
-    def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:
+    def mark(self, axes: "Axes", points: pd.DataFrame, x: str) -> None:  # with large markers
         for point in points[points["solver"].isin([*self.names])].to_dict("records"):
             look = {**self.look(point["solver"]), "markersize": 7}
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6}
             axes.plot(point[x], point["median"], **look)
 
-    def name(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
+    def write_names(self, axes: "Axes", data: pd.DataFrame, y: str = "median") -> None:
         """Write the names beside the axes, in the order of the last values of the curves."""
         last_values = data[data[y].notna()].groupby("solver")[y].last()
         by_name = {name: last_values.get(solver, -np.inf) for solver, name in self.names.items()}
@@ -161,13 +161,13 @@ def _over_log_scale(
         axes = figure.add_subplot()
         lines.draw(axes, data, x, y, **look)
         log_scale(axes, "x")
-        lines.name(axes, data, y)
+        lines.write_names(axes, data, y)
         _label(axes, label, metric)
 
     return draw
 
 
-def _time_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
+def _time_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
     """Make the page of the main metric by wall time if all trials ran alone, else by CPU time."""
     metric, rows = _main_metric(run, dataset, sweep)
     clock, unit = "cpu_seconds", "CPU seconds"
@@ -175,12 +175,12 @@ def _time_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
         clock, unit = "wall_seconds", "wall seconds of trials that ran alone"
     data = _per_solver(run, rows, partial(value_against_time, clock=clock))
     label = f"training time ({unit}, log scale)"
-    # A step, as the weights of a checkpoint are all there is until the next.
+    # Steps: until the next checkpoint the weights of the last checkpoint are all there is.
     draw = _over_log_scale(data, "seconds", "median", label, metric, step=True)
     return _Page(dataset, sweep, f"{metric} against training time", data, draw, timed=True)
 
 
-def _rows_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
+def _rows_page(run: Run, dataset: str, sweep: str, _read: "_Reader") -> _Page:
     """Make the page of every checkpoint of one split, since medians would hide a zig-zag."""
     metric, rows = _main_metric(run, dataset, sweep)
     of_first = rows[(rows["split"] == rows["split"].min()) & (rows["rows_seen"] > 0)]
@@ -190,11 +190,11 @@ def _rows_page(run: Run, dataset: str, sweep: str, _curves: "_Curves") -> _Page:
     return _Page(dataset, sweep, f"{metric} of the iterates", data, draw, spread=_FIRST_SPLIT)
 
 
-def _share_page(run: Run, _dataset: str, sweep: str, _curves: "_Curves") -> _Page:
+def _share_page(run: Run, _dataset: str, sweep: str, _read: "_Reader") -> _Page:
     """Make the page of the main metric by share of the rows, with the data sets side by side."""
     parts = {}  # the numbers, by data set
     for dataset in run.datasets:
-        metric, rows = _main_metric(run, dataset, sweep)
+        metric, rows = _main_metric(run, dataset, sweep)  # the metric is the same on all data sets
         parts[dataset] = _per_solver(run, rows, value_against_share).assign(dataset=dataset)
     shown = [dataset for dataset, part in parts.items() if len(part)]  # none: an empty page
     data = pd.concat([parts[dataset] for dataset in shown or run.datasets[:1]], ignore_index=True)
@@ -207,7 +207,7 @@ def _share_page(run: Run, _dataset: str, sweep: str, _curves: "_Curves") -> _Pag
             title = wrapped(run.dataset_title(dataset), 0.75 * _WIDTH / len(shown), size=9)
             axes.set_title("\n".join(title), parse_math=False)
             axes.set_xlabel("rows visited (%)")
-        lines.name(panels[-1], parts[shown[-1]])
+        lines.write_names(panels[-1], parts[shown[-1]])  # beside the last panel
         panels[0].set_ylabel(f"{metric} on the test set", parse_math=False)
 
     return _Page("", sweep, f"{metric} against the fraction of the rows", data, draw)
@@ -223,7 +223,7 @@ def _measured_k(run: Run, sweep: str) -> tuple[str, float | int | str | None]:
 
 
 def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | None:
-    """Return `k` as a number of rows of the test set, None if that is not known."""
+    """Return `k` as a number of rows of the test set, None if the number is unknown."""
     sizes = run.data.get(dataset)
     if sizes is None or k is None:
         return None
@@ -234,51 +234,50 @@ def _rows_of_k(run: Run, dataset: str, k: float | int | str | None) -> int | Non
         return None
 
 
-def _decade_below(fpr: float) -> float:  # the largest power of ten below a rate, 0.1 at most
+def _decade_below(fpr: float) -> float:  # the largest 10**-n, n >= 1, below a rate; 0.1 for NaN
     return 10.0 ** min(-1, np.ceil(np.log10(fpr)) - 1) if fpr > 0 else 0.1
 
 
-def _roc_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Make the page of full curves, and of the top to half of the positives on a log scale."""
-    vertices = _curves_at(curves("roc.csv"), dataset, sweep)
-    left = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
-    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(left, 1, 501))  # for both scales
+def _roc_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
+    """Make the page of full ROC curves, and of their beginnings on a log scale."""
+    vertices = _curves_at(read("roc.csv"), dataset, sweep)
+    least = _decade_below(vertices["fpr"][vertices["fpr"] > 0].min())  # where the log axis begins
+    grid = np.union1d(np.linspace(0, 1, 501), np.geomspace(least, 1, 501))  # for both scales
     data = _per_solver(run, vertices, partial(roc, fpr=grid))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw the full curves on the left, and the top of the list on the right."""
         full, top = figure.subplots(1, 2, sharey=True)
-        # The top ends at the first power of ten by which half of the positives are found.
-        right = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), left)
-        chance = np.append(0, np.geomspace(left, 1, 101))  # the diagonal
+        # The top ends at the first power of ten by which some solver finds half of the positives.
+        most = 10 * max(_decade_below(data["fpr"][data["median"] >= 0.5].min()), least)
+        chance = np.append(0, np.geomspace(least, 1, 101))  # the diagonal
         for axes in (full, top):
             axes.plot(chance, chance, color="0.5", linewidth=0.8, zorder=1)
-        shown = data[data["fpr"].between(left, right)]
+        shown = data[data["fpr"].between(least, most)]
         lines.draw(full, data, "fpr", marker="")
         lines.draw(top, shown, "fpr")
         full.set(
             title="full (grey: chance)", xlabel="false positive rate", ylabel="true positive rate"
         )
         top.set(
-            title="top of the list", xlabel="false positive rate (log scale)", xlim=(left, right)
+            title="top of the list", xlabel="false positive rate (log scale)", xlim=(least, most)
         )
         log_scale(top, "x")
-        lines.name(top, shown)
+        lines.write_names(top, shown)
 
     return _Page(dataset, sweep, "ROC curves", data, draw)
 
 
-def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
+def _precision_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
     """Make the page of prec@k for all k, with a mark at the k of the experiment."""
     name, k = _measured_k(run, sweep)
     x = "share" if isinstance(k, float) else "k"  # the axis: share of the positives, or rows
-    marked: float | None = _rows_of_k(run, dataset, k)  # k on this axis, None if unknown
-    if marked and isinstance(k, float):
-        marked = k  # as a share, not in rows
-    points = _curves_at(curves("precision-k.csv"), dataset, sweep)
+    n_rows = _rows_of_k(run, dataset, k)  # None if unknown
+    mark = k if n_rows and isinstance(k, float) else n_rows  # k on this axis
+    points = _curves_at(read("precision-k.csv"), dataset, sweep)
     # A log axis shows x > 0 only; 1e15 is far beyond any number of rows.
     points = points[np.isfinite(points["precision"]) & points[x].between(0, 1e15, "right")]
-    data = _per_solver(run, points, partial(precision_against_k, x=x, at=marked))
+    data = _per_solver(run, points, partial(precision_against_k, x=x, mark=mark))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw medians by k on a log scale; names are in the order of the values at the mark."""
@@ -286,86 +285,81 @@ def _precision_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _P
         lines.draw(axes, data.drop(columns=["q25", "q75"]), x, marker="")
         axes.set_xlim(data[x].min(), data[x].max())
         log_scale(axes, "x")
-        if marked:
-            axes.axvline(marked, color="0.5", linewidth=0.8, zorder=1)
-            lines.mark(axes, data[data[x] == marked], x)
-        lines.name(axes, data[data[x] == marked] if marked else data)
+        if mark:
+            axes.axvline(mark, color="0.5", linewidth=0.8, zorder=1)
+            lines.mark(axes, data[data[x] == mark], x)
+        lines.write_names(axes, data[data[x] == mark] if mark else data)
         _label(axes, f"{_K_LABELS['float' if x == 'share' else 'int']}, log scale", "prec@k")
 
+    note = [f"Markers, and the order of the names: {name}."] if mark else []
     return _Page(
-        dataset,
-        sweep,
-        "prec@k against k",
-        data,
-        draw,
-        sentences=[f"Markers, and the order of the names: {name}."] if marked else [],
-        spread="Medians over {} splits.",
+        dataset, sweep, "prec@k against k", data, draw, note, spread="Medians over {} splits."
     )
 
 
-def _roc_counts_page(run: Run, dataset: str, sweep: str, curves: "_Curves") -> _Page:
-    """Make the page of the first split in counts, the training set above the test set."""
+def _roc_counts_page(run: Run, dataset: str, sweep: str, read: "_Reader") -> _Page:
+    """Make the page of the first split's ROC in counts, the training set above the test set."""
     x, y = "false_positives", "true_positives"
-    points = _curves_at(curves("roc-counts.csv"), dataset, sweep)
+    points = _curves_at(read("roc-counts.csv"), dataset, sweep)
     data = _per_solver(run, points, lambda rows: rows.drop(columns="solver"))
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
         """Draw a row of panels for each part: full, and the first tenth of the negatives."""
         parts = [part for part in ("training", "test") if (data["part"] == part).any()]
         for row, part in enumerate(parts):
-            of_part = data[data["part"] == part]  # x and y: columns of false and true positives
-            right = _TOP_SHARE * of_part[x].max()
-            for column, what in enumerate(("full", "top of the list")):
-                axes = figure.add_subplot(len(parts), 2, 2 * row + column + 1)
+            of_part = data[data["part"] == part]
+            for column, title in enumerate(("full", "top of the list")):
+                axes = figure.add_subplot(len(parts), 2, 2 * row + column + 1)  # numbered from 1
                 lines.draw(axes, of_part, x, y)
                 axes.locator_params(integer=True)
-                axes.set(title=f"{part} set, {what}", ylabel="true positives")
+                axes.set(title=f"{part} set, {title}", ylabel="true positives")
                 if row == len(parts) - 1:  # the lowest
                     axes.set_xlabel("false positives")
-            shown = of_part[of_part[x] <= right]  # in the last panel of the row, the top
-            axes.set(xlim=(0, right), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
-            lines.name(axes, shown, y)
+            most = _TOP_SHARE * of_part[x].max()  # of `axes`, now the last panel: the top
+            shown = of_part[of_part[x] <= most]
+            axes.set(xlim=(0, most), ylim=(0, 1.03 * shown[y].max()))  # a little above the curves
+            lines.write_names(axes, shown, y)
 
-    what, two_rows = "ROC curves in counts of rows", 1.6 * _HEIGHT
-    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=two_rows)
+    what, height = "ROC curves in counts of rows", 1.6 * _HEIGHT  # two rows of panels
+    return _Page(dataset, sweep, what, data, draw, spread=_FIRST_SPLIT, height=height)
 
 
-def _sweep_page(run: Run, dataset: str, _sweep: str, _curves: "_Curves") -> _Page:
-    """Make the page of the final values by the swept parameter, to scale if it has numbers."""
+def _sweep_page(run: Run, dataset: str, _sweep: str, _read: "_Reader") -> _Page:
+    """Make the page of the final values by the swept parameter, to scale if that has numbers."""
     if run.sweep is None:
         raise InputError(
             f"{run.folder / 'experiment.json'}: the figure accuracy-sweep needs a sweep; leave it "
             "out of plots"
         )
-    name, metric = run.sweep.name, run.metric_name(run.metrics[0])  # name: of the parameter
-    # Values of equal text are one point: only the last of them is kept.
+    swept, metric = run.sweep.name, run.metric_name(run.metrics[0])  # swept: the parameter
+    # Values of equal text are one point, of which only the last value is kept.
     values: list[Any] = [*dict(zip(run.sweep_points, run.sweep.values, strict=True)).values()]
     type_names = "".join({type(value).__name__ for value in values})  # of several: no known label
-    label = _K_LABELS.get(type_names, "k") if name == "k" else _AXIS_LABELS.get(name, name)
+    label = _K_LABELS.get(type_names, "k") if swept == "k" else _AXIS_LABELS.get(swept, swept)
     if len({*values}) < len(values):  # 1 and 1.0 are equal, but as k one row and all positives
         values = [str(value) for value in values]
-    finals = pd.concat(  # with the value of the parameter in a column of its name
-        _main_metric(run, dataset, sweep)[1].assign(**{name: value})
+    finals = pd.concat(  # the value of the parameter is in a column `swept`
+        _main_metric(run, dataset, sweep)[1].assign(**{swept: value})  # [1]: the rows
         for sweep, value in zip(dict.fromkeys(run.sweep_points), values, strict=True)
     )
-    data = _per_solver(run, finals[finals["final"]], partial(value_against_sweep, parameter=name))
+    data = _per_solver(run, finals[finals["final"]], partial(value_against_sweep, parameter=swept))
     n = run.n_splits(dataset)
 
     def draw(figure: "SubFigure", lines: _Lines) -> None:
-        """Draw at the numbers, on a log scale if they differ much; texts at equal distances."""
+        """Draw numbers to scale, on a log axis if they differ much; texts at equal distances."""
         axes, axis_label = figure.add_subplot(), label
         is_numeric = all(isinstance(value, int | float) for value in values)
-        if name == "k":  # a count and a share are not on one scale
+        if swept == "k":  # a count and a share are not on one scale
             is_numeric &= len({type(value) for value in values}) == 1
         places = dict(zip(values, values if is_numeric else range(len(values)), strict=True))
-        placed = data.assign(**{name: data[name].map(places)}).sort_values(name, kind="stable")
-        lines.draw(axes, placed, name)
+        placed = data.assign(**{swept: data[swept].map(places)}).sort_values(swept, kind="stable")
+        lines.draw(axes, placed, swept)
         if is_numeric and min(values) > 0 and max(values) > 10 * min(values):
             axes.set_xscale("log")
             axes.minorticks_off()
             axis_label += ", log scale"
         axes.set_xticks(list(places.values()), [str(value) for value in values], parse_math=False)
-        lines.name(axes, placed)
+        lines.write_names(axes, placed)
         _label(axes, axis_label, metric)
 
     few = f"Some points are of fewer than {n} splits."
@@ -373,14 +367,14 @@ def _sweep_page(run: Run, dataset: str, _sweep: str, _curves: "_Curves") -> _Pag
     return _Page(dataset, "", what, data, draw, [few] if (data["n_splits"] < n).any() else [])
 
 
-_Curves = Callable[[str], pd.DataFrame]  # reads the file of this name
-_CURVES: dict[str, dict[str, type]] = {  # by file
+_Reader = Callable[[str], pd.DataFrame]  # returns the curves in the file of this name
+_CURVE_FILES: dict[str, dict[str, type]] = {  # the types of the columns, by file
     "roc.csv": {"fpr": float, "tpr": float},
     "precision-k.csv": {"k": float, "share": float, "precision": float},
     "roc-counts.csv": {"part": str, "false_positives": float, "true_positives": float},
 }
 # Makers of pages from the run, a data set, a point of the sweep, and a reader of files with curves
-_KINDS: dict[str, Callable[[Run, str, str, _Curves], _Page]] = {
+_KINDS: dict[str, Callable[[Run, str, str, _Reader], _Page]] = {
     "accuracy-time": _time_page,
     "accuracy-rows": _rows_page,
     "accuracy-share": _share_page,
@@ -402,10 +396,10 @@ def _curves_at(curves: pd.DataFrame, dataset: str, sweep: str) -> pd.DataFrame:
 
 
 def _main_metric(run: Run, dataset: str, sweep: str) -> tuple[str, pd.DataFrame]:
-    """Return the notation of the main metric, and the rows of the results with its test values."""
+    """Return the notation of the main metric, and the results that hold values on the test set."""
     label, rows = run.metric_at(run.metrics[0], sweep), run.results
-    cell = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
-    for column, value in cell.items():
+    wanted = {"dataset": dataset, "sweep": sweep, "metric": label, "status": "ok", "part": "test"}
+    for column, value in wanted.items():
         rows = rows[rows[column] == value]
     return run.measures[label].written, rows
 
@@ -423,7 +417,7 @@ def _per_solver(
 
 
 def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
-    """Return the sheet of a page: its title, small print and caption, and the solvers it shows."""
+    """Return the sheet of a page: title, small print, the drawing of the best solvers, caption."""
     at_point = f", {page.sweep}" if page.sweep else ""
     here = summary[summary["dataset"] == page.dataset] if page.dataset else summary
     here = here[here["sweep"] == page.sweep] if page.sweep else here  # the rows about the figure
@@ -433,7 +427,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
     best = _best_solvers(run, here, solvers)
     styles = solver_styles(run.solvers, run.built_in_solvers)
     if len({styles[solver].color for solver in best}) < len(best):  # more solvers than colours
-        styles |= solver_styles(best)  # those shown get colours of their own
+        styles |= solver_styles(best)  # no two of the best share a colour
     subject = run.dataset_title(page.dataset) if page.dataset else run.title
     smoke = ", smoke size" if run.smoke and not page.dataset else ""  # a data set's title says so
     sentences = [*page.sentences]
@@ -453,7 +447,7 @@ def _sheet(page: _Page, run: Run, summary: pd.DataFrame) -> Sheet:
 
 
 def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> list[str]:
-    """Return at most `MOST_CURVES` solvers, those of the best mean ranks by the main metric."""
+    """Return the `MOST_CURVES` solvers of the best mean ranks by the main metric, or all."""
     if len(solvers) <= MOST_CURVES:
         return list(solvers)
     # The main metric may have another parameter at each point of a sweep.
@@ -461,16 +455,16 @@ def _best_solvers(run: Run, summary: pd.DataFrame, solvers: Sequence[str]) -> li
     rows = summary[summary["metric"].isin(main) & summary["solver"].isin(solvers)]
     # Rank 1 is the best mean, of a loss the smallest; a solver without a mean comes last.
     rank = partial(pd.Series.rank, ascending=not main.isdisjoint(run.losses), na_option="bottom")
-    by_cell = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
-    ranks = by_cell.transform(lambda means: rank(pd.Series(levels(means), means.index)))
+    groups = rows.groupby(["dataset", "sweep", "metric"])["mean"]  # `levels`: ties up to rounding
+    ranks = groups.transform(lambda means: rank(pd.Series(levels(means), means.index)))
     mean_ranks = ranks.groupby(rows["solver"]).mean().reindex(pd.Index(solvers))
     best = mean_ranks.sort_values(kind="stable").index[:MOST_CURVES]
     return [solver for solver in solvers if solver in best]
 
 
 def _solver_name(solver: str, summary: pd.DataFrame, timed: bool) -> str:
-    """Return a solver's name, with the number of its results if not all, and marks."""
-    # ‡: a limit stopped fits; †: in a figure of times, fits ran beside others, and not all did.
+    """Return a solver's name, with the number of its results if some are missing, and marks."""
+    # ‡: a limit stopped fits; †: fits ran beside others, in a figure of times where not all did.
     rows = summary[summary["solver"] == solver]
     n, trials = rows["n"].min(), rows["trials"].max()
     name = solver if n == trials else f"{solver} ({n} of {trials})"

@@ -17,7 +17,7 @@ from precbench.results import Run, plain_strings, read_run, read_values
 
 Figures = Literal["all", "changed", "none"]
 
-_INPUTS = (  # files of a results folder from which all others are made
+_INPUTS = (  # files of a results folder from which all other files are made
     *("experiment.json", "results.csv", "precision-k.csv", "roc.csv", "roc-counts.csv"),
     *("illustration.json", "values.csv", "length.json"),
 )
@@ -43,14 +43,14 @@ def write_report(
 ) -> Report:
     """Write all tables and figures of a results folder, and the page that shows them.
 
-    `figures` are "all", "changed" (those older than the results) or "none", which writes no page
-    either. `ledger` has the verdicts by name of the experiment; by default they come from this
-    folder alone. `advise` returns what the page says beside the results, and draws its figures
-    unless they are newer than the files that it is given. The same results give the same bytes.
+    `figures` are "all", "changed" (those older than the results) or "none", which also means no
+    page. `ledger` has the verdicts by name of the experiment; by default they come from the
+    folder alone. `advise` returns what the page says beside the results, and draws figures that are
+    older than the files of the second argument. Equal results give equal bytes.
     """
     folder = Path(folder)
     inputs = [folder / name for name in _INPUTS if (folder / name).is_file()]
-    sources = inputs if figures == "changed" else []  # without sources all are drawn
+    sources = inputs if figures == "changed" else []  # without sources all figures are drawn
     if (folder / "illustration.json").is_file():  # a study
         measured = read_values(folder)
         study = read_study(measured)
@@ -83,7 +83,7 @@ def write_report(
 def _verdicts(
     name: str, ledger: Mapping[str, Sequence[LedgerRow]] | None, evidence: Evidence, smoke: bool
 ) -> Sequence[LedgerRow]:
-    """Return the verdicts about one experiment or study; one of smoke size has none."""
+    """Return the verdicts about one experiment or study; a smoke size has none."""
     if smoke:
         return []
     return (ledger_about(evidence) if ledger is None else ledger).get(name, [])

@@ -14,7 +14,7 @@ _HEADER = ["id", "printed", "here", "spread", "runs", "verdict", "because"]
 
 
 def counts_table(ledger: Sequence[LedgerRow]) -> Table:
-    """Return the number of claims with each verdict, a row for each place and for all."""
+    """Return the number of claims with each verdict: a row for each place, and one for all."""
     places = sorted({(row.paper, row.place) for row in ledger}, key=_in_reading_order)
     counts = Counter((row.paper, row.place, row.verdict) for row in ledger)
     rows = [
@@ -44,11 +44,11 @@ def missing_table(ledger: Iterable[LedgerRow]) -> Table:
         for row in ledger
         if row.verdict in (Verdict.NO_DATA, Verdict.NO_CONFIG)
     )
-    rows = [(*place, str(n)) for place, n in counts.items()]
+    rows = [(paper, verdict, why, str(n)) for (paper, verdict, why), n in counts.items()]
     return text_table("Not measured", ["paper", "verdict", "because", "claims"], rows)
 
 
-def change_table(changes: Iterable[Change]) -> Table:
+def change_table(changes: Iterable[Change]) -> Table:  # of verdicts, since a reference
     rows = [[c.id, c.before, c.after, "worse" if c.worse else ""] for c in changes]
     return text_table("Changed against the reference", ["id", "reference", "now", ""], rows)
 
@@ -58,7 +58,7 @@ def claims_table(ledger: Iterable[LedgerRow], title: str) -> Table:
 
 
 def full_table(ledger: Iterable[LedgerRow], title: str) -> Table:
-    """Return the claims with their places in the papers."""
+    """Return the table of claims, each with its place in the papers and its kind."""
     rows = [[row.id, *_outcome(row), row.where, row.kind] for row in ledger]
     return text_table(title, [*_HEADER, "where", "kind"], rows)
 
@@ -71,7 +71,7 @@ def ledger_markdown(ledger: Sequence[LedgerRow]) -> str:
 
 
 def _in_reading_order(place: tuple[str, str]) -> list[str]:
-    """Return the key that sorts ``table-10`` after ``table-2``: its parts, filled with zeros."""
+    """Return a sort key: "table-10" comes after "table-2", since 0010 comes after 0002."""
     return [part.zfill(4) for text in place for part in re.split(r"[-.]", text)]
 
 

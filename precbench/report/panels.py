@@ -26,10 +26,10 @@ def draw_panels(
 ) -> "list[Axes]":
     """Draw the column ``value`` against the column `x`, and return the axes of the panels.
 
-    Each entry of the column `panel` has a panel, each entry of `curve` a colour, and each entry of
-    ``quantity`` the line style that `dashes` gives it; other quantities are left out. `log` names
-    the logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves. Text
-    in `x` or ``value`` is shown in the order of the table.
+    Each entry of the column `panel` has a panel, each entry of `curve` a colour, and each quantity
+    in `dashes` its line style there; rows of other quantities are left out. `log` names the
+    logarithmic axes, `labels` are ``xlabel`` and ``ylabel``; one legend names all curves. Text in
+    `x` or ``value`` is shown in the order of the table.
     """
     table = table[table["quantity"].isin(dashes)]
     if "y" in log:
@@ -38,7 +38,8 @@ def draw_panels(
     n_columns = max(1, min(n_columns, len(names)))
     # -(-a // b) is a / b, rounded up.
     grid = figure.subplots(-(-len(names) // n_columns) or 1, n_columns, squeeze=False).flat
-    looks, lines = solver_styles(list(dict.fromkeys(table[curve]))), dict[str, Any]()
+    looks = solver_styles(list(dict.fromkeys(table[curve])))
+    lines: dict[str, Any] = {}  # the first line of each curve, by label, for the legend
     for axes, name in zip(grid, names, strict=False):
         rows = table[table[panel] == name]
         for (label, quantity), points in rows.groupby([curve, "quantity"], sort=False):
@@ -51,7 +52,7 @@ def draw_panels(
                 marker=look.marker if style in ("", "-") else "",  # dashed lines have none
                 markevery=-(-len(points) // 20),  # about 20 markers
             )
-            lines.setdefault(label, line)  # the first of each colour, for the legend
+            lines.setdefault(label, line)
         for which in log:
             log_scale(axes, which)
         axes.set(title=name, **labels)

@@ -10,7 +10,7 @@ from precbench.store import Machine
 
 @cache
 def shipped_config(experiment: str) -> str | None:
-    """Return the shipped config of an experiment or study, None if there is none."""
+    """Return the name of an experiment's or study's shipped config, or None without one."""
     return next((name for name in config_names() if name.replace("/", "-") == experiment), None)
 
 
@@ -19,9 +19,10 @@ def repeat_command(
 ) -> tuple[str, str] | None:
     """Return the command that repeats a trial, in two parts: before and after the split's number.
 
-    None for a trial without a config. If its place is unknown, it is called ``<experiment>.yaml``.
+    Return None if `config` is "", as for trials started from Python. A `config` of None, unknown,
+    is written as the shipped config or else as ``<experiment>.yaml``.
     """
-    if config == "":  # of trials started from Python; None: unknown
+    if config == "":
         return None
     parts = ["precbench", "run", config or shipped_config(experiment) or f"{experiment}.yaml"]
     parts += ["--solver", solver, "--dataset", dataset]
@@ -30,6 +31,6 @@ def repeat_command(
 
 
 def machine_facts(machine: Machine) -> dict[str, Any]:
-    """Return what is known of a machine, and the versions of the packages on it, by name."""
+    """Return the known facts of a machine and the versions of the packages there, by name."""
     facts = machine.model_dump(exclude={"packages", "blas"}) | machine.packages
     return {name: value for name, value in facts.items() if value is not None}

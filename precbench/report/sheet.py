@@ -1,4 +1,4 @@
-"""The sheet of a figure (title, drawing, caption), and the files that it is written to."""
+"""The sheet of a figure (title, drawing, caption), and the writing of its files."""
 
 import io
 import textwrap
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MARGIN = 0.08  # in inches, as all lengths
 _TITLE_LINE, _LINE = 0.2, 0.15  # heights of a line of the title and of small print
-_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # mean width of a letter of size 1
+_LETTERS = {"normal": 0.0079, "bold": 0.0093}  # mean width of a letter of 1 point, by weight
 _MOST_LINES = 20  # of a text
 _RC_PARAMS: dict[str, Any] = {
     "font.size": 9,
@@ -38,8 +38,8 @@ _RC_PARAMS: dict[str, Any] = {
     "axes.spines.right": False,
     "grid.color": "#E0E0E0",
     "grid.linewidth": 0.6,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # TrueType
+    "svg.fonttype": "none",  # letters stay text
     # Otherwise the ids in an SVG are random, and equal results give unequal files.
     "svg.hashsalt": "precbench",
     "savefig.dpi": 150,
@@ -67,32 +67,33 @@ class Sheet:
         from matplotlib.figure import Figure
 
         inside = self.width - 2 * MARGIN
-        title, above = wrapped(self.title, inside, 10, "bold"), wrapped(self.above, inside)
+        title = wrapped(self.title, inside, size=10, weight="bold")
+        above = wrapped(self.above, inside)
         caption = [line for text in self.caption for line in wrapped(text, inside)]
         below_title = MARGIN + _TITLE_LINE * len(title)
         heights = [below_title + _LINE * len(above), self.height, MARGIN + _LINE * len(caption)]
         figure = Figure(figsize=(self.width, sum(heights)), layout="constrained")
-        # No frames: whether their edges are at 0 or at -0 differs from time to time.
+        # No frames: whether their edges are at 0 or at -0 differs between equal figures.
         parts: Any = figure.subfigures(3, 1, height_ratios=heights, hspace=0, frameon=False)
-        self.draw(parts[1])
+        self.draw(parts[1])  # parts: 0 title and small print, 1 drawing, 2 caption
         bold: dict[str, Any] = {"fontsize": 10, "fontweight": "bold"}
         small: dict[str, Any] = {"fontsize": 8}
-        for part, lines, start, step, look in (  # which part, texts, where they begin in it
+        for part, lines, start, step, look in (  # start: inches below the part's top
             (0, title, MARGIN, _TITLE_LINE, bold),
             (0, above, below_title, _LINE, small),
             (2, caption, 0, _LINE, small),
         ):
             for i, line in enumerate(lines):  # one by one, so that all are `step` inches apart
-                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]  # shares of it
+                x, y = MARGIN / self.width, 1 - (start + i * step) / heights[part]  # as shares
                 parts[part].text(x, y, line, va="top", parse_math=False, **look)
         return figure
 
     def save(
         self, stem: Path, table: pd.DataFrame | None = None, sources: Sequence[Path] = ()
     ) -> list[Path]:
-        """Write the numbers as CSV, the drawing as PDF, PNG and SVG, unless newer than `sources`.
+        """Write the drawing as PDF, PNG and SVG, and the numbers of `table` as CSV; return paths.
 
-        `stem` is the path without suffix. Return the paths; without sources all are written.
+        `stem` is the path without suffix. Files that are all newer than given `sources` are kept.
         """
         suffixes = ("pdf", "png", "svg") if table is None else ("csv", "pdf", "png", "svg")
         paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
@@ -109,13 +110,13 @@ class Sheet:
 
 
 def wrapped(text: str, inches: float, size: float = 8, weight: str = "normal") -> list[str]:
-    """Return the lines of a text, none longer than `inches`, at most `_MOST_LINES` of them."""
+    """Return the lines of a text, each of at most `inches`; " …" cuts it after `_MOST_LINES`."""
     n_letters = max(int(inches / (size * _LETTERS[weight])), 8)
     return textwrap.wrap(text, n_letters, max_lines=_MOST_LINES, placeholder=" …")
 
 
 def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
-    """Draw a figure in the package's style, and write it; equal figures give equal bytes."""
+    """Draw a figure in the package's style to files; equal figures give equal bytes."""
     from matplotlib import style
     from matplotlib.text import Text
 
@@ -127,7 +128,7 @@ def save_figure(draw: Callable[[], "Figure"], *paths: Path) -> None:
         _lay_out(figure)
         for path in paths:
             content = _rendered(figure, path)
-            # An SVG is text, which `write_whole` makes `visible`: drawing has set ticks anew.
+            # An SVG is text, which `write_whole` makes `visible`: drawing has rewritten the ticks.
             contents[path] = content.decode() if path.suffix == ".svg" else content
     write_whole(contents)
 

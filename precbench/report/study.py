@@ -19,7 +19,7 @@ _TITLE = 0.25  # inches for the title, which the size of a kind of study include
 
 
 def read_study(measured: Result) -> Result:
-    """Return a study with its values read again, in the types of columns that its kind declares."""
+    """Return a study with values in the column types of its kind, and a smoke size in the title."""
     where = measured.folder / "illustration.json"
     if measured.kind not in STUDIES:
         raise InputError(
@@ -39,7 +39,7 @@ def study_tables(study: Result) -> list[Table]:
 
 
 def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
-    """Write ``figures/<kind>.pdf``, ``.png`` and ``.svg``, unless newer than all `sources`."""
+    """Write ``figures/<kind>`` as PDF, PNG, SVG, unless newer than `sources`; return the paths."""
     kind = STUDIES[study.kind]
     width, height = kind.size
     with _reporting_bad_values(study):
@@ -56,7 +56,7 @@ def draw_study(study: Result, sources: Sequence[Path] = ()) -> list[Path]:
 def value_table(
     result: Result, rows: pd.DataFrame, columns: list[str], note: str = "", across: str = ""
 ) -> Table:
-    """Lay out the column ``value`` of rows, with a line for each combination of other `columns`.
+    """Lay out the column ``value`` of `rows`, with a line for each combination of `columns`.
 
     With `across`, a line has a value for each entry of this column. The first column has no name.
     """
@@ -74,11 +74,11 @@ def tabulate(
     columns: list[str], note: str = "", across: str = ""
 ) -> Callable[[Result], list[Table]]:
     """Return the ``tables`` of a kind of study that shows all values in one `value_table`."""
-    return lambda result: [value_table(result, result.values, columns, note, across)]
+    return lambda result: [value_table(result, result.values, columns, note=note, across=across)]
 
 
 def _entry(key: str | float) -> str:
-    """Write an entry of a column, a missing number as nothing."""
+    """Return an entry of a column as text, "" for a missing number."""
     if isinstance(key, str):
         return key
     return "" if np.isnan(key) else f"{key:,.10g}"
@@ -86,7 +86,7 @@ def _entry(key: str | float) -> str:
 
 @contextmanager
 def _reporting_bad_values(study: Result) -> Iterator[None]:
-    """Raise `InputError` if the kind of study cannot show its numbers or parameters."""
+    """Raise `InputError` if the body fails because of the study's numbers or parameters."""
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Okabe and Ito's palette without its yellow, which is too faint on paper, and its grey, the colour
-# of chance. Each further one is as far as possible from all before it (in OKLab), from that
-# grey and from white, among those that are neither nearly black nor paler than 2.2 : 1 on white.
+# Okabe and Ito's palette without yellow, which is too faint on paper, and grey, the colour of
+# chance. Each further colour is as far as possible (in OKLab) from all colours before, from grey
+# and from white, among colours that are neither nearly black nor paler than 2.2 : 1 on white.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8700D2"),
     *("#87004B", "#5A4B00", "#001ED2", "#F05AFF", "#FF0069", "#8778FF", "#00C300", "#5A3C87"),
@@ -20,7 +20,7 @@ _COLOURS = (
     *("#FF8778", "#8787C3", "#96B478", "#FF5AB4", "#B4875A", "#5A3CE1", "#870087", "#782D0F"),
     *("#C396FF", "#C33C69", "#2D9600", "#FF2D0F"),
 )
-_PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}
+_PLACE_OF = {colour: place for place, colour in enumerate(_COLOURS)}  # in the palette
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*")
 
 MOST_CURVES = 8  # of one figure
@@ -39,20 +39,20 @@ _STYLES = [
 
 
 def solver_styles(labels: Sequence[str], built_in: Sequence[str] = ()) -> dict[str, Style]:
-    """Return a style for each label; one in `built_in` has the style of its position there.
+    """Return a style for each label; a label in `built_in` has the style of its position there.
 
-    Each other label takes, in their order, a free style: of the colour, then of the marker, used
-    least so far. So no two labels have the same style, and no two of the first 36 one colour.
+    Other labels, one after the other, take a free style: of the colour, then of the marker, used
+    least so far. So no two labels share a style, and no two of the first 36 share a colour.
     """
-    own = dict(zip(built_in, _STYLES, strict=False))  # `_STYLES` is longer
-    styles = {label: own[label] for label in labels if label in own}
+    reserved = dict(zip(built_in, _STYLES, strict=False))  # `_STYLES` is longer
+    styles = {label: reserved[label] for label in labels if label in reserved}
     for label in labels:
         if label not in styles:
-            taken = {*own.values(), *styles.values()}
+            taken = {*reserved.values(), *styles.values()}
             colours = Counter(style.color for style in styles.values())
             markers = Counter(style.marker for style in styles.values())
             styles[label] = min(  # of equally used colours the first in the palette
-                [style for style in _STYLES if style not in taken] or _STYLES,  # else any
+                [style for style in _STYLES if style not in taken] or _STYLES,  # if none is free
                 key=lambda s: (colours[s.color], _PLACE_OF[s.color], markers[s.marker]),
             )
     return styles
@@ -81,7 +81,7 @@ def log_scale(axes: "Axes", which: Literal["x", "y"]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     decades = np.log10(high / low)
-    if decades < 2.5:  # powers of ten are too few labels: multiples, the more the fewer decades
+    if decades < 2.5:  # powers of ten are too few labels; fewer decades need more multiples
         axis.set_major_locator(
             LogLocator(subs=(1, 2, 5) if decades > 0.7 else (1, 1.5, 2, 3, 5, 7))
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table; what bold marks is said by `Table.best`."""
+    """A cell of a table; `Table.best` says what bold marks."""
 
     text: str
     bold: bool = False
@@ -17,10 +17,10 @@ class Table:
     title: str
     header: list[str]
     rows: list[list[Cell]]
-    notes: list[str] = field(default_factory=list)  # sentences below
-    warning: str = ""  # above the numbers, if data are synthetic
-    dataset: str = ""  # of the trials, if all are on one
-    best: str = "best value"  # of a column: what bold marks
+    notes: list[str] = field(default_factory=list)  # sentences below the rows
+    warning: str = ""  # above the rows, if data are synthetic
+    dataset: str = ""  # of all trials in the table; "" if they have several, or none
+    best: str = "best value"  # what bold marks in a column
 
 
 def text_table(

@@ -18,7 +18,7 @@ from precbench.results import Run
 from precbench.statistics import LEVEL, levels, resampled_interval, resampled_test
 from precbench.text import one_line, visible
 
-# Columns that tell apart points of sweeps, rows of a summary, and the trials behind such a row
+# Columns that tell apart points of sweeps, rows of a summary, and the trials behind a row
 _POINT = ["dataset", "sweep"]
 _GROUP = [*_POINT, "metric", "solver"]
 _TRIAL = ["split", "seed"]
@@ -30,7 +30,7 @@ _TIES = (
     "variance corrected for rows shared between splits)."
 )
 STAND_IN = "synthetic data stand in; with the real files: precbench data add {} FILES"
-# Columns that say the same in all rows of a trial; the labels are those without numbers
+# Columns that are constant in all rows of a trial; the columns of `_LABELS` hold no numbers
 _LABELS = ["stand_in", "status", "reason", "stopped", "timing", "machine", "chosen"]
 _TRIAL_COLUMNS = [*_LABELS, "tuning_seconds", "key"]
 _MEASURED = ["value", "seconds", "seconds_to_99", "tuning_seconds"]
@@ -43,10 +43,10 @@ def summarise(
 ) -> pd.DataFrame:
     """Summarise the trials of each solver, with one row per data set, sweep, metric and solver.
 
-    - ``trials``, ``n`` (those that are ok) and ``outcomes`` in words;
+    - ``trials`` (how many), ``n`` (how many are ok) and ``outcomes`` in words;
     - ``mean``, ``std`` (``ddof=1``, none for one trial), ``median``, ``q25`` and ``q75`` of the
       final values;
-    - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of its
+    - ``low`` and ``high``: 95 % confidence interval of the mean; ``p_best``: p-value of the
       difference from the best mean. Both are corrected for splits that overlap, see
       `precbench.statistics`, and need `test_shares`, by data set the fraction of rows in the test
       set. The best has no p, nor has a solver with fewer trials than another;
@@ -55,13 +55,13 @@ def summarise(
       of the trial's own curve;
     - ``relative_time``: ``seconds`` as a multiple of the fastest solver's. Times of parallel
       trials have none beside sequential ones, nor have times of several machines, unless the trials
-      of each split ran on one;
+      of each split ran on one machine;
     - ``chosen``: the tuned parameters, with how many trials chose them, and ``tuning_seconds``, the
-      median wall time that it took;
+      median wall time of tuning;
     - ``stopped`` (trials that a limit ended, which count as ok), ``failed`` (trials not ok),
       ``timing`` ("parallel" if any trial was) and ``stand_in``;
     - ``machines``: the kinds of machine, and ``same_machine``, whether all trials on a split ran on
-      one.
+      one kind.
     """
     return summarise_trials(final_values(results, losses), losses, test_shares)
 
@@ -71,7 +71,7 @@ def summarise_trials(
     losses: Collection[str] = (),
     test_shares: Mapping[str, float] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Return what `summarise` does, from the trials that `final_values` returns."""
+    """Return the table of `summarise` from the trials that `final_values` returns."""
     groups = trials.groupby(_GROUP, sort=False)  # data set, point of the sweep, metric, solver
     columns = {name: trials[name].to_numpy(object) for name in _LABELS}
     columns |= {name: trials[name].to_numpy(float) for name in _MEASURED}
@@ -84,7 +84,7 @@ def summarise_trials(
     summary["p_best"] = pd.MultiIndex.from_frame(summary[_GROUP]).map(p_best.get).astype(float)
     point = [summary[name] for name in _POINT]  # what times are compared at
     sequential = summary["seconds"].where(summary["timing"] == "sequential")
-    # Times of parallel trials compare only with each other, so sequential ones displace them.
+    # Times of parallel trials compare only with each other, so sequential times exclude them.
     has_sequential = sequential.groupby(point).transform("any")
     comparable = sequential.where(has_sequential, summary["seconds"])
     comparable = comparable.where(summary["same_machine"])  # NaN elsewhere
@@ -93,16 +93,16 @@ def summarise_trials(
 
 
 def final_values(results: pd.DataFrame, losses: Collection[str] = ()) -> pd.DataFrame:
-    """Return the final value and the times of each trial and metric, NaN where it failed."""
+    """Return the final value and the times of each trial and metric, NaN where the trial failed."""
     rows = results[results["part"] == "test"].reset_index(drop=True)
     of_trial = [*_GROUP, *_TRIAL]
-    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # for each row its number
+    trial = rows.groupby(of_trial, sort=False, dropna=False).ngroup()  # the trial of each row
     ok = (rows["status"] == "ok") & rows["value"].notna()
     gain = rows["value"].where(~rows["metric"].isin(losses), -rows["value"])  # larger is better
     gain = gain.where(ok & (rows["rows_seen"] > 0))  # before any row, all scores tie
     best = gain.groupby(trial).transform("max")
     with np.errstate(invalid="ignore"):  # of values that have overflowed
-        least = best - 0.01 * np.abs(best)  # what is within 1 % of the best of its trial
+        least = best - 0.01 * np.abs(best)  # the least within 1 % of the trial's best
     reached = rows[gain >= least].sort_values("checkpoint", kind="stable").groupby(trial)
     final = rows[ok & rows["final"]].groupby(trial)
     last_rows = rows.set_index(trial)[[*of_trial, *_TRIAL_COLUMNS]].groupby(level=0).tail(1)
@@ -124,7 +124,7 @@ def _against_the_best(
     trials: pd.DataFrame, losses: Collection[str], test_shares: Mapping[str, float]
 ) -> dict[tuple, float]:
     """Return p-values of the difference from the best mean, by (dataset, sweep, metric, solver)."""
-    # Only solvers with the most trials compete. The best of them has no p-value.
+    # Only solvers with the most trials compete. The best solver has no p-value.
     p_values = {}
     for (dataset, sweep, metric), rows in trials.groupby([*_POINT, "metric"], sort=False):
         wide = rows.pivot(index=_TRIAL, columns="solver", values="value")  # a row for each trial
@@ -145,11 +145,11 @@ def _against_the_best(
 def _summary_of(
     key: tuple, trials: Mapping[str, np.ndarray], test_shares: Mapping[str, float]
 ) -> dict[str, object]:
-    """Return the row of the summary about the trials of one solver: `key` is its `_GROUP`."""
+    """Return the row of the summary about the trials of one solver; `key` holds `_GROUP`."""
     # `trials` has the columns of `_LABELS` and of `_MEASURED`, which are the value and then times.
     values, *times = (trials[name][~np.isnan(trials[name])] for name in _MEASURED)
     seconds, to_99, tuning = (np.median(column) if len(column) else np.nan for column in times)
-    dataset, low, high = key[0], np.nan, np.nan
+    dataset, low, high = key[0], np.nan, np.nan  # `_GROUP` begins with the data set
     if dataset in test_shares and len(values) and np.isfinite(values).all():
         _, low, high = resampled_interval(values, test_shares[dataset])
     with np.errstate(invalid="ignore"):  # of values that have overflowed
@@ -170,7 +170,7 @@ def _summary_of(
         "high": high,
         "p_best": None,  # set by the caller, from all solvers together
         "seconds": seconds,
-        "relative_time": None,  # likewise
+        "relative_time": None,  # set by the caller, as ``p_best``
         "seconds_to_99": to_99,
         "chosen": ", ".join(f"{choice} ({n})" for choice, n in chosen.most_common()),
         "tuning_seconds": tuning,
@@ -183,15 +183,15 @@ def _summary_of(
 
 
 def _outcomes(statuses: Sequence[str], reasons: Sequence[str]) -> str:
-    """Count trials by status, ok first: ``3 ok, 2 timeout: reason; other reason``."""
-    # The reasons of a status are the keys of a dict, a set that keeps its order.
+    """Return counts of trials by status, ok first: ``3 ok, 2 timeout: reason; other reason``."""
+    # The reasons of a status are the keys of a dict, which is a set that keeps an order.
     by_status: dict[str, dict[str, None]] = {status: {} for status in statuses}
     for status, reason in zip(statuses, reasons, strict=True):
         if status != "ok" and reason.strip():
             by_status[status][" ".join(reason.split())] = None
     return ", ".join(
         f"{n} {status}{': ' if by_status[status] else ''}{'; '.join(by_status[status])}"
-        for status, n in sorted(Counter(statuses).items(), key=lambda part: part[0] != "ok")
+        for status, n in sorted(Counter(statuses).items(), key=lambda item: item[0] != "ok")
     )
 
 
@@ -204,7 +204,7 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
         run.folder / "summary.md": markdown_page(run.title, run.source, tables),
         run.folder / "summary.tex": _latex(run, tables),
     }
-    for path, content in contents.items():  # each alone, since none depends on another
+    for path, content in contents.items():  # one by one, since no file depends on another
         write_whole({path: content})
     return [*contents]
 
@@ -212,8 +212,8 @@ def write_tables(run: Run, summary: pd.DataFrame, tables: Sequence[Table]) -> li
 def make_tables(run: Run, summary: pd.DataFrame) -> list[Table]:
     """Lay out the tables of an experiment.
 
-    One per data set, solvers by metrics and times; with a sweep, one per data set and metric,
-    solvers by swept values, and one of the times.
+    Without a sweep, a table for each data set: solvers by metrics and times. With a sweep, tables
+    of solvers by swept values: for each data set and metric, and for the times on each data set.
     """
     make = _metric_table if run.sweep is None else _sweep_tables
     return [
@@ -247,9 +247,9 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
     """Lay out a table of each metric, and one of the times, solvers by points of the sweep."""
     header, mixed = ["solver", *run.sweep_points], is_mixed(summary)
     tables: list[Table] = []
-    times: list[list[Cell]] = []  # those of the first metric
+    times: list[list[Cell]] = []  # filled at the first metric only
     for metric in run.metrics:
-        # A metric may have another label at each point, as its parameter may be swept.
+        # The label of a metric differs between points if the parameter of the metric is swept.
         points = [(run.metric_at(metric, sweep), sweep) for sweep in run.sweep_points]
         columns = {point: _at(summary, *point, run.solvers) for point in points}  # (label, sweep)
         cells = [_means(rows, label in run.losses) for (label, _), rows in columns.items()]
@@ -265,6 +265,7 @@ def _sweep_tables(run: Run, dataset: str, summary: pd.DataFrame) -> list[Table]:
 
 
 def _at(summary: pd.DataFrame, metric: str, sweep: str, solvers: list[str]) -> pd.DataFrame:
+    # Return the rows of a metric at a point, in the order of `solvers`, NaN without trials.
     rows = summary[(summary["metric"] == metric) & (summary["sweep"] == sweep)]
     return rows.set_index("solver").reindex(solvers)
 
@@ -273,9 +274,9 @@ def _assemble(
     run: Run,
     dataset: str,
     summary: pd.DataFrame,
-    quantity: str,
+    quantity: str,  # for the title; "" for a table of several
     header: list[str],
-    columns: list[list[Cell]],
+    columns: list[list[Cell]],  # after the column of solvers
     sentences: list[str],
 ) -> Table:
     title = run.dataset_title(dataset)
@@ -292,7 +293,7 @@ def _assemble(
 
 
 def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
-    """Return the sentences about what cells show, and about the mark ≈ if tests were made."""
+    """Return the sentences on what cells show and, if tests were made, on the mark ≈."""
     n = run.n_splits(dataset)
     if n == 1:
         return ["Values of one split, so without standard deviation; best in bold."]
@@ -301,14 +302,14 @@ def _means_over(run: Run, dataset: str, summary: pd.DataFrame) -> list[str]:
 
 
 def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
-    """Return the sentences on failed and stopped trials, and on what `times`, if shown, mean."""
+    """Return the sentences on stopped and failed trials and, if `times` are shown, on times."""
     parallel = times and (summary["timing"] == "parallel").any()
     counts = summary["stopped"].astype(str) + " of " + summary["trials"].astype(str)
     stopped = _by_solver(summary, counts.where(summary["stopped"] > 0))
     failed = _by_solver(summary, summary["outcomes"].where(summary["failed"] > 0))
     machines = sorted({name for names in summary["machines"] for name in names.split("; ")} - {""})
     how = "each split on one" if summary["same_machine"].all() else "so not comparable"
-    sentences = {  # each with whether it holds; a list in words holds unless it is empty
+    sentences = {  # each with whether to show it; a text counts as true unless it is ""
         f"‡ Training or tuning stopped by a limit; the last iterate counts: {stopped}.": stopped,
         f"Without a result: {failed}.": failed,
         "† Timed beside other trials: not comparable with the other times.": (
@@ -322,7 +323,7 @@ def notes(summary: pd.DataFrame, times: bool = True) -> list[str]:
     return [sentence for sentence, holds in sentences.items() if holds]
 
 
-def is_mixed(summary: pd.DataFrame) -> bool:
+def is_mixed(summary: pd.DataFrame) -> bool:  # some trials ran alone, others beside each other
     return summary["timing"][summary["timing"] != ""].nunique() > 1
 
 
@@ -357,7 +358,7 @@ def _edges(run: Run, dataset: str) -> list[str]:
             numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if len(numbers) < max(3, len(values)):  # not all are numbers, or fewer than 3
                 continue
-            # The value of this parameter in texts such as "C=0.1 k=10"
+            # The chosen value of `name`, from texts such as "C=0.1 k=10"
             chosen = group["chosen"].str.extract(rf"(?:^| ){re.escape(name)}=(\S+)", expand=False)
             for edge in (min(numbers), max(numbers)):
                 n = int((chosen == f"{edge:g}").sum())
@@ -370,8 +371,8 @@ def _edges(run: Run, dataset: str) -> list[str]:
 
 def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
     """Return each text with its solvers, such as ``sgd-avg at k=10 (2 of 5)``."""
-    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. The
-    # points of the sweep are named unless a text holds at all of them.
+    # `texts` belong to the rows of the summary, and are missing where there is nothing to say. A
+    # text names its points of the sweep unless it holds at all points.
     if texts.isna().all():
         return ""
     present = summary.assign(text=texts).dropna(subset="text")
@@ -385,21 +386,21 @@ def _by_solver(summary: pd.DataFrame, texts: pd.Series) -> str:
 
 
 def _means(rows: pd.DataFrame, smaller_is_better: bool) -> list[Cell]:
-    """Format a column of means, the best in bold; only those over the most trials compete."""
+    """Return a column of means, the best in bold; only means over the most trials compete."""
     competing = rows["mean"].where(rows["n"] == rows["n"].max())
     places = levels(competing)  # in order, equal for means that differ by rounding only
     contested = len(set(places[~np.isnan(places)])) > 1  # if all are equal, none is the best
-    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)
+    best = np.fmin.reduce(places) if smaller_is_better else np.fmax.reduce(places)  # without NaN
     cells = []
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         bold = bool(contested and place == best)
-        tied = bool(contested and not bold and row["p_best"] > LEVEL)  # not surely worse
+        tied = bool(contested and not bold and row["p_best"] > LEVEL)  # false without a p-value
         cells.append(Cell(f"{_mean(row)} ≈" if tied else _mean(row), bold))
     return cells
 
 
 def _mean(row: pd.Series) -> str:
-    """Format a mean and its standard deviation, or if there is none why, see `_gap`."""
+    """Return a mean and its standard deviation as text; without a mean, see `_gap`."""
     if not row["n"] > 0:
         return _gap(row)
     fixed = abs(row["mean"]) < 1e5  # else with an exponent
@@ -412,7 +413,7 @@ def _mean(row: pd.Series) -> str:
 
 
 def _gap(row: pd.Series) -> str:
-    """Return what stands in place of a mean: the status if all trials share it, else a dash."""
+    """Return what stands in place of a mean: the status that all trials share, or a dash."""
     if not row["trials"] > 0:
         return _EMPTY
     counted, _colon, _reasons = row["outcomes"].partition(":")  # as in "3 timeout: why"
@@ -421,7 +422,7 @@ def _gap(row: pd.Series) -> str:
 
 
 def _times(rows: pd.DataFrame, column: str, *, mixed: bool) -> list[Cell]:
-    """Format a column of times; with `mixed`, those measured beside other trials have a mark."""
+    """Return a column of times; with `mixed`, times measured beside other trials have a mark."""
     marks = np.where(mixed & (rows["timing"] == "parallel"), " †", "")
     times = [_EMPTY if np.isnan(time) else three_digits(time) for time in rows[column]]
     return [Cell(t if t == _EMPTY else t + mark) for t, mark in zip(times, marks, strict=True)]
@@ -431,14 +432,14 @@ def three_digits(value: float) -> str:
     """Format a number with three significant digits and no exponent."""
     if value == 0:
         return "0"
-    # Rounded first, since that may add a digit: 9.996 is 10.0.
+    # Rounded first, since rounding may add a digit: 9.996 is 10.0.
     rounded = f"{value:.2e}"
     decimals = max(0, 2 - int(rounded.partition("e")[2]))
     return f"{float(rounded):.{decimals}f}"
 
 
 def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> str:
-    """Return a page of Markdown with a title, the source it is after, and tables."""
+    """Return a page of Markdown with a title, the `source` (such as a paper), and tables."""
     lines = [f"# {_escaped_markdown(title)}", ""]
     if source:
         lines += [f"After {_escaped_markdown(source)}.", ""]
@@ -448,7 +449,7 @@ def markdown_page(title: str, source: str | None, tables: Iterable[Table]) -> st
 
 
 def markdown_table(table: Table) -> list[str]:
-    """Return a table as lines of Markdown, below its title."""
+    """Return the lines of a table in Markdown: title, warning, rows and notes."""
     header, *rows = _cells(table, _escaped_markdown, "**{}**")
     dashes = ["---"] + ["---:"] * (len(header) - 1)
     return [
@@ -463,6 +464,7 @@ def markdown_table(table: Table) -> list[str]:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: str) -> list[list[str]]:
+    # Return the header and then the rows, as escaped texts; `bold` is the format of bold cells.
     texts = [
         [(bold if cell.bold else "{}").format(escaped(cell.text)) for cell in row]
         for row in table.rows
@@ -495,6 +497,7 @@ def _latex(run: Run, tables: Iterable[Table]) -> str:
 
 
 def _escaper(replacements: dict[str, str]) -> Callable[[str], str]:
+    # Return a function that puts a text on one line and replaces these characters.
     table = str.maketrans(replacements)
     return lambda text: visible(one_line(text)).translate(table)
 

@@ -38,18 +38,18 @@ KINDS = {
 LINEAR = [kind for kind in KINDS if kind not in (TREES, FEATURES, STACKS, NETWORKS, NONE)]
 COMPARED = [kind for kind in KINDS if kind != NONE]
 AP, MAIN = "average_precision", "precision_at_k(k=0.25)"
-LEAST_ROWS = 20  # that a measure has to look at in the test part of a task, for a headline
+LEAST_ROWS = 20  # of a test part that a measure looks at, for the task to count in a headline
 ROPE = 0.01  # values that differ by less are practically equivalent
 SURE = 0.95  # the posterior probability from which a comparison is decided
 _DRAWS = 2000  # bootstrap samples
 
 
 class Measure(NamedTuple):
-    """A measure of the survey."""
+    """A measure of the survey, which looks at some rows of a test part."""
 
     title: str
-    of: str  # which rows of a test part it looks at: "rows", "positives" or "negatives"
-    share: float  # at which share of the positives or negatives; for "rows" their number
+    basis: str  # what `share` is a share of: "positives" or "negatives"; "rows" if a number
+    share: float  # of the basis; for "rows" the number of rows
 
 
 MEASURES = {
@@ -66,7 +66,7 @@ COLUMNS = ["task", "solver", "split", *MEASURES, "seconds", "stopped"]
 
 
 def kind_of(solver: str) -> str:
-    """Return the kind of a contestant; a solver of no kind in `KINDS` is a kind of its own."""
+    """Return the kind of a contestant; for a solver of no kind in `KINDS` return its name."""
     name, _comma, special = solver.partition(", ")  # as in "sgd-avg, random features"
     if FEATURES in special:
         return FEATURES
@@ -79,19 +79,19 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     Parameters
     ----------
     folders : iterable of pathlib.Path
-        Folders of results, of experiments.
+        Results folders of experiments.
 
     Returns
     -------
     pandas.DataFrame
-        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose and to train, and
-        whether a limit ``stopped`` it. Stand-ins and smoke runs are left out, and splits on which
-        some contestant has not been run. Where a contestant failed on a split, it has no row.
+        ``task``, ``solver``, ``split``, the measures, ``seconds`` to choose parameters and to
+        train, and whether a limit ``stopped`` the fit. Left out are stand-ins, smoke runs, splits
+        on which some contestant has not been run, and fits that failed.
 
     Raises
     ------
     InputError
-        If there is nothing.
+        If no row remains.
     """
     parts = []
     for folder in folders:
@@ -111,7 +111,7 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
     fits = rows.groupby(place, sort=False)[["seconds", "stopped"]].first()  # of any measure
     wide = rows.pivot(index=place, columns="metric", values="value").reindex(columns=[*MEASURES])
     for metric, measure in MEASURES.items():
-        if measure.of == "negatives":  # pAUC: from McClish's scale back to a share of the area
+        if measure.basis == "negatives":  # pAUC: from McClish's scale back to a share of the area
             wide[metric] = share_of_area(wide[metric], measure.share)
     return fits.join(wide).reset_index()[COLUMNS]
 
@@ -119,8 +119,8 @@ def collect(folders: Iterable[Path]) -> pd.DataFrame:
 def share_of_area(mcclish: Any, beta: float) -> Any:
     """Return the area under the ROC curve up to the rate `beta`, divided by `beta`.
 
-    It is computed from McClish's value, where ties count by expectation; the pAUC of kar2014 would
-    be 1/2 if all scores were equal.
+    McClish's value, 1/2 + 1/2 (share - beta / 2) / (1 - beta / 2), counts ties by expectation; the
+    pAUC of kar2014 would be 1/2 if all scores were equal.
     """
     return (2 * mcclish - 1) * (1 - beta / 2) + beta / 2
 
@@ -131,19 +131,19 @@ class Survey:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `collect` gives it.
+        As `collect` returns it.
     tasks : pathlib.Path, optional
-        The table of the real tasks; ``test_share`` is the share of test rows of each, if given.
+        A CSV file of the real tasks; a column ``test_share`` has the share of test rows of each.
     """
 
     def __init__(self, table: pd.DataFrame, tasks: Path = TASKS) -> None:
         self.table = table
         self.solvers = list(table["solver"].unique())
-        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")
-        self.tasks = self.known[self.known.index.isin(table["task"])]
+        self.known = pd.read_csv(tasks, keep_default_na=False).set_index("task")  # all real tasks
+        self.tasks = self.known[self.known.index.isin(table["task"])]  # with results
 
     @property
-    def real(self) -> list[str]:
+    def real(self) -> list[str]:  # the names of the real tasks with results
         return list(self.tasks.index)
 
     def of(self, *kinds: str) -> list[str]:
@@ -152,23 +152,23 @@ class Survey:
 
     @cached_property
     def _means(self) -> pd.DataFrame:
-        """Means over the splits, by task and solver; a split that failed counts as chance."""
+        """Return means over the splits, by task and solver; a failed split counts as chance."""
         results = self.table.set_index(["task", "solver", "split"])[[*MEASURES]]
         splits = self.table[["task", "split"]].drop_duplicates()
         # `full` has a row of NaN for each split on which a solver has failed.
         expected = splits.merge(pd.DataFrame({"solver": self.solvers}), how="cross")
         full = results.reindex(pd.MultiIndex.from_frame(expected[["task", "solver", "split"]]))
-        # By chance: as no-skill, or 0 without it (results * 0 is NaN where a measure is missing).
+        # By chance: as no-skill, or else 0 (results * 0 is NaN where a measure is missing).
         chance = (
             results.xs("no-skill", level="solver") if "no-skill" in self.solvers else results * 0
         )
         chance = chance.groupby(level=["task", "split"]).first()  # one row for each split
-        at = pd.MultiIndex.from_frame(expected[["task", "split"]])  # of the rows of `full`
-        filled = full.fillna(pd.DataFrame(chance.reindex(at).to_numpy(), full.index, full.columns))
+        chance = chance.reindex(pd.MultiIndex.from_frame(expected[["task", "split"]]))  # as `full`
+        filled = full.fillna(pd.DataFrame(chance.to_numpy(), full.index, full.columns))
         return filled.groupby(level=["task", "solver"], sort=False).mean()
 
     def values(self, metric: str, tasks: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the mean values, tasks by contestants, of those tasks that have the measure."""
+        """Return mean values, tasks by contestants, of `tasks` (default: real) with the measure."""
         wide = self._means[metric].unstack("solver")[self.solvers]
         return wide.loc[self.real if tasks is None else list(tasks)].dropna(how="all")
 
@@ -176,19 +176,20 @@ class Survey:
         """Return the number of test rows that a measure looks at, for each real task."""
         measure, positives = MEASURES[metric], self.tasks["positives"]
         counts = {"positives": positives, "negatives": self.tasks["rows"] - positives}
-        if measure.of == "rows":  # then the share is a number of rows
+        if measure.basis == "rows":  # then the share is a number of rows
             return pd.Series(measure.share, self.tasks.index)
-        return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.of]
+        return measure.share * self.tasks.get("test_share", TEST_SHARE) * counts[measure.basis]
 
     def best(self, values: pd.DataFrame, kinds: Iterable[str] = COMPARED) -> list[str]:
         """Return the contestant of the best mean rank from each kind, the best of all first."""
         ranks = pd.Series(mean_ranks(values), values.columns)
         by_kind = ([s for s in self.of(kind) if s in values] for kind in kinds)
-        return sorted((str(ranks[of].idxmin()) for of in by_kind if of), key=ranks.__getitem__)
+        leaders = [str(ranks[solvers].idxmin()) for solvers in by_kind if solvers]
+        return sorted(leaders, key=ranks.__getitem__)
 
 
 def losses(values: pd.DataFrame) -> pd.DataFrame:
-    """Return one minus each value divided by the best one of the task."""
+    """Return how far values fall short of the task's best: 1 - value / best, 0 if best <= 0."""
     best = values.max(axis=1)
     return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
 
@@ -207,12 +208,12 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     -------
     pandas.DataFrame
         By contestant, the best mean rank first: means of ``rank``, ``lost`` (see `losses`) and
-        ``wins`` (the share of others beaten), each with the limits ``_low`` and ``_high``.
+        ``wins`` (share of other contestants beaten), each with the limits ``_low`` and ``_high``.
     """
-    ranks = values.round(12).rank(axis=1, ascending=False)  # 1 is the best; ties share a rank
+    ranks = values.round(12).rank(axis=1, ascending=False)  # best: 1; ties up to rounding share
     n = values.shape[1]  # contestants
     measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
-    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))
+    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))  # tasks
     columns: dict[str, Any] = {}
     for name, table in measures.items():
         means = np.array([table.to_numpy()[tasks].mean(axis=0) for tasks in drawn])  # by sample
@@ -228,5 +229,5 @@ def compared(values: pd.DataFrame, first: str, second: str) -> Posterior:
 
 def in_words(posterior: Posterior) -> str:
     """Return in words how the first contestant compares with the second."""
-    words = ("ahead", "practically equivalent", "behind")
+    words = ("ahead", "practically equivalent", "behind")  # in the order of `Posterior`
     return next((w for w, p in zip(words, posterior, strict=True) if p >= SURE), "undecided")

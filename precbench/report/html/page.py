@@ -24,7 +24,7 @@ class Page:
     html: str
     title: str
     source: str | None
-    fact: str = ""  # what is in it, for the index of all pages
+    fact: str = ""  # what is on the page, for the index of all pages
     marks: list[str] = field(default_factory=list)  # warnings, below the title and in the index
     verdicts: str = ""  # how many printed numbers have which verdict
 
@@ -34,10 +34,10 @@ class Advised(NamedTuple):
 
     choices: Sequence[tuple[str, Sequence[str], Table]] = ()  # data set, sentences, methods
     command: str = ""  # what to type next
-    texts: Sequence[str] = ()  # on the length of the list, as are the tables `lengths`
-    lengths: Sequence[Table] = ()
+    texts: Sequence[str] = ()  # on how long a list to choose
+    lengths: Sequence[Table] = ()  # tables below these texts
     data: Sequence[Table] = ()  # about the data sets, below the protocol
-    figures: Sequence[Path] = ()  # of the lengths
+    figures: Sequence[Path] = ()  # of the list's length
 
 
 def ledger_about(evidence: Evidence) -> dict[str, list[LedgerRow]]:
@@ -67,11 +67,11 @@ def experiment_page(
         if run.is_stand_in(dataset)
     ]
     trials = trial_groups(run)
-    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to these
+    links = {(group.dataset, group.solver): f"#{group.id}" for group in trials}  # to the trials
     missing = [dataset for dataset in run.datasets if not run.n_splits(dataset)]
-    results = [  # tables, each with the links of its rows
+    results = [  # pairs: a table, and for each row a link or ""
         (
-            # The protocol has a place of its own on the page.
+            # The protocol has a section of its own on the page.
             replace(table, notes=[note for note in table.notes if note != run.protocol_sentence]),
             [links.get((table.dataset, solver), "") for solver in run.solvers],
         )
@@ -82,15 +82,15 @@ def experiment_page(
     fact = f"{count(len(run.solvers), 'method')} on {', '.join(run.datasets)}"  # in the index
     return _page(
         run,
-        fact,
-        marks,
-        figures,
-        ledger,
-        advised,
+        fact=fact,
+        marks=marks,
+        figures=figures,
+        ledger=ledger,
+        advised=advised,
         lead=f"Each method leads to its trials.{not_run}",  # above the tables
         tables=results,
         protocol=run.protocol_sentence,
-        command="",  # below the protocol; here each solver has its own, beside its trials
+        command="",  # below the protocol; each solver has a command, beside its trials
         data=[_data_table(run), *advised.data, machines(run)],
         trials=trials,
     )
@@ -98,19 +98,19 @@ def experiment_page(
 
 def study_page(
     study: Result, tables: Sequence[Table], figures: Iterable[Path], ledger: Sequence[LedgerRow]
-) -> Page:
+) -> Page:  # results, figures, verdicts and parameters
     rows = [(name, str(value)) for name, value in study.parameters.items()]
     config = shipped_config(study.name)
     smoke = " --smoke" if study.smoke else ""
     return _page(
         study,
-        "a study",
-        ["smoke size"] if study.smoke else [],
-        figures,
-        ledger,
-        Advised(),
+        fact="a study",
+        marks=["smoke size"] if study.smoke else [],
+        figures=figures,
+        ledger=ledger,
+        advised=Advised(),
         lead="",
-        tables=[(table, []) for table in tables],
+        tables=[(table, []) for table in tables],  # rows without links
         protocol="A study, computed in one piece.",
         command=f"precbench run {config}{smoke}" if config else "",
         data=[text_table("Parameters", ["parameter", "value"], rows)],
@@ -127,8 +127,8 @@ def _page(
     advised: Advised,
     **content: Any,
 ) -> Page:
-    """Fill in the template of a page; parts without content are left out."""
-    # `subject` is the experiment or study, `marks` and `fact` are those of `Page`.
+    """Return the page of an experiment or study from its template, without empty sections."""
+    # `fact` and `marks` are those of `Page`; `content` has further values of the template.
     counts = Counter(row.verdict for row in ledger)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     html = render(
@@ -161,7 +161,7 @@ def _figures(paths: Iterable[Path]) -> list[dict[str, str]]:
 def _data_table(run: Run) -> Table:
     """Lay out the sizes of the data sets, and the number of splits that were run."""
     rows = []
-    for dataset in filter(run.n_splits, run.datasets):  # those that were run
+    for dataset in filter(run.n_splits, run.datasets):  # data sets that were run
         counts = run.data.get(dataset)
         sizes = ["–"] * 4  # unknown
         if counts is not None:

@@ -18,8 +18,8 @@ class TrialGroup(NamedTuple):
     dataset: str
     solver: str
     id: str  # of the HTML element: "d0s2" for the first data set and the third solver
-    ok: str  # how many of them are, in words
-    command: str  # that repeats the first of them; "" for trials without a config
+    ok: str  # how many trials are ok, such as "3 of 5 ok"
+    command: str  # to repeat the first split; "" for trials without a config
     table: Table
 
 
@@ -35,10 +35,10 @@ def trial_groups(run: Run) -> list[TrialGroup]:
 
 def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) -> TrialGroup:
     """Lay out the final values of a solver, one row per trial and one column per metric."""
-    # `finals` has a row for each trial and metric. A trial is (point of the sweep, split, seed),
-    # of which any row says how it went, and each one has the value of a metric.
+    # `finals` has a row for each trial and metric, with the value of the metric and, alike in all
+    # rows of a trial, how the trial went. Both dicts have keys (number of the point, split, seed).
     points = run.sweep_points
-    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}
+    trials: dict[tuple[int, int, int], dict[Any, Any]] = {}  # any row of the trial
     values: dict[tuple[int, int, int], dict[str, float]] = {}  # by label of the metric
     for final in finals:
         trial = points.index(final["sweep"]), int(final["split"]), int(final["seed"])
@@ -65,19 +65,19 @@ def _group(run: Run, dataset: str, solver: str, finals: list[dict[Any, Any]]) ->
         solver,
         f"d{run.datasets.index(dataset)}s{run.solvers.index(solver)}",
         f"{n_ok} of {len(trials)} ok",
-        "" if command is None else rows[0][0].join(command),  # between its parts the first split
+        "" if command is None else rows[0][0].join(command),  # the first split between both parts
         table,
     )
 
 
 def _outcome(final: dict[Any, Any]) -> str:
     if final["status"] != "ok":
-        return f"{final['status']}: {final['reason']}".removesuffix(": ")
+        return f"{final['status']}: {final['reason']}".removesuffix(": ")  # if without a reason
     return f"ok, stopped by a {final['stopped']}" if final["stopped"] else "ok"
 
 
 def machines(run: Run) -> Table:
-    """Return a table of the machines that ran the trials of the results, and how many each ran."""
+    """Return a table of the machines that ran trials of `run`, with the number of these trials."""
     store, keys = Store(run.folder), {*run.results["key"]}
     known = store.machines()  # by the name of their environment
     n_trials = Counter(record.environment for record in store.records() if record.key in keys)
