@@ -84,11 +84,10 @@ def test_steps_of_the_proofs(theorems):
     assert ((ratio > 0) & (ratio <= 1)).all()
     for lemma, variant in (("Lemma 19", "avg"), ("Lemma 20", "max")):
         assert (quantities(theorems, lemma)["measured"] <= 1e-9).all()
-        stream, path = noisy_stream(), kar2015._Path()
-        options = {"k": 0.25, "batch_size": 200, "epochs": 1, "shuffle": False}
-        PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
-        mistakes = np.diff(path.mistakes)
-        _, (*_, found) = kar2015._steps(stream, np.array(path.weights), 2 * mistakes, variant)
+        stream = noisy_stream()
+        solver = PerceptronAtK(variant, k=0.25, batch_size=200, epochs=1)
+        weights, mistakes = kar2015._path(stream, solver)
+        _, (*_, found) = kar2015._steps(stream, np.array(weights), 2 * mistakes, variant)
         assert found["measured"] > 0  # twice the mistakes are too many
 
 

@@ -284,12 +284,13 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 ):
     given = []
 
-    class Noted(worker._RowLimit):
-        def __init__(self, most_rows):
-            given.append(most_rows)
-            super().__init__(most_rows)
+    class Noted(worker.Recorder):
+        def __init__(self, first_rows, **options):
+            if first_rows is None:  # the trace of a candidate, which records no checkpoint
+                given.append(options["most_rows"])
+            super().__init__(first_rows, **options)
 
-    monkeypatch.setattr(worker, "_RowLimit", Noted)
+    monkeypatch.setattr(worker, "Recorder", Noted)
     grid = "{tune: [0.1, 0.3, 1.0]}"
     plan = make_plan(load_config(small(
         solvers=f"{{sgd-avg: {{eta0: {grid}}}}}", tuning=f"{{folds: {folds}}}" if folds else "",
@@ -305,10 +306,10 @@ def test_all_candidates_together_have_the_limit_of_one_training(
 
 
 def test_a_limit_of_rows_is_reached():
-    limit, solver = worker._RowLimit(50), SimpleNamespace(n_rows_seen_=49)
+    limit, solver = Recorder(None, most_rows=50), SimpleNamespace(n_rows_seen_=49)
     assert not limit(solver)
     solver.n_rows_seen_ = 50
-    assert limit(solver) and limit.passed
+    assert limit(solver) and limit.stopped
 
 
 def test_tuning_minimises_a_loss(small, in_this_process, tmp_path):

@@ -111,7 +111,7 @@ NOISY = {"datasets": ["margin-noisy"]}
     ("rudin2009/pushes", NOISY | {"rows": 20_000}, "20,000"),
     ("rudin2009/pushes", NOISY | {"rows": 60}, "crucial 5"),
     ("rudin2009/objectives", {"rows": 20_000}, "20,000"),
-    ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,001"),
+    ("kar2014/regret", NOISY | {"horizons": [20001, 20002]}, "20,000 20,002"),
     ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 20001]}, "20,000 20,001"),
     ("kar2014/uniform-convergence", NOISY | {"sizes": [2, 3], "samples": 1}, "2"),
     # Whose optimum is not known.

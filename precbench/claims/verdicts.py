@@ -136,16 +136,14 @@ def place(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> li
     ]
 
 
-class _Distances(NamedTuple):
-    """Squared Mahalanobis distances of a row."""
+def _distances(
+    printed: NDArray[np.float64], samples: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return squared Mahalanobis distances: of a printed row from `samples`, of each from others.
 
-    printed: float  # of the printed values from our repetitions
-    drawn: NDArray[np.float64]  # of each repetition from the others
-    unit: NDArray[np.float64]  # by cell: how far it alone has to be off for a distance of 1
-
-
-def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _Distances:
-    """Return the distances of a printed row from `samples`, of shape (n_repetitions, n_cells)."""
+    Last comes, by cell, how far it alone has to be off for a distance of 1. The samples are our
+    repetitions, an array of shape (n_repetitions, n_cells).
+    """
     # With z the standardised difference from the mean and C the correlation of the samples, the
     # squared distance is z' inv(C) z = (n - 1) |along z|^2; along = axes / s, by the SVD of all z.
     n, centre, spread = len(samples), samples.mean(axis=0), samples.std(axis=0)
@@ -163,7 +161,7 @@ def _distances(printed: NDArray[np.float64], samples: NDArray[np.float64]) -> _D
     unit = spread / np.sqrt((n - 1) * (along**2).sum(axis=0))
     distance = np.inf if is_outside else (n - 1) * float(((along @ offset) ** 2).sum())
     # An error of a fixed cell alone is infinitely far out, however small.
-    return _Distances(distance, drawn, np.where(is_fixed, 0.0, unit))
+    return distance, drawn, np.where(is_fixed, 0.0, unit)
 
 
 def _share(as_far: NDArray[np.bool_]) -> float:  # the printed row is one more, as far as itself

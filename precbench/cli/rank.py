@@ -91,7 +91,7 @@ def rank(
         return failed
     survey = _join_survey(collect(Path(summary["folder"]) for summary in summaries))
     ranks = standings(survey.values(AP))
-    tables = [_standing(survey, label), _by_measure(survey, label), _by_task(survey, label)]
+    tables = [_standing(survey, label, ranks), _by_measure(survey, label), _by_task(survey, label)]
     stem, title = options.out / experiment, f"Rank of {name} in the survey"
     study = Result.model_construct(  # unchecked: not a study, but the page is made like that of one
         folder=stem, parameters=entry, name="", title=title, source=None, smoke=False
@@ -122,10 +122,9 @@ def _join_survey(table: pd.DataFrame) -> Survey:
     return Survey(pd.concat([rivals, shared.merge(table)], ignore_index=True))
 
 
-def _standing(survey: Survey, label: str) -> Table:
+def _standing(survey: Survey, label: str, ranks: pd.DataFrame) -> Table:
     """Lay out mean ranks by average precision: of the method, and of the best of each kind."""
-    values = survey.values(AP)
-    ranks = standings(values)
+    values = survey.values(AP)  # of which `ranks` are the standings
     shown = {*survey.best(values), label}  # the best of each kind, and the method
     rows = [
         [

@@ -37,8 +37,11 @@ _RERUN = {  # the statuses that each word of --rerun stands for
     "failed": RETRIED,
     _CHANGED_CODE: (_CHANGED_CODE,),
 }
-_CHOICE, _WORKERS = "What to run", "How to run"
-_FILES, _SCREEN = "Data and results", "What to show"
+# Options under these titles of the help
+_choice_option = partial(typer.Option, rich_help_panel="What to run")
+_workers_option = partial(typer.Option, rich_help_panel="How to run")
+_files_option = partial(typer.Option, rich_help_panel="Data and results")
+_screen_option = partial(typer.Option, rich_help_panel="What to show")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,135 +50,101 @@ class RunOptions:
 
     solvers: Annotated[
         list[str] | None,
-        typer.Option(
+        _choice_option(
             "--solver",
             help="Label of a solver to run, or a pattern such as sgd-*; repeatable [default: all].",
             autocompletion=completion.solvers,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     skip: Annotated[
         list[str] | None,
-        typer.Option(
+        _choice_option(
             help="Label of a solver to leave out, or a pattern such as sgd-*; repeatable.",
             autocompletion=completion.solvers,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     datasets: Annotated[
         list[str] | None,
-        typer.Option(
+        _choice_option(
             "--dataset",
             help="Name of a data set to use, or a pattern such as a*; repeatable [default: all].",
             autocompletion=completion.datasets,
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     splits: Annotated[
         str | None,
-        typer.Option(
+        _choice_option(
             "--splits",
             "--seeds",
             help="Numbers of the splits to run, for example 0,2 or 0-4 [default: all].",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     shard: Annotated[
         str | None,
-        typer.Option(
+        _choice_option(
             metavar="I/N",
             help="Run part I of N equal parts, in OUT/shards/I-of-N; precbench merge joins them.",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
     smoke: Annotated[
-        bool,
-        typer.Option(
-            "--smoke", help="Try the config out at smoke size, in seconds.", rich_help_panel=_CHOICE
-        ),
+        bool, _choice_option("--smoke", help="Try the config out at smoke size, in seconds.")
     ] = False
     rerun: Annotated[
         list[str] | None,
-        typer.Option(
+        _choice_option(
             metavar="STATUS",
             help="Run again only the trials with this status: timeout, crashed, interrupted, "
             "failed (these three and errors), diverged or skipped; changed-code means trials "
             "that other source code trained; repeatable.",
-            rich_help_panel=_CHOICE,
         ),
     ] = None
-    force: Annotated[
-        bool, typer.Option("--force", help="Run finished trials again.", rich_help_panel=_CHOICE)
-    ] = False
+    force: Annotated[bool, _choice_option("--force", help="Run finished trials again.")] = False
     jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            help="Number of trials to run at a time.",
-            rich_help_panel=_WORKERS,
-        ),
+        int, _workers_option("--jobs", "-j", min=1, help="Number of trials to run at a time.")
     ] = 1
     cluster: Annotated[
         str | None,
-        typer.Option(
-            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N.",
-            rich_help_panel=_WORKERS,
+        _workers_option(
+            help="Run the trials on a Dask cluster: address or file of its scheduler, or local:N."
         ),
     ] = None
     cluster_wait: Annotated[
         float,
-        typer.Option(
-            min=0,
-            help="Seconds to wait for the scheduler and the workers of --cluster.",
-            rich_help_panel=_WORKERS,
+        _workers_option(
+            min=0, help="Seconds to wait for the scheduler and the workers of --cluster."
         ),
     ] = 30.0
     timing: Annotated[
         bool,
-        typer.Option(
+        _workers_option(
             "--timing",
             help="Run one trial at a time, to compare times; those that ran in parallel run again.",
-            rich_help_panel=_WORKERS,
         ),
     ] = False
     dry_run: Annotated[
         bool,
-        typer.Option(
+        _workers_option(
             "--dry-run",
             help="Run nothing: list what would run, for how long, and the data to fetch.",
-            rich_help_panel=_WORKERS,
         ),
     ] = False
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=_FILES)] = (
-        Path("results")
-    )
-    mirror: Annotated[str | None, typer.Option(help=MIRROR, rich_help_panel=_FILES)] = None
+    out: Annotated[Path, _files_option(help="Folder for the results.")] = Path("results")
+    mirror: Annotated[str | None, _files_option(help=MIRROR)] = None
     no_stand_in: Annotated[
         bool,
-        typer.Option(
+        _files_option(
             "--no-stand-in",
             help="Fail if data are missing; never leave them out or use synthetic data instead.",
-            rich_help_panel=_FILES,
         ),
     ] = False
-    no_plots: Annotated[
-        bool, typer.Option("--no-plots", help="Draw no figures.", rich_help_panel=_FILES)
-    ] = False
+    no_plots: Annotated[bool, _files_option("--no-plots", help="Draw no figures.")] = False
     quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="Print only trials that are not ok.", rich_help_panel=_SCREEN
-        ),
+        bool, _screen_option("--quiet", "-q", help="Print only trials that are not ok.")
     ] = False
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Print a line for each trial.", rich_help_panel=_SCREEN
-        ),
+        bool, _screen_option("--verbose", "-v", help="Print a line for each trial.")
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help=JSON, rich_help_panel=_SCREEN)] = False
+    as_json: Annotated[bool, _screen_option("--json", help=JSON)] = False
 
     @property
     def is_quiet(self) -> bool:

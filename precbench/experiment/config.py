@@ -408,8 +408,7 @@ class Study(Section):
 
 def _arguments(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Check the parameters of a study, and return them as its function takes them."""
-    checked = _parameters_of(kind).model_validate(parameters)
-    return {name: getattr(checked, name) for name in type(checked).model_fields}
+    return dict(_parameters_of(kind).model_validate(parameters))
 
 
 @cache

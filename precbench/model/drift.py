@@ -1,7 +1,7 @@
 """Whether new rows still look like those that a model was fitted to, counted block by block."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -234,11 +234,12 @@ class Drift:
         # Good-Turing: the share of rows in new categories is estimated by that of the training rows
         # whose category occurs once, so these count as new.
         n_single = np.count_nonzero(before == 1)  # all are in `others`, see `_FEWEST`
-        return _Compared(
+        return (
             [*np.array(column.categories)[shown].tolist(), "other categories", _NEW],
             np.array([*before[shown], before[others].sum() - n_single, n_single]),
             np.array([*now[shown], now[others].sum(), self.gaps.uncategorised[column.name]]),
             {"new_categories": sorted(self.gaps.unseen[column.name])},
+            False,  # categories have no range
         )
 
     def _of_numbers(
@@ -256,7 +257,7 @@ class Drift:
         # The chance, if both have one distribution, that the `n_beyond` most extreme rows are new.
         by_chance = (n_now / (n_now + n_before)) ** n_beyond
         starts = np.r_[0, 2 : len(now) - 1]  # of sums: a bin beyond the range joins its neighbour
-        return _Compared(
+        return (
             [f"to {listed([end])}" for end in ends],
             np.add.reduceat(before, starts),
             np.add.reduceat(now, starts),
@@ -265,12 +266,9 @@ class Drift:
         )
 
 
-class _Compared(NamedTuple):
-    names: list[str]  # of the bins
-    before: NDArray[np.float64]  # training rows in each bin
-    now: NDArray[np.float64]  # new rows in each bin
-    facts: dict[str, Any]  # further entries of the summary
-    has_left: bool = False  # whether new rows have left the range of the training rows
+# Names of bins, training rows in each, new rows in each; further entries of the summary; whether
+# new rows have left the range of the training rows
+_Compared = tuple[list[str], NDArray[np.float64], NDArray[np.float64], dict[str, Any], bool]
 
 
 def _shown(value: float, column: Column) -> float | str:

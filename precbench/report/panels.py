@@ -1,11 +1,12 @@
 """The figures of studies: curves in panels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from precbench.report.style import log_scale, solver_styles
+from precbench.studies import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,3 +61,13 @@ def draw_panels(
         axes.remove()
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=3)
     return list(grid[: len(names)])
+
+
+def in_panels(
+    rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda values: values, **options: Any
+) -> "Callable[[SubFigure, Result], Any]":
+    """Return the ``draw`` of a kind of study whose figure is made by `draw_panels` alone.
+
+    It draws what `rows` makes of the values of the study, by default all of them.
+    """
+    return lambda figure, result: draw_panels(figure, rows(result.values), **options)

@@ -71,10 +71,18 @@ def value_table(
 
 
 def tabulate(
-    columns: list[str], note: str = "", across: str = ""
+    columns: list[str],
+    note: str = "",
+    across: str = "",
+    rows: Callable[[pd.DataFrame], pd.DataFrame] = lambda values: values,
 ) -> Callable[[Result], list[Table]]:
-    """Return the ``tables`` of a kind of study that shows all values in one `value_table`."""
-    return lambda result: [value_table(result, result.values, columns, note=note, across=across)]
+    """Return the ``tables`` of a kind of study that has one `value_table`.
+
+    It shows what `rows` makes of the values of the study, by default all of them.
+    """
+    return lambda result: [
+        value_table(result, rows(result.values), columns, note=note, across=across)
+    ]
 
 
 def _entry(key: str | float) -> str:

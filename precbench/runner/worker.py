@@ -240,9 +240,10 @@ def _tune(job: Job) -> tuple[dict[str, Any], float, str]:
                 share = len(numbers) / (len(candidates) * len(rows.divisions))  # of all fits
                 most_rows = job.passes * fitting.n_rows * share / len(numbers)
                 solvers = [_solver(trial, trial.params_of(candidates[n])) for n in numbers]
-                limits = [_RowLimit(most_rows) for _ in solvers]
+                # Traces that record no checkpoint, and end a fit after `most_rows`
+                limits = [Recorder(first_rows=None, most_rows=most_rows) for _ in solvers]
                 fitting.train(solvers, limits)
-                if any(limit.passed for limit in limits):
+                if any(limit.stopped for limit in limits):
                     stopped = "tuning limit"
                 validation = rows.training.part(validation_rows)
                 for number, solver in zip(numbers, solvers, strict=True):
@@ -265,18 +266,6 @@ def _groups_of_shared_visits(
         key = trial.with_features(candidate).fourier, (number if visits is None else visits)
         groups.setdefault(key, []).append(number)
     return [(fourier, numbers) for (fourier, _), numbers in groups.items()]
-
-
-class _RowLimit:
-    """A trace that ends a fit after a number of rows."""
-
-    def __init__(self, most_rows: float):
-        self._most_rows = most_rows
-        self.passed = False
-
-    def __call__(self, solver: Ranker) -> bool:
-        self.passed = solver.n_rows_seen_ >= self._most_rows
-        return self.passed
 
 
 def _checkpoint_schedule(trial: Trial, params: dict[str, Any], n_train: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -24,16 +24,16 @@ _FEW_POSITIVES, _MOST_DIVISIONS = 100, 3  # with fewer positives the rows are di
 _PENALTY = 0.01  # on the squared distance of the weights from equal ones
 
 
-class _Recipe(NamedTuple):
-    name: str
-    solver: Ranker
+_Recipe = tuple[str, Ranker]  # name of a member, and its unfitted solver
 
-    def fit(self, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
-        """Return a fitted member, and the number to add to its scores for log odds."""
-        fitted: Any = self.solver.fit(X, labels, trace=untraced)  # without its threshold
-        if isinstance(fitted, LogisticRegressionRanker):
-            return Member(self.name, coef=fitted.coef_), fitted.offset_
-        return Member(self.name, trees=fitted.to_trees()), 0.0
+
+def _fit_member(recipe: _Recipe, X: Any, labels: NDArray[np.int8]) -> tuple[Member, float]:
+    """Return a fitted member, and the number to add to its scores for log odds."""
+    name, solver = recipe
+    fitted: Any = solver.fit(X, labels, trace=untraced)  # without its threshold
+    if isinstance(fitted, LogisticRegressionRanker):
+        return Member(name, coef=fitted.coef_), fitted.offset_
+    return Member(name, trees=fitted.to_trees()), 0.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,13 +93,13 @@ class Ensemble(NonlinearRanker):
         """Yield the names and unfitted solvers of the members, linear ones first."""
         trees: dict[str, Any] = {"n_estimators": self.n_estimators, "random_state": seed}
         boosted: dict[str, Any] = {"max_iter": self.n_estimators, "random_state": seed}
-        yield _Recipe("logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01))
-        yield _Recipe("logistic-regression, C = 1", LogisticRegressionRanker())
-        yield _Recipe("extra-trees", ExtraTrees(**trees))
+        yield "logistic-regression, C = 0.01", LogisticRegressionRanker(C=0.01)
+        yield "logistic-regression, C = 1", LogisticRegressionRanker()
+        yield "extra-trees", ExtraTrees(**trees)
         for leaves, rows_per_leaf in ((7, 5), (31, 20)):
             boosted |= {"max_leaf_nodes": leaves, "min_samples_leaf": rows_per_leaf}
             solver = HistGradientBoosting(l2_regularization=1.0, **boosted)
-            yield _Recipe(f"hist-gradient-boosting, {leaves} leaves", solver)
+            yield f"hist-gradient-boosting, {leaves} leaves", solver
 
     def _fit(self, X: Any, labels: NDArray[np.int8], trace: Trace) -> None:
         """Weigh the members by held-out folds, then fit those with a weight to all rows."""
@@ -116,7 +116,7 @@ class Ensemble(NonlinearRanker):
             recipes, weights = recipes[:1], weights[:1]
         for recipe, weight in zip(recipes, weights.tolist(), strict=True):
             if weight > 0 or len(recipes) == 1:  # other members are left out
-                member, offset = recipe.fit(X, labels)
+                member, offset = _fit_member(recipe, X, labels)
                 self.members_.append(replace(member, weight=weight))
                 self.intercept_ += weight * offset
         self.n_iter_ = len(self.members_)
@@ -136,7 +136,7 @@ class Ensemble(NonlinearRanker):
         for division in range(min(_MOST_DIVISIONS, ceil(_FEW_POSITIVES / n_pos))):
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=(seed + division) % 2**32)
             for fitting, held_out in folds.split(labels, labels):
-                members = (recipe.fit(X[fitting], labels[fitting]) for recipe in recipes)
+                members = (_fit_member(recipe, X[fitting], labels[fitting]) for recipe in recipes)
                 log_odds = [member.scores(X[held_out]) + offset for member, offset in members]
                 scores.append(np.column_stack(log_odds))
                 positive.append(labels[held_out] > 0)

@@ -22,10 +22,6 @@ class _Point(NamedTuple):
     v: NDArray[np.float64]
     scores: NDArray[np.float64]
 
-    def beyond(self, before: "_Point", factor: float) -> "_Point":
-        """Return the extrapolation ``self + factor * (self - before)``."""
-        return _Point(*(b + factor * (b - a) for a, b in zip(before, self, strict=True)))
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TopPush(LinearRanker):
@@ -134,8 +130,10 @@ class TopPush(LinearRanker):
                 momentum, ahead = 1.0, now
             else:
                 grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2  # Nesterov's sequence
-                ahead = now.beyond(before, (momentum - 1) / grown)
+                factor = (momentum - 1) / grown
                 momentum = grown
+                # now + factor (now - before), of c, v and the scores
+                ahead = _Point(*(b + factor * (b - a) for a, b in zip(before, now, strict=True)))
 
     def _count(self, n_neg: int) -> int:
         """Return K, the parameter `top_negatives`, as a count of negatives."""

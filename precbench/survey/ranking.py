@@ -194,15 +194,13 @@ def losses(values: pd.DataFrame) -> pd.DataFrame:
     return (1 - values.div(best.where(best > 0), axis=0)).fillna(0.0)
 
 
-def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
+def standings(values: pd.DataFrame) -> pd.DataFrame:
     """Return where contestants stand, with 95 % intervals by bootstrap over the tasks.
 
     Parameters
     ----------
     values : pandas.DataFrame
         Tasks by contestants.
-    draws : int
-        Number of bootstrap samples.
 
     Returns
     -------
@@ -213,7 +211,7 @@ def standings(values: pd.DataFrame, draws: int = _DRAWS) -> pd.DataFrame:
     ranks = values.round(12).rank(axis=1, ascending=False)  # best: 1; ties up to rounding share
     n = values.shape[1]  # contestants
     measures = {"rank": ranks, "lost": losses(values), "wins": (n - ranks) / max(n - 1, 1)}
-    drawn = np.random.default_rng(0).integers(0, len(values), (draws, len(values)))  # tasks
+    drawn = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))  # tasks
     columns: dict[str, Any] = {}
     for name, table in measures.items():
         means = np.array([table.to_numpy()[tasks].mean(axis=0) for tasks in drawn])  # by sample

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -176,9 +176,9 @@ class Claim(Section):
                 return replace(row, verdict=verdict, reason=_joined(reason, row.reason))
             claim, row = reduced, reduced.judge(evidence)
             row = replace(row, reason=_joined(row.reason, f"left out, as {reason}"))
-        for stops in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
-            row = replace(row, reason=_joined(row.reason, stops.text))
-        if self.is_timed and (stopped := [stops.text for stops in claim._stopped(evidence)]):
+        for *_, text in claim._stopped(evidence, "tuning limit"):  # of too few trials for a doubt
+            row = replace(row, reason=_joined(row.reason, text))
+        if self.is_timed and (stopped := [text for *_, text in claim._stopped(evidence)]):
             # The full time is at least the one cut short, so a claim that fails might hold.
             verdict = row.verdict if row.verdict.holds else Verdict.INCONCLUSIVE
             reason = f"{', '.join(stopped)}: a time is at least that"
@@ -196,9 +196,9 @@ class Claim(Section):
             doubts[self.minimum.solver] = Verdict.NO_POWER, reason
         # Where times alone decide, trained trials may be cut short: only limits of tuning count.
         for by in ("tuning limit", "limit") if self.is_decided_by_values else ("tuning limit",):
-            for stops in self._stopped(evidence, by):
-                if stops.are_too_many:
-                    doubts.setdefault(stops.solver, (Verdict.INCONCLUSIVE, stops.text))
+            for solver, are_too_many, text in self._stopped(evidence, by):
+                if are_too_many:
+                    doubts.setdefault(solver, (Verdict.INCONCLUSIVE, text))
         return doubts
 
     def _datasets_at_zero(self, minimum: Minimum, evidence: Evidence) -> list[str]:
@@ -224,9 +224,10 @@ class Claim(Section):
         """Whether the results of solvers decide, not only their times."""
         return not self.is_timed
 
-    def _stopped(self, evidence: Evidence, by: str = "limit") -> "Iterator[_Stops]":
+    def _stopped(self, evidence: Evidence, by: str = "limit") -> Iterator[tuple[str, bool, str]]:
         """Yield how many trials a limit stopped, if any, for each solver and data set compared."""
-        # `by` names the limit: "limit", which is that of training, or "tuning limit".
+        # `by` names the limit: "limit", which is that of training, or "tuning limit". Yielded are
+        # the solver, whether half or more of its trials were stopped, and how many, in words.
         outcomes = evidence.outcomes.get(self.experiment)
         if outcomes is None:
             return
@@ -240,7 +241,7 @@ class Claim(Section):
                     continue  # not measured, so not compared
                 if stopped:
                     text = f"a {by} stopped {solver} in {stopped} of {trials} on {dataset}"
-                    yield _Stops(solver, are_too_many=2 * stopped >= trials, text=text)
+                    yield solver, 2 * stopped >= trials, text
 
     def results_in(self, results: Mapping[str, _Results]) -> _Results:
         return _results_of(self.experiment, self.config, results)
@@ -314,14 +315,6 @@ class Claim(Section):
         if holds:
             return Verdict.WITH_DEVIATION if deviations else Verdict.REPRODUCED, deviations
         return Verdict.TREND_ONLY if trend else Verdict.NOT_REPRODUCED, deviations
-
-
-class _Stops(NamedTuple):
-    """How many trials of a solver on a data set a limit stopped."""
-
-    solver: str
-    are_too_many: bool  # half of its trials, or more
-    text: str  # the same in words
 
 
 class MeasuredClaim(Claim):

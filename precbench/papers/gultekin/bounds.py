@@ -232,19 +232,14 @@ def _moments(
     return shares @ rows, (rows.T * shares) @ rows
 
 
-class _SampleDeviations(NamedTuple):
-    """Of each sample, what Lemma 1 and Theorems 1 and 3 bound, and the norm of Sigma_N."""
-
-    supremum: NDArray[np.float64]
-    theorem_1: NDArray[np.float64]
-    theorem_3: NDArray[np.float64]
-    norm: NDArray[np.float64]
-
-
 def _sample_deviations(
     whole: _Sample, n: int, pairs: list[int], draws: int, radius: float, rng: np.random.Generator
-) -> _SampleDeviations:
-    """Draw samples of n rows, and measure how far each deviates from the population."""
+) -> list[NDArray[np.float64]]:
+    """Draw samples of n rows, and measure how far each deviates from the population.
+
+    Return, with an entry or a row for each sample, what Lemma 1, Theorem 1 and Theorem 3 (with a
+    column for each number of pairs) bound, and the norm of Sigma_N.
+    """
     risk = whole.risk()  # R; `norm` is ||Sigma||, `mean` mu
     least = risk(risk.minimiser(radius))  # R(w*)
     deviations = []
@@ -258,22 +253,17 @@ def _sample_deviations(
         of_pairs = (sample.risk_of(s, rng).minimiser(radius) for s in pairs)
         theorem_3 = [risk(w_s) - least for w_s in of_pairs]
         deviations.append((supremum, risk(w_n) - least, theorem_3, sample_risk.norm))
-    by_field = zip(*deviations, strict=True)  # fields: supremum, theorem_1, theorem_3, norm
-    return _SampleDeviations(*(np.array(values) for values in by_field))
-
-
-class _PairDeviations(NamedTuple):
-    """Of each draw of pairs, what Lemma 2 (i) and (ii) and Theorem 2 bound."""
-
-    quadratic: NDArray[np.float64]
-    linear: NDArray[np.float64]
-    theorem_2: NDArray[np.float64]
+    return [np.array(values) for values in zip(*deviations, strict=True)]
 
 
 def _pair_deviations(
     sample: _Sample, s: int, draws: int, radius: float, rng: np.random.Generator
-) -> _PairDeviations:
-    """Draw s pairs of one sample many times, and measure how far each draw deviates from it."""
+) -> NDArray[np.float64]:
+    """Draw s pairs of one sample many times, and measure how far each draw deviates from it.
+
+    Return what Lemma 2 (i), Lemma 2 (ii) and Theorem 2 bound: a row for each, a column for each
+    draw.
+    """
     risk = sample.risk()  # R_N
     least = risk(risk.minimiser(radius))  # R_N(w_N)
     deviations = []
@@ -282,22 +272,27 @@ def _pair_deviations(
         difference, w_s = pair_risk - risk, pair_risk.minimiser(radius)  # R_S - R_N, w_S
         linear = 2 * radius * float(np.linalg.norm(difference.mean))  # 2 W ||mu_S - mu_N||
         deviations.append((radius**2 * difference.norm, linear, risk(w_s) - least))
-    return _PairDeviations(*np.array(deviations).T)  # columns: quadratic, linear, theorem_2
+    return np.array(deviations).T
 
 
 def _compare_samples(
-    deviations: _SampleDeviations, n: int, pairs: list[int], delta: float, bounds: _BoundsByName
+    deviations: list[NDArray[np.float64]],
+    n: int,
+    pairs: list[int],
+    delta: float,
+    bounds: _BoundsByName,
 ) -> Iterator[_Row]:
-    # Yield the deviations, and the eps that each version of the bounds states for them, of Lemma 1
-    # and Theorem 1, then of Theorem 3 for each number of pairs.
+    # Yield what `_sample_deviations` returns, and the eps that each version of the bounds states
+    # for it, of Lemma 1 and Theorem 1, then of Theorem 3 for each number of pairs.
+    suprema, of_theorem_1, of_theorem_3, norms = deviations
     for statement, values, times in (
-        ("Lemma 1", deviations.supremum, 1),
-        ("Theorem 1", deviations.theorem_1, 2),  # Lemma 1 with eps / 2
+        ("Lemma 1", suprema, 1),
+        ("Theorem 1", of_theorem_1, 2),  # Lemma 1 with eps / 2
     ):
         stated = {name: times * b.uniform(n, delta) for name, b in bounds.items()}
         yield from _compare(statement, n, np.nan, values, delta, stated)
-    norm = float(deviations.norm.max())  # the largest: one bound for all samples
-    for s, values in zip(pairs, deviations.theorem_3.T, strict=True):
+    norm = float(norms.max())  # the largest: one bound for all samples
+    for s, values in zip(pairs, of_theorem_3.T, strict=True):
         stated = {  # Lemma 1 and Theorem 2 with eps / 5, and with half of delta each
             name: 5 * max(b.uniform(n, delta / 2), b.theorem_2(s, delta / 2, norm))
             for name, b in bounds.items()
@@ -315,21 +310,23 @@ class _PairStatement(NamedTuple):
 
 
 def _pair_statements(
-    deviations: _PairDeviations, s: int, delta: float, norm: float
+    deviations: NDArray[np.float64], s: int, delta: float, norm: float
 ) -> list[_PairStatement]:
+    """Return the statements about what `_pair_deviations` returns; `norm` is that of Sigma_N."""
+    quadratic, linear, of_theorem_2 = deviations
     return [
         _PairStatement(
-            "Lemma 2 (i)", deviations.quadratic,
+            "Lemma 2 (i)", quadratic,
             lambda b: b.quadratic(s, delta, norm),
             lambda b, epsilon: b.quadratic_probability(s, epsilon, norm),
         ),
         _PairStatement(
-            "Lemma 2 (ii)", deviations.linear,
+            "Lemma 2 (ii)", linear,
             lambda b: b.linear(s, delta, b.lemma_factor),
             lambda b, epsilon: b.linear_probability(s, epsilon, b.lemma_factor),
         ),
         _PairStatement(
-            "Theorem 2", deviations.theorem_2,
+            "Theorem 2", of_theorem_2,
             lambda b: b.theorem_2(s, delta, norm),
             lambda b, epsilon: b.theorem_2_probability(s, epsilon, norm),
         ),

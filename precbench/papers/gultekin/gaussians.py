@@ -1,17 +1,16 @@
 """Figure 1 of gultekin (Gultekin and Paisley, "Risk bounds for low cost bipartite ranking")."""
 
 import itertools
-import time
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 from threadpoolctl import threadpool_limits
 
 from precbench.errors import InputError
+from precbench.papers.costs.growth import timed_fit
 from precbench.papers.gultekin.mixtures import MixturePair, MixtureProblem, draw_mixture_pair
 from precbench.solvers import BBR, LCBR, LinearRanker
 from precbench.solvers.ball import minimise_over_ball
@@ -100,7 +99,7 @@ def _fit_methods(
         solvers.append(("bbr-pairs", np.nan, BBR(radius=radius, accumulate="pairs")))
     weights = {}  # by method
     for method, n_drawn, solver in solvers:  # n_drawn: NaN for all pairs
-        seconds, with_checks = _timed_fit(solver, X, y)
+        seconds, with_checks = timed_fit(solver, X, y)
         weights[method] = w = solver.coef_
         yield "pairs", k, method, n_drawn, 0.5, "seconds", seconds
         yield "pairs", k, method, n_drawn, 0.5, "seconds with checks", with_checks
@@ -110,15 +109,6 @@ def _fit_methods(
     if with_loop:
         difference = float(np.abs(weights["bbr-pairs"] - weights["bbr"]).max())
         yield "pairs", k, "bbr-pairs", np.nan, 0.5, "difference of w", difference
-
-
-def _timed_fit(solver: LinearRanker, X: NDArray, y: NDArray) -> tuple[float, float]:
-    """Return the CPU seconds of a fit from the first call of its trace on, and of the whole fit."""
-    calls: list[float] = []  # the first comes after the checks of the input
-    start = time.process_time()
-    solver.fit(X, y, trace=lambda _: calls.append(time.process_time()))
-    end = time.process_time()
-    return end - calls[0], end - start
 
 
 def _optima(at: _Repetition, radius: float, drawn: int, eccentricity: float) -> Iterator[_Record]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from precbench.report.panels import draw_panels
+from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study import tabulate, value_table
 from precbench.report.table import Table
 from precbench.studies import Result, StudyKind
@@ -32,15 +32,6 @@ def _draw_by_objective(figure: "SubFigure", result: Result, **options: Any) -> N
     draw_panels(figure, named, panel="panel", n_columns=table["objective"].nunique(), **options)
 
 
-def _draw_errors(figure: "SubFigure", result: Result) -> None:
-    named = result.values.assign(curve=result.values["dataset"] + ", " + result.values["objective"])
-    draw_panels(
-        figure, named, x="size", panel="theorem", curve="curve",
-        dashes={"excess": "-", "bound": "--"}, log=("x",),
-        xlabel="T (rows of the stream), s (rows of a buffer)", ylabel="excess",
-    )  # fmt: skip
-
-
 ERROR_BOUNDS = StudyKind(
     compute="precbench.papers.kar2014.theory:error_bounds",
     text=("theorem", "dataset", "objective", "quantity"),
@@ -51,13 +42,17 @@ ERROR_BOUNDS = StudyKind(
         "quantile. Bound: with the constant 1 where it is open. w = 0: the excess of w = 0.",
         across="quantity",
     ),
-    draw=_draw_errors,
+    draw=in_panels(
+        lambda values: values.assign(curve=values["dataset"] + ", " + values["objective"]),
+        x="size", panel="theorem", curve="curve", dashes={"excess": "-", "bound": "--"}, log=("x",),
+        xlabel="T (rows of the stream), s (rows of a buffer)", ylabel="excess",
+    ),
     size=(8.4, 4.6),
     caption="Excess over the best w of a ball of radius {radius}; dashed: the bounds, with the "
     "constant 1 where it is open. Left: of the mean w of follow the regularised leader on "
     "streams of T rows, less the regret; right: of one pass of 1PMB over {rows} rows with "
     "buffers of s.",
-)
+)  # fmt: skip
 
 REGRET = StudyKind(
     compute="precbench.papers.kar2014.theory:regret",

@@ -46,13 +46,9 @@ def regret(
     # "prec@k" and "prbep" the loss of `FTRL` at w is a quarter of the paper's loss at 2 w.
     rows: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
-        X, y = _stream(dataset, seed)
+        X, y = _stream(dataset, seed, horizons=max(horizons))
         for objective in objectives:
             for horizon in horizons:
-                if horizon > len(y):
-                    raise InputError(
-                        f"horizons: {horizon:,} exceeds the {len(y):,} rows of {dataset}; lower it"
-                    )
                 player = FTRL(objective, top=top, beta=beta, radius=radius, shuffle=False)
                 played = [*_play(player, X[:horizon], y[:horizon])]  # (SINGLE or BATCHES, values)
                 if objective == "pauc":
@@ -69,9 +65,17 @@ def regret(
     )
 
 
-def _stream(dataset: str, seed: int) -> tuple[Any, NDArray[np.float64]]:
-    """Load the rows of a data set in random order, divided by the largest norm, and labels."""
+def _stream(dataset: str, seed: int, **needed: int) -> tuple[Any, NDArray[np.float64]]:
+    """Load the rows of a data set in random order, divided by the largest norm, and labels.
+
+    `needed` are numbers of rows by the parameter that asks for them; too few rows are refused.
+    """
     loaded = load_dataset(dataset)
+    for name, n_rows in needed.items():
+        if n_rows > len(loaded.y):
+            raise InputError(
+                f"{name}: {n_rows:,} exceeds the {len(loaded.y):,} rows of {dataset}; lower it"
+            )
     order = np.random.default_rng(seed).permutation(len(loaded.y))
     X: Any = loaded.X[order]
     squares = X.multiply(X) if hasattr(X, "multiply") else X * X  # sparse, or dense
@@ -261,12 +265,8 @@ def uniform_convergence(
     # ``constant`` its ratio to the ``rate``.
     rows: list[tuple[str, str, float, str, float]] = []
     for dataset in datasets:
-        X, y = _stream(dataset, seed)
+        X, y = _stream(dataset, seed, sizes=max(sizes))
         positive = y > 0
-        if max(sizes) > len(y):
-            raise InputError(
-                f"sizes: {max(sizes):,} exceeds the {len(y):,} rows of {dataset}; lower it"
-            )
         rng = np.random.default_rng(seed)
         scores = np.asarray(_in_ball(rng, X, positive, weights, radius) @ X.T)  # a row for each w
         for objective in objectives:
@@ -328,12 +328,7 @@ def error_bounds(
     # of the best w in the ball: its 95 % quantile over streams (FTRL) or orders (1PMB).
     table: list[tuple[str, str, str, float, str, float]] = []
     for dataset in datasets:
-        X, y = _stream(dataset, seed)
-        if (most := max(*horizons, rows)) > len(y):
-            raise InputError(
-                f"{'rows' if most == rows else 'horizons'}: {most:,} exceeds the {len(y):,} rows "
-                f"of {dataset}; lower it"
-            )
+        X, y = _stream(dataset, seed, horizons=max(horizons), rows=rows)
         for objective in objectives:
             measure = partial(_MEASURES[objective], top=top, beta=beta)
             player = FTRL(objective, top=top, beta=beta, radius=radius, average=True, shuffle=False)

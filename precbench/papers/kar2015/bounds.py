@@ -6,7 +6,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -187,18 +187,18 @@ def _stream(population: _Population, batch_size: int, split: int, splits: int) -
     return _Stream(population, dataset.X[train], dataset.y[train], batch_size)
 
 
-class _Path:
-    """A trace that keeps the weights and the number of mistakes after each batch."""
-
-    def __init__(self) -> None:
-        self.weights: list[NDArray[np.float64]] = []
-        self.mistakes: list[int] = []
-        self.next_rows = 1  # asks for a call at the end of the batch with this row
-
-    def __call__(self, solver: PerceptronAtK) -> None:
-        self.weights.append(solver.coef_)
-        self.mistakes.append(solver.n_mistakes_)
-        self.next_rows = solver.n_rows_seen_ + 1
+def _path(
+    stream: _Stream, solver: PerceptronAtK
+) -> tuple[Sequence[NDArray[np.float64]], NDArray[np.int64]]:
+    """Train for an epoch; return w_0, w_1, ... and the mistakes on each batch."""
+    path: list[tuple[NDArray[np.float64], int]] = []  # w, and the mistakes so far
+    solver.fit_pieces(
+        stream.X.shape[1],
+        lambda: ((X, y, np.arange(len(y), dtype=np.int32)) for X, y, _k in stream.batches),
+        trace=lambda solver: path.append((solver.coef_, solver.n_mistakes_)),  # after each piece
+    )
+    weights, counts = zip(*path, strict=True)
+    return weights, np.diff(counts)
 
 
 _Statement = tuple[str, str, Mapping[str, float]]  # theorem, measure, values by quantity
@@ -211,12 +211,10 @@ def _statements(
     options: dict[str, Any] = {"k": stream.population.k, "batch_size": stream.batch_size}
     options |= {"epochs": 1, "shuffle": False}
     for variant, theorem, corollary in (("avg", 7, 8), ("max", 9, 10)):
-        path = _Path()  # keeps w_0, w_1, ... and the numbers of mistakes so far
-        PerceptronAtK(variant, **options).fit(stream.X, stream.y, trace=path)
-        mistakes = np.diff(path.mistakes)  # on each batch
+        weights, mistakes = _path(stream, PerceptronAtK(variant, **options))
         bounds = _mistake_bounds(stream, mistakes, variant, theorem, corollary)
-        steps = _steps(stream, np.array(path.weights), mistakes, variant)
-        online = _online_to_batch(stream, path.weights[1:-1], mistakes[1:])  # w_1 to w_(T-1)
+        steps = _steps(stream, np.array(weights), mistakes, variant)
+        online = _online_to_batch(stream, weights[1:-1], mistakes[1:])  # w_1 to w_(T-1)
         yield f"perceptron-{variant}", itertools.chain(bounds, steps, online)
     sgd = SGDAtK("avg", eta0=eta0, radius=radius, **options).fit(stream.X, stream.y)
     yield "sgd-avg", _convergence(stream, sgd, radius)
@@ -276,7 +274,7 @@ def _steps(
 
 
 def _online_to_batch(
-    stream: _Stream, weights: list[NDArray[np.float64]], mistakes: NDArray[np.int64]
+    stream: _Stream, weights: Sequence[NDArray[np.float64]], mistakes: NDArray[np.int64]
 ) -> Iterator[_Statement]:
     """Yield Theorem 13: the mean loss of the w_t on all rows, and that on the batch after each."""
     # The first is at most the second plus C `uniform_rate`; both are shares of k. w_0 = 0, where

@@ -1,13 +1,11 @@
 """The studies of kar2015."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from precbench.report.panels import draw_panels
-from precbench.report.study import tabulate, value_table
-from precbench.report.table import Table
+from precbench.report.panels import draw_panels, in_panels
+from precbench.report.study import tabulate
 from precbench.studies import Result, StudyKind
 
 if TYPE_CHECKING:
@@ -26,18 +24,6 @@ def _means_over_splits(values: pd.DataFrame) -> pd.DataFrame:
     wide["share"] = (wide["measured"] / wide["bound"]).where(wide["bound"] > 0)  # of the bound
     means = wide.groupby(_KEYS, sort=False).mean(numeric_only=True).drop(columns="split")
     return means.reset_index().melt(_KEYS, var_name="quantity").dropna(subset="value")
-
-
-def _tables(result: Result) -> Iterator[Table]:
-    means = _means_over_splits(result.values)
-    yield value_table(
-        result, means[means["quantity"] != "share"], _KEYS,
-        "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
-        "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
-        "open the bound is the explicit part plus a constant times the rate, and the constant is "
-        "the smallest that suffices, which should stay bounded as b grows.",
-        across="quantity",
-    )  # fmt: skip
 
 
 _PANELS = {
@@ -60,15 +46,6 @@ def _draw(figure: "SubFigure", result: Result) -> None:
     draw_panels(
         figure, means, x="batch_size", panel="panel", curve="curve",
         dashes=dict.fromkeys(_PANELS, "-"), xlabel="b (rows of a batch)",
-    )  # fmt: skip
-
-
-def _law_tables(result: Result) -> Iterator[Table]:
-    yield value_table(
-        result, result.values[result.values["quantity"] != "allowed"], ["place", "law", "scores"],
-        "The largest excess of the left side over the right one; a law holds where it is not "
-        "above 0 except for rounding. Scores of the same kinds break the control.",
-        across="quantity",
     )  # fmt: skip
 
 
@@ -106,15 +83,6 @@ def _draw_minima(figure: "SubFigure", result: Result) -> None:
         axes.axhline(1, color="black", linewidth=0.8)  # below it SGD@k improves on w = 0
 
 
-def _tables_of_optima(result: Result) -> Iterator[Table]:
-    yield value_table(
-        result, result.values[result.values["iteration"].isna()], ["dataset", "problem", "C"],
-        "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
-        "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
-        across="quantity",
-    )  # fmt: skip
-
-
 def _draw_optima(figure: "SubFigure", result: Result) -> None:
     """Draw values and bounds of the iterates, and their measure on test rows, by C."""
     paths = result.values.dropna(subset="iteration")  # without the summaries
@@ -126,31 +94,33 @@ def _draw_optima(figure: "SubFigure", result: Result) -> None:
     )  # fmt: skip
 
 
-def _draw_rates(figure: "SubFigure", result: Result) -> None:
-    named = result.values.assign(curve=result.values["theorem"] + ", " + result.values["solver"])
-    draw_panels(
-        figure, named, x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"},
-        log=("x",), xlabel="b = T (batches, and rows of each)",
-    )  # fmt: skip
-
-
 PRECISION_RATES = StudyKind(
     compute="precbench.papers.kar2015.bounds:precision_rates",
     text=("theorem", "solver", "quantity"),
     numbers=("batch_size",),
     tables=tabulate(["theorem", "solver", "quantity", "batch_size"]),
-    draw=_draw_rates,
+    draw=in_panels(
+        lambda values: values.assign(curve=values["theorem"] + ", " + values["solver"]),
+        x="batch_size", panel="quantity", curve="curve", dashes={"constant": "-"}, log=("x",),
+        xlabel="b = T (batches, and rows of each)",
+    ),
     size=(6.4, 3.6),
     caption="Each bound has a factor that the paper leaves open. The smallest with which the "
     "bound holds, the mean over {repetitions} streams of b batches of b rows of {dataset}; it "
     "should not grow with b.",
-)
+)  # fmt: skip
 
 PRECISION_LAWS = StudyKind(
     compute="precbench.papers.kar2015.laws:precision_laws",
     text=("place", "law", "scores", "quantity"),
     numbers=(),
-    tables=_law_tables,
+    tables=tabulate(
+        ["place", "law", "scores"],
+        "The largest excess of the left side over the right one; a law holds where it is not "
+        "above 0 except for rounding. Scores of the same kinds break the control.",
+        across="quantity",
+        rows=lambda values: values[values["quantity"] != "allowed"],
+    ),
     draw=_draw_laws,
     size=(7.0, 3.6),
     caption="The largest excess of the left side of each law over its right side, over "
@@ -191,7 +161,13 @@ CUTTING_PLANE_MINIMA = StudyKind(
     compute="precbench.papers.kar2015.minima:cutting_plane_minima",
     text=("dataset", "problem", "quantity"),
     numbers=("C", "iteration"),
-    tables=_tables_of_optima,
+    tables=tabulate(
+        ["dataset", "problem", "C"],
+        "The smallest value found and the lower bound, as multiples of the value at w = 0; the "
+        "norms of the best w and of the last iterate; what both, and w = 0, reach in the test.",
+        across="quantity",
+        rows=lambda values: values[values["iteration"].isna()],  # the summaries, not the iterates
+    ),
     draw=_draw_optima,
     size=(10.0, 4.6),
     caption="The value of each iterate of the cutting plane, the smallest so far and the lower "
@@ -203,7 +179,15 @@ PRECISION_BOUNDS = StudyKind(
     compute="precbench.papers.kar2015.bounds:precision_bounds",
     text=("theorem", "measure", "solver", "dataset", "quantity"),
     numbers=("split", "batch_size"),
-    tables=_tables,
+    tables=tabulate(
+        _KEYS,
+        "Means over the splits, and the share of them in which the bound holds. Trivial: the most "
+        "mistakes that the batches allow, so that a larger bound is vacuous. Where a constant is "
+        "open the bound is the explicit part plus a constant times the rate, and the constant is "
+        "the smallest that suffices, which should stay bounded as b grows.",
+        across="quantity",
+        rows=lambda values: _means_over_splits(values).query("quantity != 'share'"),
+    ),
     draw=_draw,
     size=(10.0, 7.2),
     caption="Mistakes of one pass as a fraction of their bounds; above 1 a theorem would "

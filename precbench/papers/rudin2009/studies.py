@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from precbench.metrics import Metric
-from precbench.report.panels import draw_panels
+from precbench.report.panels import draw_panels, in_panels
 from precbench.report.study import tabulate, value_table
 from precbench.report.table import Cell, Table
 from precbench.studies import Result, StudyKind
@@ -135,11 +135,6 @@ def _draw_pairs(figure: "SubFigure", result: Result) -> None:
         axes.set_ylabel("positive (1: highest score)")
 
 
-def _curve_tables(result: Result) -> Iterator[Table]:
-    has_no_x = result.values.drop(columns=["curve", "value"]).isna().all(axis=1)  # of no curve
-    yield value_table(result, result.values[has_no_x], ["curve"])
-
-
 def _draw_curves(figure: "SubFigure", result: Result, x: str, ylabel: str) -> None:
     table = result.values.dropna(subset=x)
     table = table.assign(curve=table["curve"].map(_TEX), quantity="", panel="")
@@ -155,13 +150,6 @@ def _draw_lemma(figure: "SubFigure", result: Result) -> None:
     # Up to b = 2 a the first term of the minimum is the smaller one.
     axes.axvspan(0, min(2 * result.parameters["a"], 1), color="0.94", linewidth=0, zorder=0)
     axes.set_ylim(bottom=0)
-
-
-def _draw_one_dimensional(figure: "SubFigure", result: Result) -> None:
-    draw_panels(
-        figure, result.values, x="function", panel="quantity", curve="part",
-        dashes={"R_max / I": "", "AUC": ""}, log=(),
-    )  # fmt: skip
 
 
 def _draw_fits(figure: "SubFigure", result: Result) -> None:
@@ -276,7 +264,7 @@ DISCOUNT_FACTORS = StudyKind(
     compute="precbench.papers.rudin2009.lists:discount_factors",
     text=("curve",),
     numbers=("z",),
-    tables=_curve_tables,
+    tables=tabulate(["curve"], rows=lambda values: values[values["z"].isna()]),  # of no curve
     draw=partial(_draw_curves, x="z", ylabel="discounting factor"),
     size=(6.4, 3.6),
     caption="Weight of a positive example at rank z, for the IR push at reverse height z.",
@@ -287,7 +275,7 @@ LEMMA_7 = StudyKind(
     compute="precbench.papers.rudin2009.lists:lemma_7",
     text=("curve",),
     numbers=("b",),
-    tables=_curve_tables,
+    tables=tabulate(["curve"], rows=lambda values: values[values["b"].isna()]),  # of no curve
     draw=_draw_lemma,
     size=(6.4, 3.6),
     caption="a = {a}, p = {p}. Grey: where the first term of the minimum is the smaller one.",
@@ -302,7 +290,13 @@ ONE_DIMENSIONAL = StudyKind(
         ["part", "function", "quantity"],
         "I is the number of positives; measures of training sets are means.",
     ),
-    draw=_draw_one_dimensional,
+    draw=in_panels(
+        x="function",
+        panel="quantity",
+        curve="part",
+        dashes={"R_max / I": "", "AUC": ""},
+        log=(),
+    ),
     size=(8.4, 3.2),
     caption="A share ε = {epsilon} of the distribution, outside of [-1, 1], decides which of "
     "an increasing and a decreasing function has the smaller R_max: means of training sets of "
