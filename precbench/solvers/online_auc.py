@@ -41,11 +41,11 @@ class OnlineAUCRanker(PassRanker):
         for solver in solvers:
             solver._visit(rows, labels, order)
 
-    @abstractmethod
+    @abstractmethod  # takes a step at each row of `order`, and changes the state in place
     def _visit(self, rows: Rows, labels: NDArray[np.int8], order: NDArray[np.int32]) -> None: ...
 
     def _slice_length(self, rows: Rows) -> int:
-        # A step reads the whole state, not only a row.
+        # In rows. A step reads the whole state, not only a row.
         n_values = sum(array.size for array in vars(self).values() if isinstance(array, np.ndarray))
         return min(rows.per_slice(), max(1, VALUES_PER_SLICE // n_values))
 
@@ -125,7 +125,7 @@ class OAM(OnlineAUCRanker):
         )  # fmt: skip
 
     def _places(self, positive: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Draw for each next row a place in the reservoir of its class; one beyond its end is none.
+        """Draw for each next row a place in the reservoir of its class; beyond the end means none.
 
         Vitter's Algorithm R: row number n of a class draws one of n places; while there is room, it
         takes the next one.
@@ -143,8 +143,7 @@ class PGD(OnlineAUCRanker):
 
     ``w -= eta0 / t**power_t * mean_j((<w, x_t - x_j> - (y_t - y_j)) (x_t - x_j))`` over the rows j
     = 1, ..., t - 1, of either class, with labels -1 and +1, without a projection. The mean is
-    computed from the sums and the second moments of the earlier rows, in O(n_features**2) for each
-    row.
+    computed from the sums and the second moments of the earlier rows, in O(n_features**2) a row.
 
     Parameters
     ----------
@@ -183,6 +182,7 @@ class PGD(OnlineAUCRanker):
         return n_features**2, "the second moments"
 
     def _reset(self, n_features: int) -> None:
+        # Sums of x by class, and of x x' over both classes.
         sums, moments = np.zeros((2, n_features)), np.zeros((n_features, n_features))
         super()._reset(n_features)
         self._counts, self._sums, self._moments = np.zeros(2), sums, moments
